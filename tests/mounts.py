@@ -117,6 +117,71 @@ class SmallDisk:
         subprocess.run(words, check=True, capture_output=True)
 
 
+class CableDisk:
+    """A disk with ext4 over a folder, which can be pulled and plugged in again. Needs root.
+
+    Its bytes are in a file that is reached by sshfs: the cable. Without it, every access fails.
+    """
+
+    def __init__(self, folder: Path, cable: SshfsMount) -> None:
+        self._folder = folder
+        self._cable = cable
+        self._image = cable.target / "disk"
+        self._device = ""
+
+    def __enter__(self) -> "CableDisk":
+        self._cable.mount()
+        with self._image.open("wb") as file:
+            file.truncate(64 * 2**20)
+        _run("mkfs.ext4", "-q", str(self._image))
+        self._mount()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._unmount()
+
+    def pull(self) -> None:
+        """Pull the disk: what was not written to it is lost, and every access fails."""
+        self._cable.kill()
+
+    def plug_in(self) -> None:
+        """Mount the pulled disk again."""
+        self._unmount()
+        self._cable.mount()
+        self._mount()
+
+    def _mount(self) -> None:
+        self._device = _run("losetup", "--find", "--show", str(self._image))
+        _run("mount", self._device, str(self._folder))
+
+    def _unmount(self) -> None:
+        _run("umount", "--lazy", str(self._folder))
+        _run("losetup", "--detach", self._device)
+        self._cable.unmount()
+
+
+def _run(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def _may_use_disks() -> bool:
+    if not (_may_use_sshfs() and shutil.which("mkfs.ext4")):
+        return False
+    try:
+        with tempfile.NamedTemporaryFile() as file:
+            os.truncate(file.name, 2**20)
+            _run("losetup", "--detach", _run("losetup", "--find", "--show", file.name))
+    except (OSError, subprocess.CalledProcessError):
+        return False
+    return True
+
+
+needs_disks = pytest.mark.skipif(
+    not _may_use_disks(),
+    reason="sshfs or mkfs.ext4 is missing, or this account has no loop devices",
+)
+
+
 def may_mount_disks() -> bool:
     """Return whether a `SmallDisk` can be mounted here."""
     try:

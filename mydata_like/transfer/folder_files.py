@@ -12,7 +12,7 @@ import stat
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from types import TracebackType
 from typing import Final, NamedTuple
@@ -86,22 +86,49 @@ class _folder_errors:  # noqa: N801 - reads as the statement it is used in
 def translated(path: bytes, error: OSError) -> UploaderError:
     """Return the error for what the system refuses.
 
-    A lost folder is a `TransientError`, a folder that is mounted read-only a `StagingError`.
-    Everything else is a `RejectedError`; its message is that of a host where no space is left.
+    A lost folder is a `TransientError`, and so is one that is read-only: that is what Linux makes
+    of a disk that was removed or fails. Everything else is a `RejectedError`; its message is that
+    of a host where no space is left.
     """
     shown, reason = format_path(path), _name_reason(error)
     code = getattr(error, "winerror", None)
     if error.errno in _FULL or code in _FULL_WINDOWS:
         return RejectedError(f"{shown}: No space left on device", code="staging.full")
-    if error.errno in _GONE or code in _GONE_WINDOWS:
+    if error.errno in _GONE or code in _GONE_WINDOWS or _is_read_only(error):
         return TransientError(f"The folder was lost: {shown}: {reason}.", code="staging.lost")
-    if error.errno == errno.EROFS or code == _PROTECTED_WINDOWS:
-        return StagingError(
-            f"{shown} cannot be written: the folder is mounted read-only.",
+    return _rejected(shown, reason, error.errno)
+
+
+def _is_read_only(error: BaseException | None) -> bool:
+    return isinstance(error, OSError) and (
+        error.errno == errno.EROFS or getattr(error, "winerror", None) == _PROTECTED_WINDOWS
+    )
+
+
+@contextmanager
+def opening(folder: StagingFolder) -> Iterator[None]:
+    """Raise `ServerUnavailableError` if a folder is lost while it is opened."""
+    try:
+        yield
+    except TransientError as error:
+        cause = error.__cause__
+        reason = _name_reason(cause) if isinstance(cause, OSError) else error.message
+        raise _absent(folder.path, reason) from error
+
+
+@contextmanager
+def first_writing(folder: StagingFolder) -> Iterator[None]:
+    """Raise `StagingError` if a folder is read-only to which nothing was written before."""
+    try:
+        yield
+    except TransientError as error:
+        if not _is_read_only(error.__cause__):
+            raise
+        raise StagingError(
+            f"The folder {folder.host} is mounted read-only.",
             hint="Mount it with write access.",
             code="staging.denied",
-        )
-    return _rejected(shown, reason, error.errno)
+        ) from error
 
 
 def _rejected(shown: str, reason: str, number: int | None) -> RejectedError:
@@ -175,12 +202,8 @@ class FolderFiles:
             )
 
     def _read_marker(self, folder: StagingFolder) -> bytes:
-        try:
+        with opening(folder):
             return self.read_file(folder.below(MARKER))
-        except TransientError as error:
-            cause = error.__cause__
-            reason = _name_reason(cause) if isinstance(cause, OSError) else error.message
-            raise _absent(self._root, reason) from error
 
     def put_all(self, puts: Iterable[SmallFile]) -> Iterator[tuple[int, RejectedError | None]]:
         """Write small files; yield the index and error of each when it is durable.

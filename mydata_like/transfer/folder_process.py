@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from mydata_like.core.errors import RejectedError, TransientError, UploaderError
 from mydata_like.ssh.capabilities import HostCapabilities
-from mydata_like.transfer.folder_files import FolderFiles, open_files
+from mydata_like.transfer.folder_files import FolderFiles, first_writing, open_files
 from mydata_like.transfer.folder_session import leave_terminal, open_folder
 from mydata_like.transfer.folder_speed import FolderSpeed
 from mydata_like.transfer.probe_file import ProbeResult
@@ -95,7 +95,8 @@ class FolderTasks:
         part = self._folder.below(b"%b-%d" % (MARKER, os.getpid()))
         files = FolderFiles(self._folder.path)
         try:
-            file = files.open_file(part)
+            with first_writing(self._folder):
+                file = files.open_file(part)
             try:
                 file.write(self._folder.marker)
             finally:

@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 from mydata_like.core.errors import RejectedError, StagingError
 from mydata_like.ssh.capabilities import HostCapabilities, check_space, try_sample
 from mydata_like.ssh.session import CommandResult, Stream
-from mydata_like.transfer.folder_files import FolderFiles, open_files
+from mydata_like.transfer.folder_files import FolderFiles, first_writing, open_files, opening
 from mydata_like.transfer.staging_folder import StagingFolder
 
 
@@ -68,14 +68,20 @@ def open_folder(
 ) -> tuple[FolderSession, HostCapabilities]:
     """Return a session with a folder, and what it can do.
 
-    Unless that is `known`, a file is written, renamed and removed. Raises `ServerUnavailableError`
-    or `StagingError`.
+    A file is written, renamed and removed. If that is refused although it is `known` that it was
+    allowed before, the folder may be full, which may concern large files only. Raises
+    `ServerUnavailableError` or `StagingError`.
     """
     leave_terminal()
     session = FolderSession(folder)
     files = session.open_sftp()
     try:
-        times = known.times if known else try_sample(files, folder.path)
+        if known:
+            with opening(folder), suppress(RejectedError):
+                try_sample(files, folder.path)
+            return session, known
+        with opening(folder), first_writing(folder):
+            times = try_sample(files, folder.path)
     except RejectedError as error:
         check_space(error.message.encode())
         raise StagingError(

@@ -3284,10 +3284,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 kann nicht geschrieben werden: %2.</translation>
     </message>
     <message>
-        <source>%1 cannot be written: the folder is mounted read-only.</source>
-        <translation>%1 kann nicht geschrieben werden: Der Ordner ist nur zum Lesen eingehängt.</translation>
-    </message>
-    <message>
         <source>%1 changed a moment ago.</source>
         <translation>%1 hat sich eben erst geändert.</translation>
     </message>
@@ -5510,6 +5506,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The folder %1 does not respond: %2 processes wait for it and cannot be ended.</source>
         <translation>Der Ordner %1 antwortet nicht: %2 Prozesse warten auf ihn und können nicht beendet werden.</translation>
+    </message>
+    <message>
+        <source>The folder %1 is mounted read-only.</source>
+        <translation>Der Ordner %1 ist nur zum Lesen eingehängt.</translation>
     </message>
     <message>
         <source>The folder %1 was deleted.</source>

@@ -1,5 +1,6 @@
 """Whole runs that write to a mounted folder."""
 
+import hashlib
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import pytest
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.events import (
     ChannelChanged,
+    FileStaged,
     RunPaused,
     RunResumed,
     TransferProgressed,
@@ -18,7 +20,16 @@ from mydata_like.core.events import (
 from mydata_like.engine.run import INTERRUPTED_EXIT
 from mydata_like.transfer.staging_folder import MARKER
 from tests.invariants import check_carried, check_complete, check_idle, check_law
-from tests.mounts import MOUNTS, SmbMount, SshfsMount, needs_mounts, needs_samba, needs_sshfs
+from tests.mounts import (
+    MOUNTS,
+    CableDisk,
+    SmbMount,
+    SshfsMount,
+    needs_disks,
+    needs_mounts,
+    needs_samba,
+    needs_sshfs,
+)
 from tests.site import (
     DEADLINE,
     kill_group,
@@ -73,6 +84,12 @@ def add_large(site) -> None:
 
 def names_in(folder: Path) -> set[str]:
     return {path.name for path in folder.rglob("*") if path.is_file()}
+
+
+def checksums_in(folder: Path) -> set[str]:
+    return {
+        hashlib.md5(path.read_bytes()).hexdigest() for path in folder.rglob("*") if path.is_file()
+    }
 
 
 def parts_in(folder: Path) -> list[Path]:
@@ -219,6 +236,35 @@ def test_a_mount_whose_server_dies_is_waited_for(site, mounted):
     # The folder can be lost again while it is opened.
     assert paused.problem.code in {"staging.absent", "staging.lost"}
     assert not parts_in(folder_of(site))
+
+
+@needs_disks
+def test_what_counts_as_sent_is_on_a_disk_that_was_pulled(site, tmp_path):
+    for number in range(600):
+        path = site.data / "alice" / f"Many {number % 3}" / f"file {number}"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(os.urandom(2000))
+    (tmp_path / "host").mkdir()
+    (tmp_path / "cable").mkdir()
+    cable = SshfsMount(site.sshd, site.place.key_file, tmp_path / "host", tmp_path / "cable")
+    with CableDisk(folder_of(site), cable) as disk:
+        settings = confirm(site)
+        sent, missing = [], []
+
+        def interfere(event):
+            if isinstance(event, FileStaged):
+                sent.append(event)
+                if len(sent) == 100:
+                    disk.pull()
+            if isinstance(event, RunPaused):
+                disk.plug_in()
+                there = checksums_in(folder_of(site))
+                missing.extend(one.path for one in sent if one.checksum not in there)
+
+        carried = site.carry(*settings, watch=interfere)
+
+        assert missing == []
+        check_carried(site, carried)
 
 
 @needs_samba

@@ -439,7 +439,7 @@ CODES = [
     *((name, TransientError, "staging.lost") for name in LOST),
     ("ENOSPC", RejectedError, "staging.full"),
     ("EDQUOT", RejectedError, "staging.full"),
-    ("EROFS", StagingError, "staging.denied"),
+    ("EROFS", TransientError, "staging.lost"),
     ("EACCES", RejectedError, "staging.denied"),
     ("EPERM", RejectedError, "staging.denied"),
     ("ELOOP", RejectedError, "staging.denied"),
