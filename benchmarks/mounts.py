@@ -1,15 +1,12 @@
 """File systems that are mounted for a benchmark: a disk in a file, or a folder of a host."""
 
 import subprocess
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.arena import Link
 from benchmarks.measure import ContestError
-
-_MOUNTING = 20.0  # seconds
 
 
 @contextmanager
@@ -41,23 +38,15 @@ def mount_sshfs(link: Link, source: Path, folder: Path) -> Iterator[None]:
     """Mount a folder of the private sshd's host at another folder."""
     source.mkdir()
     folder.mkdir()
-    command = ["sshfs", "-f", f"{link.destination}:{source}", str(folder), *link.options()[2:]]
+    command = ["sshfs", f"{link.destination}:{source}", str(folder), *link.options()[2:]]
     try:
-        process = subprocess.Popen(command)
-    except FileNotFoundError as error:
-        raise ContestError("sshfs is not installed") from error
-    with process:
-        try:
-            end = time.monotonic() + _MOUNTING
-            while not folder.is_mount():
-                if process.poll() is not None or time.monotonic() > end:
-                    raise ContestError("sshfs could not mount the folder")
-                time.sleep(0.01)
-            yield
-        finally:
-            with suppress(ContestError):  # sshfs has ended by itself
-                _run("umount", "--lazy", str(folder))
-            process.terminate()
+        subprocess.run(command, check=True)  # ends when the folder is mounted
+    except (FileNotFoundError, subprocess.CalledProcessError) as error:
+        raise ContestError("sshfs is not installed, or could not mount a folder") from error
+    try:
+        yield
+    finally:
+        _run("umount", "--lazy", str(folder))
 
 
 def _run(*command: str) -> str:
