@@ -37,6 +37,15 @@ def test_what_is_wanted_again_joins_the_others():
     assert names(packed) == [["a", "again"]]
 
 
+def test_channels_share_tiny_files_where_each_sends_one_after_the_other():
+    clock = FakeClock()
+    pack = Pack(Transfer(method="s3"), clock, UserOverrides(id), TarArchives())
+
+    packed = pack(ListSource([[a_wanted(str(number)) for number in range(60)]], clock))
+
+    assert [len(payload) for payload in names(packed)] == [25, 25, 10]
+
+
 def pack_with(order_by, items):
     """Return the names of the payloads; `order_by` acts when the first one is sent."""
     choices, clock = UserOverrides(id), FakeClock()
