@@ -516,7 +516,7 @@ class _Step:
 
 
 class _WrittenFile(NamedTuple):
-    """A small file that is written and not yet durable; whoever takes it closes it."""
+    """A small file that is written and not yet durable; until then its descriptor is open."""
 
     place: int
     put: SmallFile
