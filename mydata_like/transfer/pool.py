@@ -30,6 +30,7 @@ from mydata_like.transfer.remote_shell import owner_mark
 from mydata_like.transfer.sessions import Destination, Sessions, SessionSlot
 from mydata_like.transfer.staging_folder import StagingFolder
 from mydata_like.transfer.worker_messages import (
+    DROPPED,
     STREAMS,
     ChannelOpened,
     JoinChannel,
@@ -132,6 +133,7 @@ NOTHING_PREPARED: Final = Preparations()
 _STARTING: Final = 15.0  # seconds to start a process on a busy machine
 _TIMEOUT_FACTOR: Final = 1.5  # times the worker's own timeout
 _UNREACHABLE: Final = (TransientError, ServerUnavailableError)
+_DROPPED_AT_MOST: Final = 3  # times that another channel may end the session that one joins
 
 
 class StagingTransport:
@@ -237,10 +239,15 @@ class StagingTransport:
 
     def _open_worker(self, number: int) -> WorkerProcess:
         failures: list[tuple[SessionSlot, UploaderError]] = []
+        dropped = 0
         for slot in self._find_slots(number, failures):
             try:
                 opened = self._join(number, slot)
             except UploaderError as error:
+                if error.problem_code == DROPPED and dropped < _DROPPED_AT_MOST:
+                    dropped += 1  # which says nothing about the host
+                    self._sessions.drop(slot.worker, failed=True)
+                    continue
                 self._sessions.give_up(number, slot, error)
                 if slot.is_new and slot.worker.recalled and error.problem_code == NO_CHANNEL:
                     self._forget(slot.endpoint.host)  # it may allow another kind of access

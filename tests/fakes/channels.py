@@ -87,6 +87,27 @@ class FaultySession(NearSession):
         raise BufferError("a mistake")
 
 
+class HangingSession(NearSession):
+    """A session in which every channel but the first waits for ever."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._first: int | None = None  # the thread of the channel
+
+    def start(self, command: bytes) -> Stream:
+        self._wait_unless_first()
+        return super().start(command)
+
+    def open_sftp(self) -> SftpSession:
+        self._wait_unless_first()
+        return super().open_sftp()
+
+    def _wait_unless_first(self) -> None:
+        self._first = self._first or threading.get_ident()
+        if threading.get_ident() != self._first:
+            threading.Event().wait()
+
+
 class FullSession(NearSession):
     """A session of a host that grants each session one channel."""
 
@@ -141,6 +162,9 @@ def connect(plan: WorkerConfig) -> tuple[SshSession, HostCapabilities]:
         rung = HOST._replace(cpus=1) if behaviour == "one dies" else HOST
         dies = behaviour != "stuck"
         return (StuckSession(dies=dies) if _first(Path(marker)) else NearSession()), rung
+    if host.startswith("hangs "):
+        session = HangingSession() if _first(Path(host[6:])) else NearSession()
+        return session, HOST._replace(cpus=1)
     if host == "no tar":
         return NearSession(), HOST._replace(tar="", cpus=1)
     session = SESSIONS.get(host, NearSession)()

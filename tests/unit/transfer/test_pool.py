@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -29,6 +30,7 @@ from mydata_like.transfer.worker_process import WorkerStarter, build_command
 from tests.fakes.channels import HOST
 from tests.fakes.place import checksum
 from tests.privileges import count_descriptors, needs_shell, needs_two_processors
+from tests.site import yield_processor
 from tests.staging import Memory, single, wanted
 
 pytestmark = pytest.mark.process
@@ -524,6 +526,21 @@ def test_a_failure_ends_all_channels_of_a_session_which_open_again(place, build,
     for channel, member in ((second, small), (first, large)):
         assert channel.send(single(member), ignore) == [SentFile(0, checksum(member))]
     assert states(events) == ["open", "open", "lost", "lost", "open", "open"]
+
+
+def test_a_session_that_is_dropped_while_a_channel_joins_it_is_no_refusal(build, events, tmp_path):
+    transport = build(f"hangs {tmp_path}/marker")
+    transport.open_channel()
+    (worker,) = transport._sessions._workers
+    with ThreadPoolExecutor(1) as threads:
+        second = threads.submit(transport.open_channel)
+        while len(worker.channels) < 2:
+            yield_processor()
+
+        transport.drop(worker, failed=True)  # as the first channel does when it fails
+
+        assert second.result(60).number == 2
+    assert states(events) == ["open", "open"]
 
 
 def test_what_is_cut_off_leaves_the_session_to_the_others(place, build, events):
