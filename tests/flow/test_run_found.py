@@ -84,10 +84,17 @@ def carry_in_vain(site, sources=()):
     site.server.faults.clear()
 
 
-def cut_off(site, event, *settings, words=()):
-    """Kill a run, with all its processes, after an event of it."""
+def wait_found(site, process, count):
+    """Wait until a run has recorded so many files that are at risk."""
+    while count_risk(site).files < count:
+        assert process.poll() is None
+
+
+def cut_off(site, event, *settings, words=(), found=1):
+    """Kill a run, with all its processes, after an event of it and when so many are at risk."""
     process = site.start("run", "--events", *words, settings=settings)
     wait_for(process, event)
+    wait_found(site, process, found)
     kill_group(process)
     process.communicate()
 
@@ -97,7 +104,7 @@ def test_of_a_killed_run_exactly_what_is_not_verified_is_at_risk(site):
     assert find_risk(site) == set()
     new = add_files(site, 40)
     site.server.hold_verification()
-    cut_off(site, "file_registered")
+    cut_off(site, "file_registered", found=40)
 
     assert find_risk(site) == new
     folder = find_folder(site, b"ann/New day")
@@ -114,7 +121,7 @@ def test_a_kill_between_two_registrations_leaves_the_others_at_risk(site):
     hang = Fault(action=Hang(), method="PATCH", path="dataset_file", count=None, skip=1)
     site.server.faults.add(hang)
     one_by_one = "advanced.register_batch=5", "advanced.register_requests=1"
-    cut_off(site, "file_verified", *one_by_one)
+    cut_off(site, "file_verified", *one_by_one, found=len(everything(site)) - 5)
     verified = {it.filename for it in site.server.datafiles() if it.verified}
 
     assert 0 < len(verified) <= 5
@@ -126,6 +133,7 @@ def test_a_first_run_that_is_stopped_leaves_everything_at_risk(site):
     site.server.hold_verification()
     process = site.start("run", "--events", stdin=subprocess.PIPE)
     wait_for(process, "file_registered")
+    wait_found(site, process, len(everything(site)))
     process.stdin.write('{"command": "stop", "now": true}\n')
     process.stdin.flush()
     ended = finish_reading(process)
@@ -165,8 +173,7 @@ def test_what_lies_beyond_the_reach_of_a_held_up_run_is_found(site):
     site.server.faults.add(Fault(action=Hang(), path="/dataset/", count=None))
     process = site.start("run", "--events")
     wait_for(process, "files_seen")
-    while count_risk(site).files < len(new):
-        assert process.poll() is None
+    wait_found(site, process, len(new))
     kill_group(process)
     process.communicate()
 
@@ -175,7 +182,7 @@ def test_what_lies_beyond_the_reach_of_a_held_up_run_is_found(site):
 
 def test_files_of_an_archive_are_at_risk_until_it_is_verified(site):
     site.server.hold_verification()
-    cut_off(site, "file_registered", ARCHIVES)
+    cut_off(site, "file_registered", ARCHIVES, found=len(everything(site)))
     assert find_risk(site) == everything(site)
 
     site.server.release_verification()
@@ -216,7 +223,9 @@ def dropped(tmp_path):
 def test_a_source_that_was_cut_off_is_carried_on_by_the_next_run(site, dropped):
     check_carried(site, site.carry())
     site.server.hold_verification()
-    cut_off(site, "file_registered", words=("--source", str(dropped), "--as", "Mice/Day 1"))
+    cut_off(
+        site, "file_registered", words=("--source", str(dropped), "--as", "Mice/Day 1"), found=5
+    )
     assert find_risk(site) == set(dropped.iterdir())
 
     site.server.release_verification()
@@ -258,7 +267,9 @@ def find_sources(site):
 
 def test_a_source_that_is_gone_is_reported_and_stays_at_risk_until_it_is_removed(site, dropped):
     site.server.hold_verification()
-    cut_off(site, "file_registered", words=("--source", str(dropped), "--as", "Mice/Day 1"))
+    cut_off(
+        site, "file_registered", words=("--source", str(dropped), "--as", "Mice/Day 1"), found=5
+    )
     site.server.release_verification()
     away = dropped.rename(dropped.with_name("away"))
     files = {dropped / path.name for path in away.iterdir()}
