@@ -129,6 +129,14 @@ SESSIONS = {
     "refuses": RefusingSession,
 }
 
+# The sessions of which only the first with a marker behaves like that, and their hosts.
+FIRST_SESSIONS = {
+    "stuck": (partial(StuckSession, dies=False), HOST),
+    "dies": (partial(StuckSession, dies=True), HOST),
+    "one dies": (partial(StuckSession, dies=True), HOST._replace(cpus=1)),
+    "hangs": (HangingSession, HOST._replace(cpus=1)),
+}
+
 
 class FarSession(LocalSession):
     """A session of a distant host."""
@@ -157,14 +165,10 @@ def connect(plan: WorkerConfig) -> tuple[SshSession, HostCapabilities]:
         raise _too_many()
     if host.startswith("far "):
         return _connect_far(*host.split()[1:])
-    if host.startswith(("stuck ", "dies ", "one dies ")):
-        behaviour, _, marker = host.rpartition(" ")
-        rung = HOST._replace(cpus=1) if behaviour == "one dies" else HOST
-        dies = behaviour != "stuck"
-        return (StuckSession(dies=dies) if _first(Path(marker)) else NearSession()), rung
-    if host.startswith("hangs "):
-        session = HangingSession() if _first(Path(host[6:])) else NearSession()
-        return session, HOST._replace(cpus=1)
+    behaviour, _, marker = host.rpartition(" ")
+    if behaviour in FIRST_SESSIONS:
+        build, rung = FIRST_SESSIONS[behaviour]
+        return (build() if _first(Path(marker)) else NearSession()), rung
     if host == "no tar":
         return NearSession(), HOST._replace(tar="", cpus=1)
     session = SESSIONS.get(host, NearSession)()
