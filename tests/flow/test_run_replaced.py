@@ -4,10 +4,11 @@ import hashlib
 import os
 import sqlite3
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+import psutil
 import pytest
 
 from mydata_like.app.ledger_status import open_survey
@@ -165,16 +166,39 @@ def before_the_server_looks(site):
     return process
 
 
+def is_worker(process):
+    with suppress(psutil.NoSuchProcess):
+        return "mydata_like.transfer" in " ".join(process.cmdline())
+    return False
+
+
+@contextmanager
+def staging_paused(site, process):
+    """The staging host does nothing in this context, or else what writes to the folder."""
+    sessions = site.sshd.pause_sessions()
+    children = [] if sessions else psutil.Process(process.pid).children(recursive=True)
+    workers = list(filter(is_worker, children))
+    assert sessions or workers
+    for worker in workers:
+        worker.suspend()
+    try:
+        yield
+    finally:
+        site.sshd.resume_sessions(sessions)
+        for worker in workers:
+            with suppress(psutil.NoSuchProcess):
+                worker.resume()
+
+
 def before_the_bytes_take_their_place(site):
-    """Kill when no record is verified any more, while the staging host does nothing."""
+    """Kill when no record is verified any more."""
     site.server.hold_verification()
     process = start(site)
     await_that(process, lambda: described(site) == len(NAMES))
-    paused = site.sshd.pause_sessions()
-    site.server.release_verification()
-    await_that(process, lambda: not any(file.verified for file in records(site)))
-    kill_group(process)
-    site.sshd.resume_sessions(paused)
+    with staging_paused(site, process):
+        site.server.release_verification()
+        await_that(process, lambda: not any(file.verified for file in records(site)))
+        kill_group(process)
     return process
 
 
@@ -182,11 +206,10 @@ def before_the_server_looks_again(site):
     site.server.hold_verification()
     process = start(site)
     await_that(process, lambda: described(site) == len(NAMES))
-    paused = site.sshd.pause_sessions()
-    site.server.release_verification()
-    await_that(process, lambda: not any(file.verified for file in records(site)))
-    site.server.hold_verification()
-    site.sshd.resume_sessions(paused)
+    with staging_paused(site, process):
+        site.server.release_verification()
+        await_that(process, lambda: not any(file.verified for file in records(site)))
+        site.server.hold_verification()
     await_that(process, lambda: replaced(site) == len(NAMES))
     return process
 
