@@ -67,7 +67,7 @@ class SpeedTestOutput(NamedTuple):
 Tell = Callable[[SpeedTestOutput], None]
 
 
-def examine(  # noqa: PLR0913, PLR0917 - the options of a command
+def examine(
     config: ConfigOption = None,
     assignments: SetOption = None,
     accept: AcceptOption = None,

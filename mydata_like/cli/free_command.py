@@ -63,7 +63,7 @@ class Sums:
         }
 
 
-def free(  # noqa: PLR0913 - each is an option of its own
+def free(
     paths: Annotated[
         list[Path],
         typer.Argument(

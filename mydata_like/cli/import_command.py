@@ -46,7 +46,7 @@ PreviewOption = Annotated[
 ]
 
 
-def import_settings(  # noqa: PLR0913 - each is an option of its own
+def import_settings(
     source: FileArgument = None,
     config: ConfigOption = None,
     store: KeyStoreOption = SettingsTarget.KEYRING,

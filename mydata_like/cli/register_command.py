@@ -55,7 +55,7 @@ class RegisterArguments:
     accept_folder: bool = False
 
 
-def register(  # noqa: PLR0913, PLR0917 - the options of a command
+def register(
     config: ConfigOption = None,
     assignments: SetOption = None,
     accept: AcceptOption = None,

@@ -230,7 +230,7 @@ def _summarise(arguments: RunArguments, settings: Settings, finished: RunFinishe
     return lines if found.safety is Safety.SAFE else [*lines, *describe_safety(found)]
 
 
-def run(  # noqa: PLR0913 - each is an option of its own
+def run(
     *,
     config: ConfigOption = None,
     assignments: SetOption = None,
@@ -260,7 +260,7 @@ def run(  # noqa: PLR0913 - each is an option of its own
     raise typer.Exit(run_and_show(arguments, sources or (), becoming or ()))
 
 
-def scan(  # noqa: PLR0913 - each is an option of its own
+def scan(
     *,
     config: ConfigOption = None,
     assignments: SetOption = None,

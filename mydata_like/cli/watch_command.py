@@ -97,7 +97,7 @@ _SCHEDULES = {
 }
 
 
-def watch(  # noqa: PLR0913 - each is an option of its own
+def watch(
     config: ConfigOption = None,
     assignments: SetOption = None,
     accept: AcceptOption = None,

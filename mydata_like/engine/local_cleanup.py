@@ -99,7 +99,7 @@ class ServerCheck:
     requested to verify its replicas again: that is enough for a preview, but not to delete.
     """
 
-    def __init__(  # noqa: PLR0913 - four of them are external interfaces
+    def __init__(
         self,
         server: ServerAPI,
         form: ArchiveFormat,

@@ -406,7 +406,7 @@ class WorkerGroup:
                 thread.join(TICK)
 
 
-def stage(  # noqa: PLR0913 - two of them limit what may wait
+def stage(
     group: WorkerGroup,
     function: Callable[[StageInput[In]], Iterator[Out]],
     source: WorkQueue[In] | Iterable[In],

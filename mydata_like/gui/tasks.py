@@ -84,7 +84,7 @@ class Tasks(QObject):
         self._ended.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
         self._reported.connect(self._deliver_progress, Qt.ConnectionType.QueuedConnection)
 
-    def run(  # noqa: PLR0913 - the one place that starts all background work
+    def run(
         self,
         function: Callable[..., Any],
         done: Callable[[Any], object] | None = None,

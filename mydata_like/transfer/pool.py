@@ -155,7 +155,7 @@ class StagingTransport:
     After any failure with them, the host is probed, and what failed is sent again.
     """
 
-    def __init__(  # noqa: PLR0913 - few callers need more than the first ones
+    def __init__(
         self,
         area: StagingArea,
         settings: Transfer,

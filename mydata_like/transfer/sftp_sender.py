@@ -191,7 +191,7 @@ class SftpSender:
     with holes get holes; large files are not striped.
     """
 
-    def __init__(  # noqa: PLR0913 - the last three depend on the host
+    def __init__(
         self,
         session: ThrottledSession,
         location: bytes,

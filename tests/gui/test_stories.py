@@ -29,7 +29,7 @@ def use(screen):
     )
 
 
-def test_from_the_first_start_to_the_first_upload(use, tmp_path):  # noqa: PLR0915
+def test_from_the_first_start_to_the_first_upload(use, tmp_path):
     with open_town(tmp_path / "town") as town, use(town.config) as person:
         person.waits_for_cursor("Set up…")
         person.presses("Return")
@@ -123,7 +123,7 @@ def test_a_paused_run_goes_on_and_a_stopped_one_is_carried_on(use, site):
     assert site.find_wrongs() == []
 
 
-def test_a_day_with_the_program(use, site, tmp_path):  # noqa: PLR0915
+def test_a_day_with_the_program(use, site, tmp_path):
     """An upload, a folder from elsewhere, a pause, an outage, the tray, the end, the next start."""
     folder = tmp_path / "usb" / "day 1"
     folder.mkdir(parents=True)

@@ -39,7 +39,7 @@ def open_wizard(open_desk, town, qtbot):
     return open_it
 
 
-def test_the_first_start_from_nothing_to_a_test_file(open_wizard, town):  # noqa: PLR0915
+def test_the_first_start_from_nothing_to_a_test_file(open_wizard, town):
     person = open_wizard()
     wizard = person.wizard
 
