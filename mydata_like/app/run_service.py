@@ -59,7 +59,7 @@ from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.record import Record
 from mydata_like.engine.recover import Recovery, UnreportedFiles
 from mydata_like.engine.register import BatchSizer, Register, RegisterOptions
-from mydata_like.engine.replace import Replace
+from mydata_like.engine.replace import KeptCopies, Replace
 from mydata_like.engine.run import Run, Stages
 from mydata_like.engine.run_context import RunContext
 from mydata_like.engine.run_limits import RunLimits
@@ -430,9 +430,10 @@ class _Builder:
         policy = AuditPolicy(box=box, full_check_days=advanced.full_check_days)
         knowledge = DatasetIndex(server, ledger, gate, recall, Audit(ledger, emit, clock, policy))
         filing = RegisterOptions(box, BatchSizer(advanced.register_batch, clock), self._writes)
-        replacing = Replace(context, advanced)
+        replacing = Replace(context, settings.data.keep_replaced)
+        copies = KeptCopies(context, settings.data.keep_replaced)
         return Stages(
-            recovery=Recovery(context, advanced, untold),
+            recovery=Recovery(context, advanced, copies, untold),
             discovery=discovery,
             availability=self._open_availability(),
             scan=Scan(settings, emit, clock, context.cancel, self._request.part),
@@ -441,8 +442,8 @@ class _Builder:
             bundle=Bundle(settings.archive, ledger),
             pack=Pack(settings.transfer, clock, context.choices, archives),
             send=Send(context, settings.transfer.attempts, replacing.note),
-            register=Register(server, ledger, emit, gate, filing),
             replace=replacing,
+            register=Register(server, ledger, emit, gate, filing),
             verify=Verify(server, ledger, emit, gate, Verification(advanced, box)),
             record=Record(ledger, emit),
         )

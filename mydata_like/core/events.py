@@ -191,6 +191,21 @@ class FileStaged:
 
 
 @dataclass(slots=True, kw_only=True)
+class FileReplaced:
+    """The new bytes of a changed file have taken the place of earlier ones on the server.
+
+    `size_before` and `verified_at` are of the earlier ones; the latter is the server's text, empty
+    if it had not verified them. They are kept until `kept_until`, or not at all if it is null.
+    """
+
+    path: bytes
+    size: int
+    size_before: int
+    verified_at: str
+    kept_until: datetime | None
+
+
+@dataclass(slots=True, kw_only=True)
 class FileRegistered:
     """The server has a record of the file; its bytes are not verified yet."""
 
@@ -459,6 +474,7 @@ Event = (
     | TransferRetried
     | TransferFinished
     | FileStaged
+    | FileReplaced
     | FileRegistered
     | FileVerified
     | FileFailed

@@ -251,7 +251,9 @@ class FileToSend(NamedTuple):
     `remote` is the path below the staging area's location. `datafile` is the record to repair, if
     there is one. `round` counts how often the whole file was sent in this run and did not verify.
     If it was `interrupted`, an attempt in this run may have left bytes of it. With `members` it is
-    an archive of these: `file` only describes its datafile on the server, and has no path.
+    an archive of these: `file` only describes its datafile on the server, and has no path. If it is
+    `appended`, the server's verified bytes are the beginning of its own. `release` means that these
+    may be replaced even where the host cannot keep them.
     """
 
     file: LocalFile
@@ -261,6 +263,8 @@ class FileToSend(NamedTuple):
     round: int = 0
     members: tuple[ArchiveMember, ...] = ()
     interrupted: bool = False
+    appended: bool = False
+    release: bool = False
 
     @property
     def replaces(self) -> bool:
@@ -313,10 +317,13 @@ class Staged(NamedTuple):
 
 
 class Replacement(NamedTuple):
-    """New bytes for a datafile that has other bytes; kept until they are verified.
+    """New bytes for a datafile that has other bytes; noted until they are verified.
 
     The bytes are at `staged`, or nowhere yet if the host cannot rename files, and will be moved to
-    `remote`. `at` is in seconds since 1970.
+    `remote`; the earlier ones, of `kept_size`, are first renamed to `kept`, which is empty if they
+    are not kept.
+    `at` is in seconds since 1970. `modified_ns` is -1 in rows of older versions, which changed the
+    record first.
     """
 
     key: bytes
@@ -327,6 +334,29 @@ class Replacement(NamedTuple):
     size: int
     checksum: str
     at: int
+    modified_ns: int = -1
+    kept: str = ""
+    kept_size: int = 0
+
+
+class KeptCopy(NamedTuple):
+    """Earlier bytes of a datafile that stay on the server at `path` after they were replaced.
+
+    `modified` and `verified_at` are the server's texts, empty if unknown. `at` and `until` are in
+    seconds since 1970, 0 while the bytes are not replaced yet.
+    """
+
+    key: bytes
+    dataset: DatasetId
+    datafile: DatafileId
+    remote: str
+    path: str
+    size: int
+    checksum: str
+    modified: str
+    verified_at: str
+    at: int = 0
+    until: int = 0
 
 
 class Registered(NamedTuple):

@@ -32,6 +32,7 @@ from mydata_like.core.model import (
     FileToSend,
     Group,
     InstrumentRecord,
+    KeptCopy,
     NewestDatafile,
     OpenFiles,
     Payload,
@@ -201,8 +202,9 @@ class Channel(Protocol):
     def send(self, payload: Payload, progress: Progress) -> list[SentFile | UnsentFile]:
         """Send a payload; return the result for each member, in order.
 
-        Replacements of earlier bytes are stored temporarily for `replace`; if the host cannot
-        rename files, they are only read.
+        Replacements of earlier bytes are stored temporarily for `replace`. A host that cannot
+        rename files cannot keep the earlier ones: then they are refused with the code
+        `waiting.changed`, or only read if the user has released them.
 
         Raises `TransientError` if the connection was lost (the channel has been replaced by then)
         and no result is known, and a `RunError` if no payload can be sent now.
@@ -213,12 +215,14 @@ class Channel(Protocol):
     ) -> list[SentFile | UnsentFile]:
         """Move temporarily stored bytes to their final path; return each result, in order.
 
-        If the host cannot rename files, those of the `files` (by key) are sent to their final path.
+        The earlier bytes are first renamed to their `kept` path; if that fails, nothing is changed,
+        and the code is `waiting.changed`. What an interrupted call has moved counts as moved. If
+        the host cannot rename files, those of the `files` (by key) are sent to their final path.
         Missing bytes have the code `staging.missing`. Raises as `send` does.
         """
 
-    def discard(self, replacements: Sequence[Replacement]) -> None:
-        """Remove temporarily stored bytes; raises as `send` does."""
+    def discard(self, paths: Sequence[str]) -> None:
+        """Remove temporarily stored or kept bytes; raises as `send` does."""
 
     def limit(self, rate: float) -> None:
         """Limit the speed in bytes per second, 0 for no limit; from any thread.
@@ -372,6 +376,15 @@ class Ledger(Protocol):
 
     def forget_replacements(self, replacements: Sequence[Replacement]) -> None:
         """Remove finished or abandoned replacements, unless they are of other bytes by now."""
+
+    def record_kept(self, copies: Sequence[KeptCopy]) -> None:
+        """Record earlier bytes that are, or are to be, kept on the server; durable on return."""
+
+    def find_kept(self, key: bytes | None = None) -> Sequence[KeptCopy]:
+        """Return what is kept of a file, or of all; the newest first."""
+
+    def forget_kept(self, copies: Sequence[KeptCopy]) -> None:
+        """Remove the record of bytes that are kept no longer."""
 
     def find_archives(self, dataset: DatasetId) -> Mapping[str, ArchiveRecord]:
         """Return the archives of a dataset by path."""

@@ -106,6 +106,11 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         "content is stored next to it.",
         SERVER,
     ),
+    "waiting.changed": ProblemInfo(
+        "The file changed after the server had verified it, and the server's content is not "
+        "replaced until the user has decided.",
+        USER,
+    ),
     "waiting.archive": ProblemInfo(
         "An archive on the server may contain the file; it can be read when it is verified.", NOBODY
     ),
@@ -771,7 +776,14 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
 UNKNOWN: Final = ProblemInfo("", Fixer.USER, Action.TRY_AGAIN)
 # Files with these problems wait for the next run.
 LEFT_FOR_LATER: Final = frozenset(
-    {"file.changed", "file.vanished", "file.replaced", "file.in-use", "staging.full"}
+    {
+        "file.changed",
+        "file.vanished",
+        "file.replaced",
+        "file.in-use",
+        "staging.full",
+        "waiting.changed",
+    }
 )
 INTENDED: Final = frozenset(code for code, info in PROBLEMS.items() if info.intended)
 

@@ -15,6 +15,7 @@ from pathlib import PurePosixPath
 from urllib.parse import quote, unquote
 
 UNTITLED = "untitled"
+KEPT = ".mydata-old-"  # begins the name of earlier bytes, followed by their checksum
 
 _COMPONENT_LIMIT = 255  # bytes; the limit of ext4, XFS, NTFS and most others
 _DIRECTORY_LIMIT = 3000  # bytes; leaves space for the rest below Linux's 4096 for a whole path
@@ -45,6 +46,23 @@ def aside_path(remote: str, size: int, modified_ns: int, mark: bytes) -> str:
     meaning = f"{remote}\0{size}\0{modified_ns}".encode("utf-8", "surrogateescape")
     name = mark.decode() + blake2b(meaning, digest_size=16).hexdigest()
     return f"{folder}{slash}.mydata-{name[:32]}.new"
+
+
+def kept_path(remote: str, checksum: str) -> str:
+    """Return the path of earlier bytes of a datafile that are kept after they were replaced.
+
+    It is in the same directory; a name that would be too long is shortened.
+    """
+    folder, slash, name = remote.rpartition("/")
+    first = f"{KEPT}{checksum}-"
+    if len(first + name) > _COMPONENT_LIMIT or len((first + name).encode()) > _COMPONENT_LIMIT:
+        return f"{folder}{slash}{first}{_marked(name, remote, limit=_COMPONENT_LIMIT - len(first))}"
+    return f"{folder}{slash}{first}{name}"
+
+
+def is_kept(path: str) -> bool:
+    """Return whether a path is that of kept earlier bytes."""
+    return path.rpartition("/")[2].startswith(KEPT)
 
 
 @lru_cache(_REMEMBERED)
@@ -106,10 +124,10 @@ def _shown(name: str) -> str:
     return "".join(char if _is_literal(char) else quote(char, safe="") for char in name)
 
 
-def _marked(shown: str, meaning: str, ending: str = "") -> str:
+def _marked(shown: str, meaning: str, ending: str = "", *, limit: int = _COMPONENT_LIMIT) -> str:
     digest = blake2b(meaning.encode(), digest_size=16).hexdigest()
     mark = f"~{digest}{ending}"
-    return _cut(shown, _COMPONENT_LIMIT - len(mark)) + mark
+    return _cut(shown, limit - len(mark)) + mark
 
 
 def _cut(text: str, limit: int) -> str:

@@ -1,7 +1,9 @@
 """The recovery of replacements that earlier runs left unfinished."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from mydata_like.core.errors import ItemError, Problem, TransientError
 from mydata_like.core.events import (
@@ -12,9 +14,18 @@ from mydata_like.core.events import (
     FileVerified,
     FileWaiting,
 )
-from mydata_like.core.model import Datafile, DatafileId, EntryState, Replacement
-from mydata_like.core.ports import Channel
-from mydata_like.engine.replace import NOT_LOOKED, describes, is_verified
+from mydata_like.core.model import (
+    Datafile,
+    DatafileId,
+    DatasetId,
+    EntryState,
+    Registration,
+    Replacement,
+)
+from mydata_like.core.parsing import moment_of_ns
+from mydata_like.core.ports import SentFile, UnsentFile
+from mydata_like.core.staging_path import is_kept
+from mydata_like.engine.replace import MISSING, TOGETHER, KeptCopies, discard
 from mydata_like.engine.reverify import ask_all
 from mydata_like.engine.run_context import RunContext
 from mydata_like.settings.schema import Advanced
@@ -22,14 +33,19 @@ from mydata_like.settings.schema import Advanced
 logger = logging.getLogger(__name__)
 
 OUTCOMES = (FileVerified, FileWaiting, FileSkipped, FileFailed)
-WRITING = 900  # seconds for which the request of a killed run may still change a record
 SHORTEST = 0.1  # seconds between two checks, at least
 
+NOT_LOOKED = Problem(
+    "waiting.replacing",
+    "The server has not verified the new content of this file yet.",
+    "Keep the local file. The next run continues. If this persists, contact the administrator.",
+)
 REPLACING = Problem(
     "server.replacing",
     "The server's record describes a newer version of this file that never arrived, and the "
     "local file was missing when it should have been sent again.",
-    "Restore the file and run again, or ask the server's administrator to delete the record.",
+    "Restore the file and run again. Where the earlier content is still on the server, "
+    "mydata-like changed undo brings it back.",
 )
 
 
@@ -48,40 +64,58 @@ class UnreportedFiles:
 class Recovery:
     """The unfinished replacements of earlier runs: `begin` runs first in a run, `end` last.
 
-    Those not known to be complete at the end are reported, so that they do not count as safe.
+    Those not known to be complete at the end are reported, so that they do not count as safe. Kept
+    copies whose time has passed are removed.
     """
 
     def __init__(
-        self, context: RunContext, settings: Advanced, unreported: UnreportedFiles
+        self,
+        context: RunContext,
+        settings: Advanced,
+        copies: KeptCopies,
+        unreported: UnreportedFiles,
     ) -> None:
         self._context = context
         self._ledger = context.ledger
         self._gate = context.gate
         self._settings = settings
+        self._copies = copies
         self._unreported = unreported
         self._looks_before: dict[DatafileId, tuple[str, ...]] = {}  # before our request
         self._asked_again: set[DatafileId] = set()
 
     def begin(self) -> None:
-        """Move staged bytes into place, and request verification of the rest."""
+        """Put staged bytes in place, change their records, and request verification of all."""
         left = self._drop_complete(self._ledger.find_replacements())
         records = self._fetch(left) if left else None
         if records is None:
             return
         logger.info("%d datafiles were being replaced when a run ended", len(left))
-        self._drop_unchanged([it for it in left if not _is_changed(it, records)], records)
-        changed = [it for it in left if _is_changed(it, records)]
-        if changed:
-            self._revoke_verified(changed)
-            self._place(changed)
-        self._ask([(it, records[it.datafile]) for it in changed])
+        # Older versions changed the record first: an unchanged one keeps its bytes.
+        old = [it for it in left if it.modified_ns < 0 and not _is_changed(it, records)]
+        gone = [it for it in left if it.datafile not in records and it not in old]
+        self._abandon([*old, *gone])
+        left = [it for it in left if it not in old and it not in gone]
+        self._revoke_verified(left)
+        placed, missing = self._place(left)
+        self._abandon([it for it in missing if not _is_changed(it, records)])
+        unchanged = [it for it in placed if not _is_changed(it, records)]
+        if unchanged and self._register(unchanged, records):
+            records = self._fetch(left) or records
+        self._ask([(it, records[it.datafile]) for it in left if _is_changed(it, records)])
 
     def end(self) -> None:
-        """Report replacements that are incomplete and have no outcome in this run."""
+        """Report replacements that are incomplete and have no outcome; remove expired copies."""
         left = self._drop_complete(self._ledger.find_replacements())
         unreported = [it for it in left if it.key in self._unreported.keys]
         if unreported:
             self._wait_for_results(unreported)
+        expired = self._copies.find_expired()
+        for start in range(0, len(expired), TOGETHER):
+            part = expired[start : start + TOGETHER]
+            if not discard(self._context, [it.path for it in part]):
+                return
+            self._ledger.forget_kept(part)
 
     def _drop_complete(self, left: Sequence[Replacement]) -> list[Replacement]:
         """Remove replacements that are verified according to the ledger; return the rest."""
@@ -96,14 +130,11 @@ class Recovery:
             self._ledger.forget_replacements(complete)
         return [it for it in left if it not in complete]
 
-    def _drop_unchanged(
-        self, unchanged: Sequence[Replacement], records: Mapping[DatafileId, Datafile]
-    ) -> None:
-        """Remove replacements that never started, once no old request can start them any more."""
-        now = self._gate.clock.now().timestamp()
-        over = [it for it in unchanged if it.datafile not in records or now - it.at > WRITING]
+    def _abandon(self, over: Sequence[Replacement]) -> None:
+        """Forget replacements of which nothing has changed on the server."""
         if over:
-            self._discard(over)
+            discard(self._context, [it.staged for it in over if not is_kept(it.staged)])
+            self._copies.forget(over)
             self._ledger.forget_replacements(over)
 
     def _fetch(self, left: Iterable[Replacement]) -> Mapping[DatafileId, Datafile] | None:
@@ -126,28 +157,69 @@ class Recovery:
         numbers = [it.datafile for it, _ in doubtful]
         ask_all(self._context.server, self._gate, numbers)
 
-    def _revoke_verified(self, changed: Sequence[Replacement]) -> None:
-        """Revoke the verified state of earlier bytes: the record describes the new ones now."""
-        entries = self._ledger.find_entries([it.key for it in changed]).values()
+    def _revoke_verified(self, left: Sequence[Replacement]) -> None:
+        """Revoke the verified state of earlier bytes: other ones are taking their place."""
+        entries = self._ledger.find_entries([it.key for it in left]).values()
         doubtful = [it for it in entries if it.state is EntryState.VERIFIED]
         if doubtful:
             self._ledger.record([it._replace(state=EntryState.CHANGED) for it in doubtful])
 
-    def _place(self, changed: Sequence[Replacement]) -> None:
-        self._run_on_channel(lambda channel: channel.replace(changed, {}))
+    def _place(self, left: Sequence[Replacement]) -> tuple[list[Replacement], list[Replacement]]:
+        """Put staged bytes in place; return those in place, and those that are nowhere.
 
-    def _discard(self, over: Sequence[Replacement]) -> None:
-        self._run_on_channel(lambda channel: channel.discard(over))
-
-    def _run_on_channel(self, action: Callable[[Channel], object]) -> None:
-        """Run an action on a channel; if the connection breaks, the next run retries it."""
+        The next run continues with the others.
+        """
         channels = self._context.limits.channels
+        fates: list[SentFile | UnsentFile] = []
         try:
             with channels.borrowed() as channel:
                 channel = channels.ensure_open(channel)
-                self._gate.call(lambda: action(channel), staging=True)
+                for start in range(0, len(left), TOGETHER):
+                    part = left[start : start + TOGETHER]
+                    fates += self._gate.call(partial(channel.replace, part, {}), staging=True)
         except TransientError as error:
             logger.warning("Staged replacements could not be completed: %s", error)
+        placed, missing = [], []
+        for it, fate in zip(left, fates, strict=False):
+            if isinstance(fate, SentFile):
+                placed.append(it)
+            elif fate.problem.code == MISSING:
+                missing.append(it)
+            else:
+                logger.warning("A replacement is left as it is: %s", fate.problem.message)
+        self._copies.note_placed(placed)
+        return placed, missing
+
+    def _register(
+        self, placed: Sequence[Replacement], records: Mapping[DatafileId, Datafile]
+    ) -> bool:
+        """Change the records of bytes that are in place; return whether that was possible now."""
+        by_dataset: defaultdict[DatasetId, list[Registration]] = defaultdict(list)
+        for it in placed:
+            record = records[it.datafile]
+            modified = moment_of_ns(it.modified_ns).isoformat()
+            change = Registration(
+                record.dataset,
+                record.directory or "",
+                record.name,
+                it.size,
+                it.checksum,
+                modified,
+                modified,
+                None,
+                self._context.box,
+                record.id,
+            )
+            by_dataset[record.dataset].append(change)
+        try:
+            for changes in by_dataset.values():
+                for start in range(0, len(changes), TOGETHER):
+                    part = changes[start : start + TOGETHER]
+                    self._gate.call(partial(self._context.server.register, part))
+        except ItemError as error:
+            logger.warning("Records of replaced datafiles could not be changed: %s", error)
+            return False
+        return True
 
     def _wait_for_results(self, unreported: list[Replacement]) -> None:
         """Wait for the server to verify each file, then record or report the result."""
@@ -168,20 +240,23 @@ class Recovery:
 
     def _is_settled(self, it: Replacement, record: Datafile | None) -> bool:
         """Return whether the server's state is known."""
-        if record is None or not describes(record, it):
-            return True  # unchanged, or handled by `begin`
+        if record is None:
+            return True
+        if not _describes(record, it):  # `begin` could not put the new bytes in place
+            self._report(it, NOT_LOOKED)
+            return True
         if it.datafile not in self._looks_before:
             self._ask([(it, record)])
         elif set(record.looks) <= set(self._looks_before[it.datafile]):
             return False
-        elif is_verified(record, it):
+        elif _is_verified(record, it):
             self._record_verified(it)
             return True
         elif it.datafile in self._asked_again:
             self._report(it, REPLACING)
             return True
         else:
-            # The server may have verified it for the previous run, before the bytes were moved.
+            # The server may have begun before the bytes were moved.
             self._asked_again.add(it.datafile)
             self._ask([(it, record)])
         return False
@@ -208,4 +283,14 @@ class Recovery:
 def _is_changed(it: Replacement, records: Mapping[DatafileId, Datafile]) -> bool:
     """Return whether the record already describes the new bytes."""
     record = records.get(it.datafile)
-    return record is not None and describes(record, it)
+    return record is not None and _describes(record, it)
+
+
+def _describes(record: Datafile, it: Replacement) -> bool:
+    """Return whether a record describes the new bytes."""
+    return (record.size, record.checksum) == (it.size, it.checksum)
+
+
+def _is_verified(record: Datafile, it: Replacement) -> bool:
+    """Return whether the server reports that our replica matches its record."""
+    return any(replica.verified for replica in record.copies_at(it.remote))

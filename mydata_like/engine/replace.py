@@ -1,334 +1,258 @@
-"""The stage that replaces the verified bytes of a datafile by new ones.
+"""The stage that puts new bytes of changed files in place of earlier ones, which it keeps.
 
-A record must never be verified with bytes that it does not describe, and the API allows only one
-set of bytes per record. So the new bytes are stored in a separate file, the ledger notes the
-replacement, the record is changed, and the server verifies it: it finds the earlier bytes and
-reports them as not verified. Only then are the new bytes moved into place. If the server repeatedly
-reports the replica as verified, only the record was wrong: the new bytes are in place already, and
-the separate file is removed.
+The API allows only one set of bytes per record. So the new bytes are stored in a separate file, and
+the ledger notes the replacement. Then the earlier file is renamed, and the new one takes its place.
+Only after that the next stage changes the record. In between, and for good if a run ends there, the
+record describes bytes that no local file has any more, so that the file counts as changed.
 """
 
-import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Final
 
-from mydata_like.core.errors import ItemError, Problem, TransientError
-from mydata_like.core.events import FileFailed, FileWaiting
+from mydata_like.core.errors import Problem, TransientError
+from mydata_like.core.events import FileFailed, FileReplaced, FileWaiting
 from mydata_like.core.model import (
-    Datafile,
-    DatafileId,
+    Entry,
+    EntryState,
     FileToSend,
+    KeptCopy,
     Registered,
     Replacement,
-    Replica,
     Staged,
 )
+from mydata_like.core.parsing import moment_of
 from mydata_like.core.ports import Channel, SentFile, UnsentFile
 from mydata_like.core.problems import LEFT_FOR_LATER
-from mydata_like.core.staging_path import aside_path
+from mydata_like.core.staging_path import aside_path, kept_path
 from mydata_like.engine.pipeline import Lock, StageInput
-from mydata_like.engine.reverify import PollInterval, ask_all
 from mydata_like.engine.run_context import RunContext
-from mydata_like.settings.schema import Advanced
 
-logger = logging.getLogger(__name__)
+TOGETHER: Final = 200  # replacements that are moved into place at once
+PATIENCE: Final = 1.0  # seconds to wait for a channel while other work continues
+FAILURES: Final = 4  # of the connection or the host, for the same bytes, before their files fail
+HELD: Final = "waiting.changed"  # the earlier bytes cannot be kept
+MISSING: Final = "staging.missing"
+DAY: Final = 24 * 3600
 
-ASK_AGAIN = 30.0  # seconds after which a request may have been lost
-STALE = 10.0  # seconds for which a cache in front of the server may return an old record
-TOGETHER = 200  # replacements that are moved into place at once
-PATIENCE = 1.0  # seconds to wait for a channel while other work continues
-FAILURES = 4  # of the connection or the host, for the same bytes, before their files fail
-MISSING = "staging.missing"
+Replacing = tuple[Replacement, Staged]
+Fates = list[SentFile | UnsentFile]
 
-NOT_LOOKED = Problem(
-    "waiting.replacing",
-    "The server still reports the earlier content as verified, so the new content must wait.",
-    "Keep the local file. The next run continues. If this persists, contact the administrator.",
-)
+
+class KeptCopies:
+    """The earlier bytes that stay in the staging area for `days` after they were replaced."""
+
+    def __init__(self, context: RunContext, days: float) -> None:
+        self._context = context
+        self._ledger = context.ledger
+        self._seconds = int(days * DAY)
+
+    def note_placed(self, placed: Iterable[Replacement]) -> None:
+        """Record and report that earlier bytes were replaced."""
+        now = int(self._context.clock.now().timestamp())
+        kept = []
+        for it in placed:
+            if copy := self._find(it):
+                copy = copy._replace(at=now, until=now + self._seconds)
+                kept.append(copy)
+                self._report(it, copy, moment_of(copy.until))
+        if kept:
+            self._ledger.record_kept(kept)
+
+    def give_up(self, it: Replacement) -> None:
+        """Record and report that earlier bytes were replaced without keeping them."""
+        if copy := self._find(it):
+            self._ledger.forget_kept([copy])
+            self._report(it, copy, None)
+
+    def forget(self, abandoned: Iterable[Replacement]) -> None:
+        """Forget the copies of replacements that were not made."""
+        copies = [copy for it in abandoned if (copy := self._find(it)) and not copy.until]
+        if copies:
+            self._ledger.forget_kept(copies)
+
+    def find_expired(self) -> list[KeptCopy]:
+        """Return the copies whose time has passed, and that no unfinished replacement needs."""
+        now = self._context.clock.now().timestamp()
+        needed = {it.key for it in self._ledger.find_replacements()}
+        return [
+            it for it in self._ledger.find_kept() if 0 < it.until <= now and it.key not in needed
+        ]
+
+    def _find(self, it: Replacement) -> KeptCopy | None:
+        if not it.kept:
+            return None
+        return next((copy for copy in self._ledger.find_kept(it.key) if copy.path == it.kept), None)
+
+    def _report(self, it: Replacement, copy: KeptCopy, until: datetime | None) -> None:
+        self._context.emit(
+            FileReplaced(
+                path=it.key,
+                size=it.size,
+                size_before=copy.size,
+                verified_at=copy.verified_at,
+                kept_until=until,
+            )
+        )
 
 
 class Replace:
-    """The stage between registering and verifying; other files pass through."""
+    """The stage between sending and registering; files that replace nothing pass through."""
 
-    def __init__(self, context: RunContext, settings: Advanced) -> None:
+    def __init__(self, context: RunContext, days: float) -> None:
         self._context = context
-        self._settings = settings
+        self._gate = context.gate
+        self._ledger = context.ledger
+        self._copies = KeptCopies(context, days)
         self._lock = Lock()
-        self._noted: dict[DatafileId, Replacement] = {}
+        self._noted: dict[bytes, Replacement] = {}  # by the file's key
+        self._failures = 0
 
     def note(self, staged: Iterable[Staged]) -> None:
         """Record in the ledger what is to be replaced, before anything is changed."""
-        now = int(self._context.gate.clock.now().timestamp())
-        noted = [
-            self._describe(item, item.wanted.datafile, now)
-            for item in staged
-            if item.wanted.replaces and item.wanted.datafile and not item.registered
-        ]
+        mark = self._context.transport.mark
+        now = int(self._gate.clock.now().timestamp())
+        noted, copies = [], []
+        for item in staged:
+            if not item.wanted.replaces or item.registered:
+                continue
+            copy = _describe_copy(item)
+            noted.append(_describe(item, mark, now, copy))
+            copies += [copy] if copy else []
         if noted:
-            self._context.ledger.record_replacements(noted)
+            self._ledger.record_kept(copies)
+            self._ledger.record_replacements(noted)
             with self._lock:
-                self._noted.update((it.datafile, it) for it in noted)
+                self._noted.update((it.key, it) for it in noted)
 
-    def __call__(self, source: StageInput[list[Registered]]) -> Iterator[list[Registered]]:
-        pending = Pending(self._context, self._settings)
-        while pending or not source.finished:
-            items = self._await(source, pending)
-            replacing, passing = self._divide(items or ())
-            if replacing:
-                pending.add(replacing)
+    def __call__(
+        self, source: StageInput[list[Staged | Registered]]
+    ) -> Iterator[list[Staged | Registered]]:
+        waiting: list[Replacing] = []
+        while waiting or not source.finished:
+            items = None if source.finished else source.poll(0.0 if waiting else None)
+            passing: list[Staged | Registered] = []
+            for item in items or ():
+                with self._lock:
+                    noted = self._noted.pop(item.wanted.file.key, None)
+                if noted and isinstance(item, Staged):
+                    waiting.append((noted, item))
+                else:
+                    passing.append(item)
             if passing:
                 yield passing
-            if source.finished:
-                pending.rhythm.note_end()
-            if pending.due:
-                yield from pending.step()
+            if waiting:
+                placed, again = self._place(waiting[:TOGETHER])
+                waiting = again + waiting[TOGETHER:]
+                if placed:
+                    yield [*placed]
 
-    def _describe(self, item: Staged, record: Datafile, now: int) -> Replacement:
-        wanted, file = item.wanted, item.wanted.file
-        mark = self._context.transport.mark
-        return Replacement(
-            file.key,
-            wanted.dataset.id,
-            record.id,
-            wanted.remote,
-            aside_path(wanted.remote, file.size, file.modified_ns, mark),
-            file.size,
-            item.checksum,
-            now,
-        )
-
-    def _await(self, source: StageInput[list[Registered]], pending: "Pending") -> "_Items":
-        if source.finished:  # a finished source does not wait
-            self._context.gate.rest(pending.rhythm.rest)
-            return None
-        return source.poll(pending.rhythm.rest if pending else None)
-
-    def _divide(self, items: Sequence[Registered]) -> tuple[list["Replacing"], list[Registered]]:
-        """Return replacements, and the others: those that the check found registered, too."""
-        replacing: list[Replacing] = []
-        others: list[Registered] = []
-        for item in items:
-            with self._lock:
-                noted = self._noted.pop(item.datafile, None) if item.datafile else None
-            if noted:
-                replacing.append((noted, item))
-            else:
-                others.append(item)
-        return replacing, others
-
-
-Replacing = tuple[Replacement, Registered]
-_Items = list[Registered] | None
-
-
-def is_verified(record: Datafile, replacement: Replacement) -> bool:
-    """Return whether the server reports that our replica matches its record."""
-    return any(replica.verified for replica in record.copies_at(replacement.remote))
-
-
-def describes(record: Datafile, replacement: Replacement) -> bool:
-    """Return whether a record describes the new bytes."""
-    return (record.size, record.checksum) == (replacement.size, replacement.checksum)
-
-
-class Pending:
-    """The replacements of a run, before and after the server has checked them."""
-
-    def __init__(self, context: RunContext, settings: Advanced) -> None:
-        self._context = context
-        self._gate = context.gate
-        self._settings = settings
-        self._waiting: dict[DatafileId, Replacing] = {}
-        self._ready: list[Replacing] = []
-        self._unchanged: dict[DatafileId, float] = {}  # unchanged records, and since when
-        self._confirmed: set[DatafileId] = set()  # verified again, with the same result
-        self._failures = 0
-        self._asked = self._progressed = self._find_moment()
-        self._news = False  # whether verification was requested since the last step
-        self.rhythm = PollInterval(self._gate.clock, settings.verify_interval)
-
-    def __len__(self) -> int:
-        return len(self._waiting) + len(self._ready)
-
-    @property
-    def due(self) -> bool:
-        return bool(self) and self.rhythm.rest == 0
-
-    def add(self, replacing: Sequence[Replacing]) -> None:
-        """Add replacements whose records have just been changed, and request verification."""
-        first = not self
-        if first:
-            self._progressed = self._find_moment()
-        unasked = {}
-        for noted, item in replacing:
-            record = item.wanted.datafile
-            if record is not None and describes(record, noted):
-                self._ready.append((noted, item))  # the server has verified these very bytes
-            else:
-                unasked[noted.datafile] = noted, item
-        if unasked:
-            self._waiting.update(unasked)
-            self._ask(list(unasked))
-            self._asked = self._find_moment()
-        self._news = True
-        self.rhythm.note_registered(first=first)
-
-    def _ask(self, numbers: Sequence[DatafileId]) -> None:
-        ask_all(self._context.server, self._gate, numbers)
-
-    def step(self) -> Iterator[list[Registered]]:
-        """Check which records are ready for new bytes; yield those that have received them."""
-        before = len(self)
-        if self._waiting and (unchanged := self._look()):
-            yield unchanged
-        while self._ready and (placed := self._place()):
-            yield placed
-        if len(self) < before:
-            self._progressed = self._find_moment()
-        elif self._find_moment() - self._progressed >= self._settings.verify_patience:
-            self._give_up()
-        self.rhythm.step(news=self._news or len(self) < before)
-        self._news = False
-
-    def _find_moment(self) -> float:
-        """Return the time on a clock that stops while the run is stopped."""
-        return self._gate.clock.monotonic() - self._gate.stopped
-
-    def _look(self) -> list[Registered]:
-        """Find records that are ready for their new bytes; return those that were not changed.
-
-        The latter keep their bytes and are not going to be verified.
-        """
-        server = self._context.server
-        try:
-            records = self._gate.call(lambda: server.fetch_datafiles(list(self._waiting)))
-        except ItemError as error:
-            logger.info("%d records could not be fetched: %s", len(self._waiting), error)
-            return []
-        doubtful: list[DatafileId] = []
-        unchanged = [item for record in records if (item := self._sort_out(record, doubtful))]
-        if doubtful:
-            self._ask(doubtful)
-            self._news = True
-        if self._waiting and self._find_moment() - self._asked >= ASK_AGAIN:
-            self._asked = self._find_moment()
-            self._ask(list(self._waiting))
-        return unchanged
-
-    def _sort_out(self, record: Datafile, doubtful: list[DatafileId]) -> Registered | None:
-        """Return a datafile whose record was not changed, although the server acknowledged it.
-
-        Add those to `doubtful` that the server must verify again.
-        """
-        noted, item = self._waiting[record.id]
-        if describes(record, noted):
-            if not is_verified(record, noted) or self._is_confirmed(record, doubtful):
-                self._remove(record)
-                wanted = item.wanted._replace(datafile=record)
-                self._ready.append((noted, item._replace(wanted=wanted, before=record.looks)))
-            return None
-        now = self._find_moment()
-        if now - self._unchanged.setdefault(record.id, now) < STALE:
-            return None
-        self._remove(record)
-        return item
-
-    def _is_confirmed(self, record: Datafile, doubtful: list[DatafileId]) -> bool:
-        """Return whether the server has verified the new bytes twice.
-
-        A single verification may have begun before the record changed, and be of the earlier bytes.
-        """
-        noted, item = self._waiting[record.id]
-        if not any(_is_new_look(it, item) for it in record.copies_at(noted.remote)):
-            return False
-        if record.id in self._confirmed:
-            return True
-        self._confirmed.add(record.id)
-        self._waiting[record.id] = noted, item._replace(before=record.looks)
-        doubtful.append(record.id)
-        return False
-
-    def _remove(self, record: Datafile) -> None:
-        del self._waiting[record.id]
-        self._unchanged.pop(record.id, None)
-        self._confirmed.discard(record.id)
-
-    def _place(self) -> list[Registered]:
-        """Move bytes into place, if a channel is available now."""
-        part = self._ready[:TOGETHER]
+    def _place(self, part: Sequence[Replacing]) -> tuple[list[Staged], list[Replacing]]:
+        """Move bytes into place, if a channel is available now; return those to try again, too."""
         with self._context.limits.channels.borrowed_first(PATIENCE) as channel:
             if channel is None:
-                return []
+                return [], [*part]
             try:
-                fates = self._replace(channel, part)
+                fates = self._replace(self._context.limits.channels.ensure_open(channel), part)
             except TransientError as error:
                 fates = [UnsentFile(i, error.problem, again=True) for i in range(len(part))]
-        return self._sort(part, fates)
-
-    def _replace(self, channel: Channel, part: Sequence[Replacing]) -> list[SentFile | UnsentFile]:
-        channels = self._context.limits.channels
-        needless = [pair for pair in part if _is_there(*pair)]
-        moved = [pair for pair in part if not _is_there(*pair)]
-        files = {noted.key: item.wanted for noted, item in moved}
-        fates: dict[bytes, SentFile | UnsentFile] = {}
-        channel = channels.ensure_open(channel)
-        if needless:
-            self._gate.call(lambda: channel.discard([noted for noted, _ in needless]), staging=True)
-        if moved:
-            answers = self._gate.call(
-                lambda: channel.replace([noted for noted, _ in moved], files), staging=True
-            )
-            fates = {moved[fate.index][0].key: fate for fate in answers}
-        return [
-            _at(index, fates.get(noted.key, SentFile(index, noted.checksum)))
-            for index, (noted, _) in enumerate(part)
-        ]
-
-    def _sort(
-        self, part: Sequence[Replacing], fates: Sequence[SentFile | UnsentFile]
-    ) -> list[Registered]:
-        """Return the replaced items; missing bytes are found later, when the server verifies."""
         placed, again = [], []
         self._failures += any(isinstance(fate, UnsentFile) and fate.again for fate in fates)
         for (noted, item), fate in zip(part, fates, strict=True):
-            if isinstance(fate, SentFile) or fate.problem.code == MISSING:
-                placed.append(item)
+            if isinstance(fate, SentFile):
+                placed.append((noted, item))
             elif fate.again and self._failures < FAILURES:
                 again.append((noted, item))
             else:
-                self._leave(item.wanted, fate.problem)
-        self._ready = [*again, *self._ready[len(part) :]]
+                self._leave(noted, item, fate.problem)
+        self._copies.note_placed(noted for noted, _ in placed)
         self._failures = self._failures if again else 0
         if again:
             self._gate.rest(self._gate.delay(self._failures))
-        return placed
+        return [item for _, item in placed], again
 
-    def _give_up(self) -> None:
-        for _, item in self._waiting.values():
-            self._leave(item.wanted, NOT_LOOKED)
-        self._waiting.clear()
-        self._unchanged.clear()
-        self._confirmed.clear()
+    def _replace(self, channel: Channel, part: Sequence[Replacing]) -> Fates:
+        """Move bytes into place; earlier ones that cannot be kept only if the user chose that."""
+        files = {noted.key: item.wanted for noted, item in part}
+        fates = self._move(channel, [noted for noted, _ in part], files)
+        for index, (noted, item) in enumerate(part):
+            fate = fates[index]
+            if isinstance(fate, UnsentFile) and fate.problem.code == HELD and item.wanted.release:
+                (fates[index],) = self._move(channel, [noted._replace(kept="")], files)
+                if isinstance(fates[index], SentFile):
+                    self._copies.give_up(noted)
+        return fates
 
-    def _leave(self, wanted: FileToSend, problem: Problem) -> None:
-        waits = problem.code in LEFT_FOR_LATER or problem == NOT_LOOKED
-        for file in wanted.files:
-            kind = FileWaiting if waits else FileFailed
+    def _move(
+        self, channel: Channel, noted: Sequence[Replacement], files: Mapping[bytes, FileToSend]
+    ) -> Fates:
+        return self._gate.call(lambda: channel.replace(noted, files), staging=True)
+
+    def _leave(self, noted: Replacement, item: Staged, problem: Problem) -> None:
+        """Report a file whose bytes are not in place; if these were refused, forget them."""
+        waits = problem.code in LEFT_FOR_LATER or problem.code == MISSING
+        if problem.code == HELD:
+            self._abandon(noted, item)
+        kind = FileWaiting if waits else FileFailed
+        for file in item.wanted.files:
             self._context.emit(kind.of(file, problem))
 
-
-def _is_there(noted: Replacement, item: Registered) -> bool:
-    """Return whether the verified bytes of a record are those that were sent now."""
-    record = item.wanted.datafile
-    return record is not None and describes(record, noted) and is_verified(record, noted)
-
-
-def _is_new_look(replica: Replica, item: Registered) -> bool:
-    """Return whether the server has verified a replica again since the record was read."""
-    at = replica.verified_at
-    return replica.verified and at is not None and at not in item.before
+    def _abandon(self, noted: Replacement, item: Staged) -> None:
+        """Leave the earlier bytes as they are: the ledger has them as the server's."""
+        record = item.wanted.datafile
+        assert record
+        earlier = Entry.of(item.wanted, EntryState.CHANGED, record.checksum, record.id)
+        self._ledger.record([earlier._replace(size=record.size, modified_ns=0)])
+        self._copies.forget([noted])
+        discard(self._context, [noted.staged])
+        self._ledger.forget_replacements([noted])
 
 
-def _at(index: int, fate: SentFile | UnsentFile) -> SentFile | UnsentFile:
-    if isinstance(fate, SentFile):
-        return SentFile(index, fate.checksum)
-    return UnsentFile(index, fate.problem, fate.again)
+def discard(context: RunContext, paths: Sequence[str]) -> bool:
+    """Remove bytes in the staging area; return whether that was possible now."""
+    channels = context.limits.channels
+    try:
+        with channels.borrowed() as channel:
+            channel = channels.ensure_open(channel)
+            context.gate.call(lambda: channel.discard(paths), staging=True)
+    except TransientError:
+        return False
+    return True
+
+
+def _describe_copy(item: Staged) -> KeptCopy | None:
+    """Return the bytes to be kept; None if the record describes none that would be lost."""
+    wanted, record = item.wanted, item.wanted.datafile
+    assert record
+    if wanted.appended or record.unfinished or record.checksum == item.checksum:
+        return None
+    verified = [it for it in record.copies_at(wanted.remote) if it.verified] or record.replicas
+    return KeptCopy(
+        wanted.file.key,
+        wanted.dataset.id,
+        record.id,
+        wanted.remote,
+        kept_path(wanted.remote, record.checksum),
+        record.size,
+        record.checksum,
+        record.modified,
+        next((it.verified_at for it in verified if it.verified and it.verified_at), ""),
+    )
+
+
+def _describe(item: Staged, mark: bytes, now: int, copy: KeptCopy | None) -> Replacement:
+    wanted, file = item.wanted, item.wanted.file
+    assert wanted.datafile
+    return Replacement(
+        file.key,
+        wanted.dataset.id,
+        wanted.datafile.id,
+        wanted.remote,
+        aside_path(wanted.remote, file.size, file.modified_ns, mark),
+        file.size,
+        item.checksum,
+        now,
+        file.modified_ns,
+        copy.path if copy else "",
+        copy.size if copy else 0,
+    )

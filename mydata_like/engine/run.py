@@ -63,8 +63,8 @@ class Stages:
     bundle: Bundle
     pack: Pack
     send: Send
-    register: Register
     replace: Replace
+    register: Register
     verify: Verify
     record: Record
 
@@ -283,16 +283,16 @@ class Run:
                 limit=BEHIND,
                 weigh=count_files,
             )
+            placed = stage(group, stages.replace, staged, limit=BEHIND, weigh=count_files)
             known = stage(
                 group,
                 stages.register,
-                staged,
+                placed,
                 workers=self._context.registrations,
                 limit=BEHIND,
                 weigh=count_files,
             )
-            placed = stage(group, stages.replace, known, limit=BEHIND, weigh=count_files)
-            looked = stage(group, stages.verify, placed, limit=BEHIND, weigh=count_seen)
+            looked = stage(group, stages.verify, known, limit=BEHIND, weigh=count_seen)
             return list(stage(group, stages.record, looked))
         except BaseException:
             # Senders wait for their channels, so these are closed before the group can be joined.

@@ -119,7 +119,7 @@ class PendingVerification:
         self._settled = IdSet()  # records behind the offset that need no further check
         self._old: dict[DatafileId, Registered] = {}
         self._asked: dict[DatafileId, float] = {}  # when verification was requested
-        self._asked_early: set[DatafileId] = set()  # requested before the record was fetched
+        self._confirmed: set[DatafileId] = set()  # changed records that were verified once
         self._ready: list[Registered] = []  # verified, with their ids
         self._missed: dict[Key, float] = {}  # when a complete listing first lacked it
         self._listed_all = False
@@ -238,6 +238,8 @@ class PendingVerification:
         if item is None:
             return VerificationState.PENDING
         verdict = self.judge(record, item)
+        if verdict is VerificationState.VERIFIED and not self._is_certain(record, item):
+            return VerificationState.PENDING
         if verdict is VerificationState.VERIFIED:
             self._settled.add(record.id)
             self._ready.append(self.take(record))
@@ -245,6 +247,18 @@ class PendingVerification:
             self._new[key_of(item)] = item._replace(datafile=record.id)
             self._seen += 1
         return verdict
+
+    def _is_certain(self, record: Datafile, item: Registered) -> bool:
+        """Return whether a verification was of the bytes that the record describes now.
+
+        The server may have verified the earlier bytes of a changed record just before, or be doing
+        it. So only the second verification counts of those requested after the change.
+        """
+        if not item.before or record.id in self._confirmed:
+            return True
+        if self._asked.pop(record.id, None) is not None:
+            self._confirmed.add(record.id)
+        return False
 
     def _is_irrelevant(self, record: Datafile, position: int) -> bool:
         """Return whether a record that is not one of ours needs no further check.
@@ -296,14 +310,6 @@ class PendingVerification:
         if asked is None:
             return False
         return True if now - asked >= LOOK_AGAIN_AFTER else None
-
-    def was_asked_early(self, record: Datafile) -> bool:
-        """Return whether verification was requested when the file came, by `note_early_request`."""
-        return record.id in self._asked_early
-
-    def note_early_request(self, record: DatafileId) -> None:
-        """Note a request for a record that was not fetched for it."""
-        self._asked_early.add(record)
 
     def note_request(self, record: Datafile, now: float) -> None:
         """From now on, accept only a verification later than the record's last one."""
@@ -396,7 +402,6 @@ class Verify:
                 rhythm.note_registered(first=not self._watches)
             for item in items or ():
                 self._watch(item)
-            self._ask_early(items or ())
             if source.finished:
                 rhythm.note_end()
             if rhythm.rest:
@@ -420,18 +425,6 @@ class Verify:
             watch.progressed = self._find_moment()
             self._watches[dataset.id] = watch
         self._watches[dataset.id].add(item)
-
-    def _ask_early(self, items: Sequence[Registered]) -> None:
-        """Request verification of changed records, which is not automatic on the server."""
-        changed = [
-            (item.wanted.dataset.id, item.datafile)
-            for item in items
-            if item.before and item.datafile is not None
-        ]
-        for dataset, record in changed:
-            self._watches[dataset].note_early_request(record)
-        if changed:
-            ask_all(self._server, self._gate, [record for _, record in changed])
 
     def _fetch_older(self) -> _Records | None:
         """Return the older records of all datasets; None if each must be fetched separately.
@@ -514,8 +507,8 @@ class Verify:
                 continue
             asked = watch.was_asked(record, self._find_moment())
             if asked is False:
-                changed = bool(item.before) and not watch.was_asked_early(record)
-                eager = verdict is VerificationState.REFUSED or changed
+                # The server does not verify a changed record automatically.
+                eager = verdict is VerificationState.REFUSED or bool(item.before)
                 if eager or (impatient and len(unasked) < ASK_AT_ONCE):
                     unasked.append(record)
             elif asked and verdict is VerificationState.REFUSED:

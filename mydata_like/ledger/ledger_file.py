@@ -233,12 +233,34 @@ CREATE TABLE replacements (
     PRIMARY KEY (root, key)
 ) WITHOUT ROWID;
 """
+# `kept` has earlier bytes of datafiles that stay on the server for a while after a replacement.
+KEPT_COPIES = """
+ALTER TABLE replacements ADD COLUMN modified_ns INTEGER NOT NULL DEFAULT -1;
+ALTER TABLE replacements ADD COLUMN kept TEXT NOT NULL DEFAULT '';
+ALTER TABLE replacements ADD COLUMN kept_size INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE kept (
+    root INTEGER NOT NULL,
+    key BLOB NOT NULL,
+    dataset INTEGER NOT NULL,
+    datafile INTEGER NOT NULL,
+    remote TEXT NOT NULL,
+    path TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    checksum TEXT NOT NULL,
+    modified TEXT NOT NULL,
+    verified_at TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    PRIMARY KEY (root, key, path)
+) WITHOUT ROWID;
+"""
 MIGRATIONS: Sequence[str] = (
     FIRST,
     ARCHIVES,
     TIMES,
     SOURCES,
     EVIDENCE,
+    KEPT_COPIES,
 )  # the n-th leads to version n; never change one, only add
 PROBES = (
     "SELECT id, directory FROM roots LIMIT 1",
@@ -253,8 +275,10 @@ PROBES = (
     "SELECT root, path, owner, experiment, dataset, added_at, finished_at FROM sources LIMIT 1",
     "SELECT root, dataset, total, newest, listed_at FROM datasets LIMIT 1",
     "SELECT root, dataset, until FROM writes LIMIT 1",
-    "SELECT root, key, dataset, datafile, remote, staged, size, checksum, at FROM replacements"
-    " LIMIT 1",
+    "SELECT root, key, dataset, datafile, remote, staged, size, checksum, at, modified_ns, kept,"
+    " kept_size FROM replacements LIMIT 1",
+    "SELECT root, key, dataset, datafile, remote, path, size, checksum, modified, verified_at, at,"
+    " until FROM kept LIMIT 1",
     "SELECT id, root, started, finished, summary FROM runs LIMIT 1",
     "SELECT key, value FROM meta LIMIT 1",
 )

@@ -167,13 +167,22 @@ _FOLDER = (
 RECORD_FOLDER, ADD_FOLDER = f"INSERT OR REPLACE{_FOLDER}", f"INSERT OR IGNORE{_FOLDER}"
 RECORD_REPLACEMENT = (
     "INSERT OR REPLACE INTO replacements (root, key, dataset, datafile, remote, staged, size,"
-    " checksum, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " checksum, at, modified_ns, kept, kept_size) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 FIND_REPLACEMENTS = (
-    "SELECT key, dataset, datafile, remote, staged, size, checksum, at FROM replacements"
-    " WHERE root = ? ORDER BY key"
+    "SELECT key, dataset, datafile, remote, staged, size, checksum, at, modified_ns, kept,"
+    " kept_size FROM replacements WHERE root = ? ORDER BY key"
 )
 FORGET_REPLACEMENT = "DELETE FROM replacements WHERE root = ? AND key = ? AND checksum = ?"
+RECORD_KEPT = (
+    "INSERT OR REPLACE INTO kept (root, key, dataset, datafile, remote, path, size, checksum,"
+    " modified, verified_at, at, until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+FIND_KEPT = (
+    "SELECT key, dataset, datafile, remote, path, size, checksum, modified, verified_at, at, until"
+    " FROM kept WHERE root = ?1 AND (?2 IS NULL OR key = ?2) ORDER BY at DESC, key, path"
+)
+FORGET_KEPT = "DELETE FROM kept WHERE root = ? AND key = ? AND path = ?"
 FIND_ARCHIVES = (
     "SELECT dataset, path, size, modified_ns, state, checksum, remote, datafile FROM archives"
     " WHERE root = ? AND dataset = ? ORDER BY path"

@@ -27,6 +27,7 @@ from mydata_like.core.model import (
     Entry,
     EntryState,
     FolderSums,
+    KeptCopy,
     NewestDatafile,
     OpenFiles,
     Outcome,
@@ -229,6 +230,23 @@ class SqliteLedger:
         rows = [(self._root, it.key, it.checksum) for it in replacements]
         with self._file.transaction() as cursor:
             cursor.executemany(sql.FORGET_REPLACEMENT, rows)
+
+    def record_kept(self, copies: Sequence[KeptCopy]) -> None:
+        """Record earlier bytes that are, or are to be, kept on the server."""
+        with self._file.transaction() as cursor:
+            cursor.executemany(sql.RECORD_KEPT, [(self._root, *copy) for copy in copies])
+
+    def find_kept(self, key: bytes | None = None) -> list[KeptCopy]:
+        """Return what is kept of a file, or of all; the newest first."""
+        with self._file.used() as cursor:
+            rows = cursor.execute(sql.FIND_KEPT, (self._root, key)).fetchall()
+        return [KeptCopy._make(row) for row in rows]
+
+    def forget_kept(self, copies: Sequence[KeptCopy]) -> None:
+        """Remove the record of bytes that are kept no longer."""
+        rows = [(self._root, copy.key, copy.path) for copy in copies]
+        with self._file.transaction() as cursor:
+            cursor.executemany(sql.FORGET_KEPT, rows)
 
     def find_archives(self, dataset: DatasetId) -> dict[str, ArchiveRecord]:
         """Return the archives of a dataset by path."""

@@ -282,10 +282,10 @@ class HttpChannel:
         self, replacements: Sequence[Replacement], files: Mapping[bytes, FileToSend]
     ) -> list[SentFile | UnsentFile]:
         """Report failure: HTTP cannot replace files, nor access those that SSH has staged."""
-        missing = Problem("staging.missing", "Nothing can be replaced without SSH.")
-        return [UnsentFile(index, missing, again=False) for index in range(len(replacements))]
+        held = Problem("waiting.changed", "Nothing can be replaced without SSH.")
+        return [UnsentFile(index, held, again=False) for index in range(len(replacements))]
 
-    def discard(self, replacements: Sequence[Replacement]) -> None:
+    def discard(self, paths: Sequence[str]) -> None:
         """Do nothing: files that SSH has staged cannot be accessed."""
 
     def _fate(self, index: int, wanted: FileToSend, progress: Progress) -> SentFile | UnsentFile:

@@ -206,6 +206,17 @@ class Data(Section):
             legacy=("upload_invalid_user_folders", "upload_invalid_user_or_group_folders"),
         ),
     ] = "upload"
+    keep_replaced: Annotated[
+        float,
+        Range(0, 3660),
+        FieldInfo(
+            "Keep replaced content",
+            "How many days the server's storage keeps the earlier content of a changed file; it "
+            "needs as much space. With 0 it is removed once the server has verified the new "
+            "content.",
+            unit="days",
+        ),
+    ] = 30.0
 
 
 class Filters(Section):

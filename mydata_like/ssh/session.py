@@ -194,6 +194,9 @@ class SftpSession(Protocol):
     def replace(self, source: bytes, target: bytes) -> None:
         """Rename and replace `target` (posix-rename if the server supports it)."""
 
+    def link(self, source: bytes, target: bytes) -> bool:
+        """Give a file a second name that does not exist yet; return whether the server did."""
+
     def set_attributes(self, path: bytes, *, mode: int, modified: float) -> bool:
         """Set a file's mode and modification time; return whether the server does that."""
 

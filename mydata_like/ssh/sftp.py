@@ -1,7 +1,7 @@
 """SFTP file operations over a stream of either SSH library, with pipelined writes.
 
 The protocol is version 3, draft-ietf-secsh-filexfer-02, as implemented by OpenSSH, with its
-extensions posix-rename@openssh.com and statvfs@openssh.com.
+extensions posix-rename@openssh.com, hardlink@openssh.com and statvfs@openssh.com.
 """
 
 import stat
@@ -133,6 +133,14 @@ class Sftp:
         for request in first:
             self.request(*request)
         self._check(self.request(*rename), target)
+
+    def link(self, source: bytes, target: bytes) -> bool:
+        """Give a file a second name that does not exist yet; return whether the server did."""
+        if wire.HARDLINK not in self._extensions:
+            return False
+        names = wire.pack(source) + wire.pack(target)
+        reply = self.request(wire.EXTENDED, wire.pack(wire.HARDLINK) + names)
+        return wire.read_code(reply) == wire.OK
 
     def set_attributes(self, path: bytes, *, mode: int, modified: float) -> bool:
         """Set a file's mode and modification time; return whether the server does that."""

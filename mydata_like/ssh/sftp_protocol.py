@@ -30,6 +30,7 @@ LARGEST: Final = 256 * 1024  # bytes of a reply; OpenSSH's own limit (sftp-commo
 SMALL_FILE: Final = 16 * 1024 * 1024  # bytes; the map of a 64 TB file has one byte per 4 MiB
 REFUSED: Final = "ssh.sftp-refused"
 POSIX_RENAME: Final = b"posix-rename@openssh.com"
+HARDLINK: Final = b"hardlink@openssh.com"
 STATVFS: Final = b"statvfs@openssh.com"
 
 

@@ -97,9 +97,9 @@ class StagingChannel:
         moves = (_make_move(it, files.get(it.key), mark) for it in replacements)
         return self._run(self._join(), RenameTasks(tuple(moves)), _ignore)
 
-    def discard(self, replacements: Sequence[Replacement]) -> None:
-        """Remove replacements that are no longer wanted."""
-        moves = (_make_move(it, None)._replace(target=b"") for it in replacements)
+    def discard(self, paths: Sequence[str]) -> None:
+        """Remove what is stored under these paths and no longer wanted."""
+        moves = (RenameTask(_encode(path), b"", 0) for path in paths)
         self._run(self._join(), RenameTasks(tuple(moves)), _ignore)
 
     def _run(
@@ -221,12 +221,17 @@ def _make_task(payload: Payload, mark: bytes) -> SendTask:
     return SendTask(members, payload.batched)
 
 
-def _make_move(
-    replacement: Replacement, wanted: FileToSend | None, mark: bytes = b""
-) -> RenameTask:
+def _make_move(replacement: Replacement, wanted: FileToSend | None, mark: bytes) -> RenameTask:
     target = _encode(replacement.remote)
     member = wanted and describe_member(wanted, mark)._replace(remote=target, aside=False)
-    return RenameTask(_encode(replacement.staged), target, replacement.size, member)
+    return RenameTask(
+        _encode(replacement.staged),
+        target,
+        replacement.size,
+        _encode(replacement.kept),
+        replacement.kept_size,
+        member,
+    )
 
 
 def _encode(path: str) -> bytes:
@@ -255,6 +260,7 @@ def describe_member(wanted: FileToSend, mark: bytes = b"") -> Member:
         mark=mark,
         top=file.top,
         interrupted=wanted.interrupted,
+        release=wanted.release,
     )
 
 

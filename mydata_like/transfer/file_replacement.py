@@ -1,4 +1,4 @@
-"""Moves new bytes of changed files into place: by a shell, or where nothing can be renamed."""
+"""Replaces the bytes of changed files and keeps the earlier ones: by a shell, or where possible."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -13,6 +13,7 @@ from mydata_like.transfer.batch_sender import describe
 from mydata_like.transfer.remote_shell import MARK, Shells, enter
 from mydata_like.transfer.tar import is_plain
 from mydata_like.transfer.worker_messages import (
+    HELD,
     LOST,
     MISSING,
     Member,
@@ -24,28 +25,44 @@ from mydata_like.transfer.worker_messages import (
     TaskResult,
 )
 
+_CANNOT_RENAME: Final = "The staging host cannot rename files."
 _SCRIPT: Final = 64 * 1024  # approximate bytes of one script: hosts limit the length of a line
 _CHUNK: Final = 256 * 1024  # bytes that are read at once
 _ANSWERS: Final = 1024 * 1024  # bytes of output that are parsed
-# A replacement is four words: $1 replaces $2 if it has $3 bytes; it is removed if $2 is empty. $4
-# is its index in the report. Where Perl works, it takes a fiftieth of the processor time, because
-# the shell starts two programs for each file.
+# A replacement is six words: $1 replaces $2 if it has $3 bytes; it is removed if $2 is empty. What
+# is at $2 gets the second name $5 first, unless that is empty, or exists with $6 bytes: a hard link,
+# so that $2 never vanishes, or else a rename, which is undone if $1 cannot take its place. A missing
+# $1 has been moved before if the rest is as it was left then. $4 is its index in the report. Where
+# Perl works, it takes a fiftieth of the processor time, because the shell starts programs for each
+# file.
 _PERL: Final = (
-    b"while (my ($s, $t, $n, $i) = splice @ARGV, 0, 4) { my @f = lstat $s; "
-    b'print "mydata:$i:", $t eq "" ? (unlink($s), "moved")[1] '
-    b': !@f || !-f _ || $f[7] != $n ? "gone" '
-    b': -d $t ? "Is a directory" : rename($s, $t) ? "moved" : $!, "\\n" }'
+    b"sub size { my @f = lstat $_[0]; @f && -f _ ? $f[7] : -1 } "
+    b"sub move { my ($s, $t, $n, $k, $m) = @_; my $back = 0; "
+    b'if ($t eq "") { unlink $s; return "moved" } '
+    b'if (!lstat $s) { return size($t) == $n && ($k eq "" || size($k) == $m) ? "moved" : "gone" } '
+    b'return "gone" if size($s) != $n; '
+    b'return "Is a directory" if -d $t && !-l _; '
+    b'if ($k ne "" && size($k) != $m) { return "kept:File exists" if lstat $k; '
+    b"if (lstat $t) { link($t, $k) || ($back = rename($t, $k)) || return qq(kept:$!) } } "
+    b'return "moved" if rename $s, $t; my $why = "$!"; rename $k, $t if $back; $why } '
+    b"while (my ($s, $t, $n, $i, $k, $m) = splice @ARGV, 0, 6) { "
+    b'print "mydata:$i:", move($s, $t, $n, $k, $m), "\n" }'
 )
-# After `set`, $9 is the current size. Globbing is off in between.
+# Globbing is off. After `set`, $5 is the size.
 _MOVE: Final = (
-    b'm() { if [ -z "$2" ]; then rm -f -- "$1"; echo "mydata:$4:moved"; return; fi; '
-    b'if [ ! -f "$1" ] || [ -L "$1" ]; then echo "mydata:$4:gone"; return; fi; '
-    b'set -- "$1" "$2" "$3" "$4" $(ls -ldn "$1"); '
-    b'if [ "$9" != "$3" ]; then echo "mydata:$4:gone"; '
-    b'elif [ -d "$2" ]; then echo "mydata:$4:Is a directory"; '
-    b'elif r=$(mv -f -- "$1" "$2" 2>&1); then echo "mydata:$4:moved"; '
-    b'else echo "mydata:$4:$r"; fi; }; '
-    b'while [ $# -gt 0 ]; do m "$1" "$2" "$3" "$4"; shift 4; done'
+    b'z() { if [ -f "$1" ] && [ ! -L "$1" ]; then set -- $(ls -ldn "$1"); echo "$5"; fi; }; '
+    b'm() { if [ -z "$2" ]; then rm -f -- "$1"; echo moved; return; fi; b=; '
+    b'if [ ! -e "$1" ] && [ ! -L "$1" ] && [ "$(z "$2")" = "$3" ] '
+    b'&& { [ -z "$4" ] || [ "$(z "$4")" = "$5" ]; }; then echo moved; return; fi; '
+    b'if [ "$(z "$1")" != "$3" ]; then echo gone; return; fi; '
+    b'if [ -d "$2" ] && [ ! -L "$2" ]; then echo Is a directory; return; fi; '
+    b'if [ -n "$4" ] && [ "$(z "$4")" != "$5" ]; then '
+    b'if [ -e "$4" ] || [ -L "$4" ]; then echo kept:File exists; return; fi; '
+    b'if [ -e "$2" ] || [ -L "$2" ]; then if ln -- "$2" "$4" 2>/dev/null; then :; '
+    b'elif e=$(mv -f -- "$2" "$4" 2>&1); then b=1; else echo "kept:$e"; return; fi; fi; fi; '
+    b'if e=$(mv -f -- "$1" "$2" 2>&1); then echo moved; return; fi; '
+    b'if [ -n "$b" ]; then mv -f -- "$4" "$2"; fi; echo "$e"; }; '
+    b'while [ $# -gt 0 ]; do echo "mydata:$4:$(m "$1" "$2" "$3" "$5" "$6")"; shift 6; done'
 )
 _RUN: Final = (
     b"; unset PERL5OPT PERL5LIB PERLLIB PERL_UNICODE; "
@@ -57,6 +74,23 @@ def missing(index: int, move: RenameTask) -> MemberResult:
     """Return the result for a replacement that is missing or incomplete."""
     shown = format_path(move.target)
     problem = Problem(MISSING, f"The new bytes of {shown} are not in the staging area.")
+    return MemberResult(index, "", problem)
+
+
+def describe_held(reason: str) -> Problem:
+    """Return the problem of a changed file whose earlier bytes would be lost."""
+    return Problem(
+        HELD,
+        "The content on the server was not replaced, because the staging area cannot keep it. "
+        f"{reason}",
+        "Both contents are unchanged. To replace the one on the server without keeping it, use "
+        "mydata-like changed replace.",
+    )
+
+
+def held(index: int, reason: str) -> MemberResult:
+    """Return the result for a replacement that was left because of its earlier bytes."""
+    problem = describe_held(reason)
     return MemberResult(index, "", problem)
 
 
@@ -79,10 +113,11 @@ def _write_scripts(location: bytes, moves: Sequence[RenameTask]) -> Iterator[byt
     head = enter(location) + b"set -f; set --"
     words = b""
     for index, move in enumerate(moves):
-        if not is_plain(move.source) or not is_plain(move.target or move.source):
+        paths = move.source, move.target, move.kept
+        if not all(is_plain(path) for path in paths if path):
             continue
-        target = quote(b"./" + move.target) if move.target else b"''"
-        words += b" %b %b %d %d" % (quote(b"./" + move.source), target, move.size, index)
+        source, target, kept = (quote(b"./" + path) if path else b"''" for path in paths)
+        words += b" %b %b %d %d %b %d" % (source, target, move.size, index, kept, move.kept_size)
         if len(words) > _SCRIPT:
             yield head + words + _RUN
             words = b""
@@ -103,6 +138,8 @@ def _judge(index: int, move: RenameTask, word: bytes) -> MemberResult:
         return MemberResult(index, "")
     if word == b"gone":
         return missing(index, move)
+    if word.startswith(b"kept:"):
+        return held(index, describe(move.kept, word[5:]).message)
     problem = describe(move.target or move.source, word)
     return MemberResult(index, "", problem, again=problem.code != "staging.denied")
 
@@ -110,8 +147,8 @@ def _judge(index: int, move: RenameTask, word: bytes) -> MemberResult:
 class InPlaceSender:
     """Sends files to hosts that cannot rename, where each is written to its final path.
 
-    New files are not registered yet. A replacement of registered bytes is first only read, and is
-    sent when the server no longer considers the old bytes verified.
+    New files are not registered yet. Registered bytes cannot be kept here, and are only replaced if
+    the user has released them. Such a replacement is first only read, so that the ledger notes it.
     """
 
     def __init__(self, sender: Sender) -> None:
@@ -139,12 +176,14 @@ class InPlaceSender:
         return TaskResult(tuple(results[index] for index in sorted(results)), broken)
 
     def replace(self, moves: Sequence[RenameTask], moving: Moving) -> TaskResult:
-        """Send replacements that were only read before; others are reported as missing."""
+        """Send replacements that were only read before; no others can be replaced."""
         results = {
-            index: missing(index, move) if move.target else MemberResult(index, "")
+            index: held(index, _CANNOT_RENAME) if move.target else MemberResult(index, "")
             for index, move in enumerate(moves)
         }
-        members = {index: move.member for index, move in enumerate(moves) if move.member}
+        members = {
+            index: move.member for index, move in enumerate(moves) if move.member and not move.kept
+        }
         if not members:
             return TaskResult(tuple(results.values()))
         task = SendTask(tuple(members.values()), batched=False)
@@ -157,6 +196,8 @@ class InPlaceSender:
 
     def _read(self, index: int, member: Member, moving: Moving) -> MemberResult:
         """Read a file whose path still has the verified bytes of the server."""
+        if not member.release:
+            return held(index, _CANNOT_RENAME)
         try:
             with open_content(member) as source:
                 for _ in source.chunks(self._buffer):

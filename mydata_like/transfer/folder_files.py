@@ -401,6 +401,18 @@ class FolderFiles:
         finally:
             os.close(kept)
 
+    def link(self, source: bytes, target: bytes) -> bool:
+        """Give a file a second name that does not exist yet; return whether that is possible."""
+        with _folder_errors(target):
+            name, place = self._at(source)
+            final = self._at(target)[0]  # in the same directory
+            try:
+                os.link(name, final, src_dir_fd=place, dst_dir_fd=place, follow_symlinks=False)
+            except (OSError, NotImplementedError):
+                return False  # a rename follows, which reports what is wrong
+            self._sync(target.rpartition(b"/")[0])
+            return True
+
     def set_attributes(self, path: bytes, *, mode: int, modified: float) -> bool:
         """Set a file's mode and modification time; return whether the time was set."""
         with _folder_errors(path):

@@ -15,9 +15,11 @@ from mydata_like.core.events import ChannelChanged
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import FileToSend, Payload, Replacement
 from mydata_like.core.ports import Emit, Progress, SentFile, UnsentFile
+from mydata_like.core.staging_path import is_kept
 from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.transfer.archive_writer import open_content
 from mydata_like.transfer.channel import CUT, describe_member
+from mydata_like.transfer.file_replacement import describe_held
 from mydata_like.transfer.remote_cleanup import AGE
 from mydata_like.transfer.s3_client import Bucket
 from mydata_like.transfer.s3_errors import s3_errors
@@ -25,6 +27,7 @@ from mydata_like.transfer.s3_upload import PARTS, SMALL, CutOff, Flow, PartLimit
 
 DELAYS: Final = (1.0, 4.0, 10.0, 20.0)  # seconds before a part is sent again
 COPY: Final = 512 * 1024 * 1024  # bytes that the service copies in one request
+_KEPT_PREFIX: Final = ".mydata-old"
 _GONE: Final = frozenset({"404", "NoSuchKey", "NotFound"})
 
 
@@ -98,7 +101,14 @@ class S3Transport:
     def remove(self, path: str) -> None:
         """Remove an object below the prefix."""
         with s3_errors(self.bucket):
-            self.client.delete_object(Bucket=self.bucket.name, Key=self.bucket.key(path))
+            self.client.delete_object(Bucket=self.bucket.name, Key=self.key(path))
+
+    def key(self, path: str) -> str:
+        """Return the key of a path; those of kept objects have a prefix of their own.
+
+        So a rule of the bucket can apply to them.
+        """
+        return self.bucket.key(f"{_KEPT_PREFIX}/{path}" if is_kept(path) else path)
 
     def close(self) -> None:
         """Make sends in progress raise `TransientError` at their next bytes."""
@@ -185,7 +195,10 @@ class S3Channel:
     def replace(
         self, replacements: Sequence[Replacement], files: Mapping[bytes, FileToSend]
     ) -> list[SentFile | UnsentFile]:
-        """Let the service copy replacements to their final keys, and remove the originals."""
+        """Let the service copy replacements to their final keys, and remove the originals.
+
+        It copies the earlier objects first.
+        """
         fates: list[SentFile | UnsentFile] = []
         for index, move in enumerate(replacements):
             try:
@@ -197,24 +210,48 @@ class S3Channel:
         return fates
 
     def _move(self, index: int, move: Replacement) -> SentFile | UnsentFile:
-        source = self._bucket.key(move.staged)
+        source, target = self._transport.key(move.staged), self._bucket.key(move.remote)
+        kept = self._transport.key(move.kept) if move.kept else ""
         with s3_errors(self._bucket):
-            found = find_object(self._client, self._bucket, source)
-            if found is None or found["ContentLength"] != move.size:
+            there = not kept or self._find_size(kept) == move.kept_size
+            found = self._find_size(source)
+            if found is None and there and self._find_size(target) == move.size:
+                return SentFile(index, move.checksum)  # an interrupted call has moved it
+            if found != move.size:
                 shown = format_path(move.remote.encode("utf-8", "surrogateescape"))
                 missing = Problem("staging.missing", f"The new bytes of {shown} are not there.")
                 return UnsentFile(index, missing, again=False)
-            target = self._bucket.key(move.remote)
-            copy_object(
-                self._client, self._bucket, source, target, piece=self._transport.copied_at_once
-            )
+        if not there and (reason := self._keep(target, kept)):
+            return UnsentFile(index, describe_held(reason), again=False)
+        with s3_errors(self._bucket):
+            self._copy(source, target)
             self._client.delete_object(Bucket=self._bucket.name, Key=source)
         return SentFile(index, move.checksum)
 
-    def discard(self, replacements: Sequence[Replacement]) -> None:
-        """Remove replacements that are no longer wanted."""
-        for move in replacements:
-            self._transport.remove(move.staged)
+    def _keep(self, target: str, kept: str) -> str:
+        """Copy what is at `target`, if anything; return why the service refuses that."""
+        try:
+            with s3_errors(self._bucket):
+                if self._find_size(target) is not None:
+                    self._copy(target, kept)
+        except TransientError:
+            raise
+        except (ItemError, StagingError) as error:
+            return error.message
+        return ""
+
+    def _find_size(self, key: str) -> int | None:
+        found = find_object(self._client, self._bucket, key)
+        return None if found is None else int(found["ContentLength"])
+
+    def _copy(self, source: str, target: str) -> None:
+        piece = self._transport.copied_at_once
+        copy_object(self._client, self._bucket, source, target, piece=piece)
+
+    def discard(self, paths: Sequence[str]) -> None:
+        """Remove what is stored under these paths and no longer wanted."""
+        for path in paths:
+            self._transport.remove(path)
 
 
 def _cut_off() -> TransientError:

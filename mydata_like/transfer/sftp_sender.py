@@ -15,6 +15,7 @@ from mydata_like.core.errors import (
     UploaderError,
     describe_full,
 )
+from mydata_like.core.formatting import format_path
 from mydata_like.core.openat import FolderCache
 from mydata_like.ssh.capabilities import SPARE, says_full
 from mydata_like.ssh.session import SftpSession, SmallFile
@@ -28,7 +29,7 @@ from mydata_like.transfer.archive_writer import (
     read_tiny,
 )
 from mydata_like.transfer.batch_sender import describe
-from mydata_like.transfer.file_replacement import missing
+from mydata_like.transfer.file_replacement import held, missing
 from mydata_like.transfer.file_source import FileSource
 from mydata_like.transfer.multi_stream import BLOCK, LARGE, StreamLimit, StripedWriter
 from mydata_like.transfer.remote_shell import hold_back, part_name
@@ -230,14 +231,39 @@ class SftpSender:
         try:
             if not move.target:
                 self._sftp.remove(source)
-            elif self._sftp.find_size(source) != move.size:
+                return MemberResult(index, "")
+            target, kept = self._location + b"/" + move.target, self._location + b"/" + move.kept
+            size = self._sftp.find_size(source)
+            is_kept = not move.kept or self._sftp.find_size(kept) == move.kept_size
+            if size is None and is_kept and self._sftp.find_size(target) == move.size:
+                return MemberResult(index, "")  # an interrupted call has moved it
+            if size != move.size:
                 return missing(index, move)
-            else:
-                self._sftp.replace(source, self._location + b"/" + move.target)
+            renamed = False
+            if not is_kept:
+                try:
+                    renamed = self._keep(target, kept)
+                except RejectedError as error:
+                    return held(index, error.message)
+            try:
+                self._sftp.replace(source, target)
+            except RejectedError:
+                if renamed:
+                    self._sftp.replace(kept, target)
+                raise
         except RejectedError as error:
             again = error.problem_code != "staging.denied"
             return MemberResult(index, "", error.problem, again=again)
         return MemberResult(index, "")
+
+    def _keep(self, target: bytes, kept: bytes) -> bool:
+        """Give what is at `target` a second name, or rename it; return whether it was renamed."""
+        if self._sftp.find_size(kept) is not None:
+            raise RejectedError(f"{format_path(kept)} exists already.", code="staging.refused")
+        if self._sftp.find_size(target) is None or self._sftp.link(target, kept):
+            return False
+        self._sftp.replace(target, kept)
+        return True
 
     @property
     def round_trip(self) -> float:

@@ -369,6 +369,10 @@ class _ThrottledSftp:
         with self._timer.timed(self._timer.answer):
             self._sftp.replace(source, target)
 
+    def link(self, source: bytes, target: bytes) -> bool:
+        with self._timer.timed(self._timer.answer):
+            return self._sftp.link(source, target)
+
     def set_attributes(self, path: bytes, *, mode: int, modified: float) -> bool:
         with self._timer.timed(self._timer.answer):
             return self._sftp.set_attributes(path, mode=mode, modified=modified)

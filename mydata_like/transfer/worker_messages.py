@@ -45,8 +45,9 @@ class Member(NamedTuple):
 
     `remote` is the path below the staging area's location. With `from_scratch`, bytes from earlier
     attempts are not reused. An archive has no path, but the files `inside`. With `aside`, `remote`
-    is a temporary path for a replacement; on hosts that cannot rename, the file is only read. The
-    `mark` of the uploader is part of the temporary name.
+    is a temporary path for a replacement. A host that cannot rename cannot keep the earlier bytes:
+    there it is refused, or with `release` only read. The `mark` of the uploader is part of the
+    temporary name.
     """
 
     path: bytes
@@ -61,6 +62,7 @@ class Member(NamedTuple):
     mark: bytes = b""
     top: int = 0  # length of the trusted part of the path, see `core.openat`
     interrupted: bool = False  # since the session began, perhaps by another one
+    release: bool = False
 
     @property
     def modified(self) -> int:
@@ -113,12 +115,15 @@ def _make_task(members: Iterable[Iterable[Any]], *rest: bool) -> SendTask:
 class RenameTask(NamedTuple):
     """Move `size` bytes from `source` to `target`, or remove them if it is empty.
 
-    On hosts that cannot rename, `member` is sent instead.
+    What is at `target` is first renamed to `kept`, unless that is empty or exists with as many
+    bytes as `kept_size`. On hosts that cannot rename, `member` is sent instead.
     """
 
     source: bytes
     target: bytes
     size: int
+    kept: bytes = b""
+    kept_size: int = 0
     member: Member | None = None
 
 
@@ -272,6 +277,7 @@ class Sender(Protocol):
 
 
 LOST: Final = "channel.lost"
+HELD: Final = "waiting.changed"  # the earlier bytes cannot be kept, so nothing was replaced
 MISSING: Final = "staging.missing"  # a replacement is missing
 DROPPED: Final = "channel.dropped"  # its session was closed because of another channel
 STREAMS: Final = 8  # per session, with payloads; OpenSSH grants ten, with spare shells

@@ -14,6 +14,7 @@ from mydata_like.core.model import (
     EarlierWrite,
     Entry,
     EntryState,
+    KeptCopy,
     NewestDatafile,
     OpenFiles,
     Replacement,
@@ -33,6 +34,7 @@ class MemoryLedger:
         self.clock = FakeClock()
         self.writes: dict[DatasetId, datetime] = {}
         self.replacements: dict[bytes, Replacement] = {}
+        self.kept: dict[tuple[bytes, str], KeptCopy] = {}
         self.record(list(entries))
 
     def find_entries(self, keys: Sequence[bytes]) -> dict[bytes, Entry]:
@@ -114,6 +116,17 @@ class MemoryLedger:
         for it in replacements:
             if self.replacements.get(it.key, it).checksum == it.checksum:
                 self.replacements.pop(it.key, None)
+
+    def record_kept(self, copies: Sequence[KeptCopy]) -> None:
+        self.kept.update(((it.key, it.path), it) for it in copies)
+
+    def find_kept(self, key: bytes | None = None) -> list[KeptCopy]:
+        found = [it for it in self.kept.values() if key in (None, it.key)]
+        return sorted(found, key=lambda it: (-it.at, it.key, it.path))
+
+    def forget_kept(self, copies: Sequence[KeptCopy]) -> None:
+        for it in copies:
+            self.kept.pop((it.key, it.path), None)
 
     def find_archives(self, dataset: DatasetId) -> dict[str, ArchiveRecord]:
         found = {path: archive for (id_, path), archive in self.archives.items() if id_ == dataset}

@@ -83,6 +83,10 @@ class LocalSftp:
         with refusals():
             path(source).replace(path(target))
 
+    def link(self, source: bytes, target: bytes) -> bool:
+        path(target).hardlink_to(path(source))
+        return True
+
     def set_attributes(self, name: bytes, *, mode: int, modified: float) -> None:
         path(name).chmod(mode)
         os.utime(path(name), (modified, modified))
