@@ -5,7 +5,7 @@ import logging
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from threading import Lock
@@ -22,6 +22,7 @@ from mydata_like.core.events import (
     Event,
     FileFailed,
     FileRegistered,
+    FileReplaced,
     FileRetried,
     FileSkipped,
     FilesKnown,
@@ -46,7 +47,9 @@ from mydata_like.core.events import (
 )
 from mydata_like.core.formatting import (
     LIMITS,
+    format_day,
     format_duration,
+    format_earlier,
     format_json,
     format_path,
     format_size,
@@ -78,6 +81,7 @@ DETAILS = (
     | FileWaiting
     | FileSkipped
     | FileStaged
+    | FileReplaced
     | FileRegistered
     | FileVerified
     | FileFailed
@@ -127,9 +131,13 @@ class EventLines:
 
 # The events that plain lines show; most events are about single files and are left out.
 TOLD = frozenset(
-    {FileFailed, FolderFailed, FolderSkipped, Notice}
+    {FileFailed, FileReplaced, FolderFailed, FolderSkipped, Notice}
     | {RunPaused, RunResumed, LimitsChanged, ChannelChanged}
 )
+
+
+# What happened to files of which only the first are named.
+_MORE: Mapping[type[Event], str] = {FileFailed: "failed", FileReplaced: "were replaced"}
 
 
 class PlainLines:
@@ -137,17 +145,17 @@ class PlainLines:
 
     def __init__(self, write: Callable[[str], object]) -> None:
         self._write = write
-        self._named = 0
+        self._named: Counter[type[Event]] = Counter()
 
     def show(self, event: Event) -> None:
         if type(event) not in TOLD:
             return
         for line in describe_event(event):
-            if isinstance(event, FileFailed):
-                self._named += 1
-                if self._named == NAMED_PROBLEMS + 1:
-                    line = "More files failed; the log file names them all."
-                elif self._named > NAMED_PROBLEMS:
+            if more := _MORE.get(type(event)):
+                self._named[type(event)] += 1
+                if self._named[type(event)] == NAMED_PROBLEMS + 1:
+                    line = f"More files {more}; the log file names them all."
+                elif self._named[type(event)] > NAMED_PROBLEMS:
                     continue
             self._write(format_text(line) + "\n")
 
@@ -157,6 +165,8 @@ def describe_event(event: Event) -> Iterator[str]:
     match event:
         case FileFailed(path=path, problem=problem) | FolderFailed(path=path, problem=problem):
             yield f"Failed: {format_path(path)}: {_sentence(problem)}"
+        case FileReplaced(path=path):
+            yield f"Replaced: {format_path(path)}: {describe_replaced(event)}"
         case FolderSkipped(path=path, problem=problem):
             yield f"Left out: {format_path(path)}: {_sentence(problem)}"
         case Notice(problem=problem):
@@ -172,6 +182,13 @@ def describe_event(event: Event) -> Iterator[str]:
             yield from _describe_channel(event)
         case _:
             return
+
+
+def describe_replaced(event: FileReplaced) -> str:
+    """Return what was replaced as a sentence."""
+    until = event.kept_until
+    kept = f"it is kept until {format_day(until)}" if until else "it is not kept"
+    return f"the server had {format_earlier(event.size_before, event.verified_at)}; {kept}."
 
 
 def _describe_channel(event: ChannelChanged) -> Iterator[str]:
@@ -216,6 +233,11 @@ def summarise(finished: RunFinished, *, partial: bool = False) -> list[str]:
         )
     else:
         lines.append(f"Nothing was sent; the run took {format_duration(finished.seconds)}.")
+    if finished.replaced:
+        lines.append(
+            f"{finished.replaced:,} files replaced other content on the server. For the earlier "
+            "content of a file, see mydata-like where."
+        )
     if finished.sent and finished.limit:
         lines.append(f"The limit was {LIMITS.get(finished.limit, finished.limit)}.")
     return lines
@@ -281,6 +303,8 @@ class DryRunOutput:
         self._lock = Lock()
         self._waiting: list[FileWaiting] = []  # the first
         self._skipped: list[FileSkipped] = []
+        self._replacing: list[FileWanted] = []
+        self._replaced = 0
         self._found: Counter[bytes] = Counter()
         self._known: Counter[bytes] = Counter()
         self._places: dict[bytes, FolderFound] = {}
@@ -295,6 +319,10 @@ class DryRunOutput:
                     self._found[folder] += files
                 case FilesKnown(folder=folder, files=files):
                     self._known[folder] += files
+                case FileWanted(changed=True):
+                    self._replaced += 1
+                    if len(self._replacing) < NAMED_PROBLEMS:
+                        self._replacing.append(event)
                 case FileWaiting() if len(self._waiting) < NAMED_PROBLEMS:
                     self._waiting.append(event)
                 case FileSkipped() if len(self._skipped) < NAMED_PROBLEMS:
@@ -319,6 +347,11 @@ class DryRunOutput:
             f"{totals.known:,} are on the server, {totals.waiting:,} wait, "
             f"{totals.skipped:,} are left out, {totals.failed:,} cannot be read."
         )
+        for event in self._replacing:
+            earlier = format_earlier(event.size_before, event.verified_at)
+            lines.append(f"Would be replaced: {format_path(event.path)}: the server has {earlier}.")
+        if self._replaced > len(self._replacing):
+            lines.append(f"Would be replaced: {self._replaced - len(self._replacing):,} more.")
         lines += _name_files("Waiting", self._waiting, totals.waiting)
         lines += _name_files("Left out", self._skipped, totals.skipped)
         return lines
@@ -389,6 +422,7 @@ LEVELS: dict[type[Event], int] = {  # of the events in the log; all others are f
     FileFailed: logging.WARNING,
     FolderFailed: logging.WARNING,
     RunPaused: logging.WARNING,
+    FileReplaced: logging.WARNING,
     Notice: logging.WARNING,
     TransferRetried: logging.WARNING,
     RunStarted: logging.INFO,

@@ -17,7 +17,8 @@ from typing import Any, Final, NamedTuple, Self, TypeVar, get_args
 from mydata_like.core.errors import Problem
 from mydata_like.core.formatting import format_path
 from mydata_like.core.local_files import LocalFile
-from mydata_like.core.parsing import parse_moment
+from mydata_like.core.model import FileToSend
+from mydata_like.core.parsing import find_moment, parse_moment
 
 T = TypeVar("T")
 
@@ -120,11 +121,29 @@ class FileSkipped:
 
 @dataclass(slots=True, kw_only=True)
 class FileWanted:
-    """A local file will be sent; `changed` if the server has other content under its name."""
+    """A local file will be sent; `changed` if the server has other content under its name.
+
+    `size_before` and `verified_at` are of that content; the latter is null if it is not verified.
+    """
 
     path: bytes
     size: int
     changed: bool = False
+    size_before: int = 0
+    verified_at: datetime | None = None
+
+    @classmethod
+    def of(cls, wanted: FileToSend) -> Self:
+        file, record = wanted.file, wanted.datafile
+        if record is None or not record.replicas:
+            return cls(path=file.key, size=file.size)
+        return cls(
+            path=file.key,
+            size=file.size,
+            changed=True,
+            size_before=record.size,
+            verified_at=find_moment(record.verified_time(wanted.remote)),
+        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -194,14 +213,14 @@ class FileStaged:
 class FileReplaced:
     """The new bytes of a changed file have taken the place of earlier ones on the server.
 
-    `size_before` and `verified_at` are of the earlier ones; the latter is the server's text, empty
-    if it had not verified them. They are kept until `kept_until`, or not at all if it is null.
+    `size_before` and `verified_at` are of the earlier ones; the latter is null if the server had
+    not verified them. They are kept until `kept_until`, or not at all if it is null.
     """
 
     path: bytes
     size: int
     size_before: int
-    verified_at: str
+    verified_at: datetime | None
     kept_until: datetime | None
 
 
@@ -429,7 +448,8 @@ class RunFinished:
     `left_behind` are the files that were skipped unintentionally, and the folders that were not
     read; they need attention before all data is safe. `sent` files of `bytes` in all have arrived
     in this run, which took `seconds`; `omitted` of these bytes did not have to be sent in it:
-    earlier runs have left them, or they are holes. `problem` is why it ended early, or null.
+    earlier runs have left them, or they are holes. `replaced` is how often the content of a file on
+    the server was replaced by other content. `problem` is why it ended early, or null.
     `shard` is as in `run_started`; `limit` is the most frequent one of `stages_measured`. `run` is
     empty if the run could not begin.
     """
@@ -449,6 +469,7 @@ class RunFinished:
     shard: str = ""
     limit: str = ""
     omitted: int = 0
+    replaced: int = 0
 
     @classmethod
     def of_nothing(cls, at: datetime, problem: Problem) -> Self:

@@ -3,8 +3,13 @@
 import json
 import math
 import unicodedata
+from datetime import datetime
 from typing import Final
 
+_MONTHS: Final = (
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+)
 # The bottlenecks of a run, by their names in docs/events.md.
 LIMITS: Final = {
     "source": "the disk of this computer",
@@ -71,6 +76,18 @@ def format_size(size: float) -> str:
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
         size /= 1000
     return f"{size:.1f} TB"
+
+
+def format_day(moment: datetime) -> str:
+    """Return the local day of a time, such as `3 November 2026`."""
+    local = moment.astimezone()
+    return f"{local.day} {_MONTHS[local.month - 1]} {local.year}"
+
+
+def format_earlier(size: int, verified_at: datetime | None) -> str:
+    """Return earlier content in words, such as `1.2 MB, verified on 3 November 2026`."""
+    verified = f"verified on {format_day(verified_at)}" if verified_at else "never verified"
+    return f"{format_size(size)}, {verified}"
 
 
 def round_estimate(seconds: float) -> float:

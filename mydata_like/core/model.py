@@ -218,6 +218,11 @@ class Datafile(NamedTuple):
         copies = self.copies_at(uri)
         return all(replica.verified for replica in copies) if copies else self.verified
 
+    def verified_time(self, uri: str) -> str:
+        """Return when the server verified the bytes at this path; empty if it has not."""
+        copies = self.copies_at(uri) or self.replicas
+        return next((it.verified_at for it in copies if it.verified and it.verified_at), "")
+
     @property
     def looks(self) -> tuple[str, ...]:
         """The time at which the server last verified each replica."""

@@ -68,6 +68,14 @@ def parse_count(text: bytes) -> int | None:
     return int(text) if _COUNT.fullmatch(text) else None
 
 
+def find_moment(text: str) -> datetime | None:
+    """Return a time as `parse_moment` does, None if the text is none."""
+    try:
+        return parse_moment(text)
+    except ValueError:
+        return None
+
+
 def moment_of(seconds: float) -> datetime:
     """Return the time this many seconds after the start of 1970 (UTC), or the nearest valid one.
 

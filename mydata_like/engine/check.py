@@ -253,9 +253,7 @@ class Check:
     def _report_open(self, open_files: list[Open]) -> None:
         for item in open_files:
             if isinstance(item, FileToSend):
-                changed = bool(item.datafile and item.datafile.replicas)
-                file = item.file
-                self._emit(FileWanted(path=file.key, size=file.size, changed=changed))
+                self._emit(FileWanted.of(item))
 
     def _judge(self, view: DatasetView, file: LocalFile, entry: Entry | None) -> Judged:
         """Return an entry if verified, a problem if the file cannot be sent, else the next step."""

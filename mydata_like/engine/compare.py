@@ -154,8 +154,7 @@ class Compare:
             self._emit(FileFailed.of(item.file, result))
             return None
         if isinstance(result, FileToSend):
-            changed = bool(result.datafile and result.datafile.replicas)
-            self._emit(FileWanted(path=item.file.key, size=item.file.size, changed=changed))
+            self._emit(FileWanted.of(result))
         return result
 
     def _note_change(self, file: LocalFile) -> None:

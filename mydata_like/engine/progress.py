@@ -18,6 +18,7 @@ from mydata_like.core.events import (
     Event,
     FileFailed,
     FileRegistered,
+    FileReplaced,
     FileRetried,
     FileSkipped,
     FilesKnown,
@@ -117,6 +118,7 @@ class Totals:
     carried_bytes: int = 0  # that channels have sent, also in attempts that failed,
     carried: float = 0.0  # and files in proportion to what was sent of them
     registered: int = 0
+    replaced: int = 0  # earlier content on the server
     byte_rate: float = 0.0
     file_rate: float = 0.0
     remaining: float | None = None
@@ -215,6 +217,7 @@ class RunProgress:
             CommandRefused: _ignore,
             FileFailed: self._count_failed,
             FileRegistered: self._count_registered,
+            FileReplaced: self._count_replaced,
             FileRetried: self._reopen,
             FileSkipped: self._count_skipped,
             FilesKnown: self._count_known,
@@ -304,6 +307,7 @@ class RunProgress:
             problem=problem,
             shard=self._shard,
             omitted=sums.omitted,
+            replaced=sums.replaced,
         )
 
     def _count_seen(self, event: FilesSeen) -> None:
@@ -321,6 +325,9 @@ class RunProgress:
 
     def _count_registered(self, _: FileRegistered) -> None:
         self._sums.registered += 1
+
+    def _count_replaced(self, _: FileReplaced) -> None:
+        self._sums.replaced += 1
 
     def _count_verified(self, event: FileVerified) -> None:
         self._sums.known += event.known

@@ -21,7 +21,7 @@ from mydata_like.core.model import (
     Replacement,
     Staged,
 )
-from mydata_like.core.parsing import moment_of
+from mydata_like.core.parsing import find_moment, moment_of
 from mydata_like.core.ports import Channel, SentFile, UnsentFile
 from mydata_like.core.problems import LEFT_FOR_LATER
 from mydata_like.core.staging_path import aside_path, kept_path
@@ -90,7 +90,7 @@ class KeptCopies:
                 path=it.key,
                 size=it.size,
                 size_before=copy.size,
-                verified_at=copy.verified_at,
+                verified_at=find_moment(copy.verified_at),
                 kept_until=until,
             )
         )
@@ -226,7 +226,6 @@ def _describe_copy(item: Staged) -> KeptCopy | None:
     assert record
     if wanted.appended or record.unfinished or record.checksum == item.checksum:
         return None
-    verified = [it for it in record.copies_at(wanted.remote) if it.verified] or record.replicas
     return KeptCopy(
         wanted.file.key,
         wanted.dataset.id,
@@ -236,7 +235,7 @@ def _describe_copy(item: Staged) -> KeptCopy | None:
         record.size,
         record.checksum,
         record.modified,
-        next((it.verified_at for it in verified if it.verified and it.verified_at), ""),
+        record.verified_time(wanted.remote),
     )
 
 

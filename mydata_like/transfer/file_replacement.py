@@ -30,11 +30,11 @@ _SCRIPT: Final = 64 * 1024  # approximate bytes of one script: hosts limit the l
 _CHUNK: Final = 256 * 1024  # bytes that are read at once
 _ANSWERS: Final = 1024 * 1024  # bytes of output that are parsed
 # A replacement is six words: $1 replaces $2 if it has $3 bytes; it is removed if $2 is empty. What
-# is at $2 gets the second name $5 first, unless that is empty, or exists with $6 bytes: a hard link,
-# so that $2 never vanishes, or else a rename, which is undone if $1 cannot take its place. A missing
-# $1 has been moved before if the rest is as it was left then. $4 is its index in the report. Where
-# Perl works, it takes a fiftieth of the processor time, because the shell starts programs for each
-# file.
+# is at $2 gets the second name $5 first, unless that is empty, or exists with $6 bytes: by a hard
+# link, so that $2 never vanishes, or else by a rename, which is undone if $1 cannot take its place.
+# A missing $1 has been moved before if the rest is as it was left then. $4 is its index in the
+# report. Where Perl works, it takes a fiftieth of the processor time, because the shell starts
+# programs for each file.
 _PERL: Final = (
     b"sub size { my @f = lstat $_[0]; @f && -f _ ? $f[7] : -1 } "
     b"sub move { my ($s, $t, $n, $k, $m) = @_; my $back = 0; "
