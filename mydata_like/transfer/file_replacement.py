@@ -41,12 +41,12 @@ _PERL: Final = (
     b'if ($t eq "") { unlink $s; return "moved" } '
     b'if (!lstat $s) { return size($t) == $n && ($k eq "" || size($k) == $m) ? "moved" : "gone" } '
     b'return "gone" if size($s) != $n; '
-    b'return "Is a directory" if -d $t && !-l _; '
+    b'return "Is a directory" if -d $t && !-l $t; '
     b'if ($k ne "" && size($k) != $m) { return "kept:File exists" if lstat $k; '
     b"if (lstat $t) { link($t, $k) || ($back = rename($t, $k)) || return qq(kept:$!) } } "
     b'return "moved" if rename $s, $t; my $why = "$!"; rename $k, $t if $back; $why } '
     b"while (my ($s, $t, $n, $i, $k, $m) = splice @ARGV, 0, 6) { "
-    b'print "mydata:$i:", move($s, $t, $n, $k, $m), "\n" }'
+    b'print "mydata:$i:", move($s, $t, $n, $k, $m), "\\n" }'
 )
 # Globbing is off. After `set`, $5 is the size.
 _MOVE: Final = (

@@ -242,7 +242,7 @@ class SftpSender:
             renamed = False
             if not is_kept:
                 try:
-                    renamed = self._keep(target, kept)
+                    renamed = self._keep(target, kept, move.kept_size)
                 except RejectedError as error:
                     return held(index, error.message)
             try:
@@ -256,12 +256,13 @@ class SftpSender:
             return MemberResult(index, "", error.problem, again=again)
         return MemberResult(index, "")
 
-    def _keep(self, target: bytes, kept: bytes) -> bool:
+    def _keep(self, target: bytes, kept: bytes, size: int) -> bool:
         """Give what is at `target` a second name, or rename it; return whether it was renamed."""
         if self._sftp.find_size(kept) is not None:
             raise RejectedError(f"{format_path(kept)} exists already.", code="staging.refused")
-        if self._sftp.find_size(target) is None or self._sftp.link(target, kept):
-            return False
+        found = self._sftp.find_size(target)
+        if found is None or self._sftp.link(target, kept) or found != size:
+            return False  # of another size, it is not what was verified, and perhaps a folder
         self._sftp.replace(target, kept)
         return True
 

@@ -11,7 +11,7 @@ from mydata_like.core.errors import TransientError
 from mydata_like.core.events import ChannelChanged
 from mydata_like.core.model import Datafile, DatafileId, FileToSend, Payload, Replacement, Replica
 from mydata_like.core.ports import SentFile, UnsentFile
-from mydata_like.core.staging_path import aside_path
+from mydata_like.core.staging_path import aside_path, kept_path
 from mydata_like.ssh.capabilities import HostCapabilities
 from tests.fakes.place import MODIFIED, checksum
 from tests.openssh import from_host, on_host, python_on_host, run_on_host
@@ -22,6 +22,7 @@ from tests.staging import DATASET, Memory, Staging, single, wanted
 KINDS = ["shell", "scp", "sftp", "folder"]
 STACKS = ["libssh", "paramiko"]
 MANY = 500 if os.name == "nt" else 2000  # Wine needs milliseconds for each
+EARLIER = "e" * 32  # the checksum of replaced bytes
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -231,14 +232,30 @@ def replacing(member) -> tuple[Replacement, FileToSend]:
     """Return a file whose record has verified bytes, and how new ones take their place."""
     found = wanted(member)
     found = found._replace(file=found.file._replace(key=member.path))
-    kept = Replica(found.remote, "box", verified=True, verified_at="then")
-    record = Datafile(DatafileId(1), DATASET.id, "", "", 1, "0" * 32, "", (kept,))
+    replica = Replica(found.remote, "box", verified=True, verified_at="then")
+    record = Datafile(DatafileId(1), DATASET.id, "", "", 8, EARLIER, "", (replica,))
     changed = found._replace(datafile=record)
     staged = aside_path(found.remote, member.size, member.modified_ns, b"")
     replacement = Replacement(
-        member.path, DATASET.id, record.id, found.remote, staged, member.size, checksum(member), 0
+        member.path,
+        DATASET.id,
+        record.id,
+        found.remote,
+        staged,
+        member.size,
+        checksum(member),
+        0,
+        member.modified_ns,
+        kept_path(found.remote, EARLIER),
+        len(b"verified"),
     )
     return replacement, changed
+
+
+def kept_copies(place):
+    """Return the contents of what is kept of earlier bytes, by the names of the files."""
+    found = place.location.rglob(f".mydata-old-{EARLIER}-*")
+    return {path.name.partition(f"{EARLIER}-")[2]: path.read_bytes() for path in found}
 
 
 @pytest.fixture
@@ -253,9 +270,11 @@ def changed(place, staging, names):
     return members
 
 
-def lay_aside(channel, members):
+def lay_aside(channel, members, *, release=False):
     """Send what replaces verified bytes; return the replacements and the wanted files by key."""
     pairs = [replacing(member) for member in members]
+    if release:  # nothing is kept then, as on hosts that cannot rename
+        pairs = [(it._replace(kept=""), found._replace(release=True)) for it, found in pairs]
     for _, found in pairs:
         (fate,) = channel.send(Payload(1, (found,), batched=False), ignore)
         here = Path(os.fsdecode(found.file.path)).read_bytes()
@@ -267,7 +286,8 @@ def test_vouched_bytes_stay_until_they_are_replaced(place, staging, transport, c
     if staging.kind == "scp":
         changed = changed[:-1]  # it knows no newlines
     channel = transport.open_channel()
-    replacements, files = lay_aside(channel, changed)
+    release = staging.kind == "scp"
+    replacements, files = lay_aside(channel, changed, release=release)
     assert {place.there(member).read_bytes() for member in changed} == {b"verified"}
 
     fates = channel.replace(replacements, files)
@@ -275,6 +295,58 @@ def test_vouched_bytes_stay_until_they_are_replaced(place, staging, transport, c
     assert all(isinstance(fate, SentFile) for fate in fates)
     assert all(map(place.arrived, changed))
     assert not list(place.location.rglob(".mydata-*.new"))
+    names = set() if release else {place.there(member).name for member in changed}
+    assert kept_copies(place) == dict.fromkeys(names, b"verified")
+
+
+def test_a_host_that_cannot_keep_earlier_bytes_replaces_none(place, staging, transport, changed):
+    if staging.kind != "scp":
+        pytest.skip("this one can rename")
+    _, found = replacing(changed[0])
+
+    (fate,) = transport.open_channel().send(Payload(1, (found,), batched=False), ignore)
+
+    assert (fate.problem.code, fate.again) == ("waiting.changed", False)
+    assert place.there(changed[0]).read_bytes() == b"verified"
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_what_was_interrupted_after_any_step_is_continued(
+    place, staging, transport, changed, moved
+):
+    if staging.kind == "scp":
+        pytest.skip("nothing is renamed")
+    channel = transport.open_channel()
+    replacements, files = lay_aside(channel, changed)
+    if moved:
+        channel.replace(replacements, files)
+    else:
+        for it in replacements[:2]:
+            (place.location / it.kept).write_bytes(b"verified")
+        (place.location / replacements[1].remote).unlink()
+
+    fates = channel.replace(replacements, files)
+
+    assert all(isinstance(fate, SentFile) for fate in fates)
+    assert all(map(place.arrived, changed))
+    assert set(kept_copies(place).values()) == {b"verified"}
+    assert len(kept_copies(place)) == len(changed)
+
+
+def test_bytes_that_cannot_be_kept_are_not_replaced(place, staging, transport, changed):
+    if staging.kind == "scp":
+        pytest.skip("nothing is renamed")
+    channel = transport.open_channel()
+    replacements, files = lay_aside(channel, changed[:3])
+    (place.location / replacements[1].kept).write_bytes(b"other")
+    (place.location / replacements[2].kept).mkdir()
+
+    fates = channel.replace(replacements, files)
+
+    assert isinstance(fates[0], SentFile)
+    assert [fate.problem.code for fate in fates[1:]] == ["waiting.changed"] * 2
+    assert {place.there(member).read_bytes() for member in changed[1:3]} == {b"verified"}
+    assert all((place.location / it.staged).exists() for it in replacements[1:])
 
 
 def test_new_bytes_of_known_files_and_new_files_share_a_batch(place, staging, transport, changed):
@@ -282,6 +354,8 @@ def test_new_bytes_of_known_files_and_new_files_share_a_batch(place, staging, tr
     place.settle(*new)
     changed = changed[:-1]  # a newline keeps files apart from others
     pairs = [replacing(member) for member in changed]
+    if staging.kind == "scp":
+        pairs = [(it._replace(kept=""), found._replace(release=True)) for it, found in pairs]
     mixed = (wanted(new[0]), *(found for _, found in pairs), wanted(new[1]))
     channel = transport.open_channel()
 
@@ -300,7 +374,7 @@ def test_new_bytes_of_known_files_and_new_files_share_a_batch(place, staging, tr
 
 def test_what_is_not_there_is_missing_and_replaces_nothing(place, staging, transport, changed):
     channel = transport.open_channel()
-    replacements, _ = lay_aside(channel, changed[:3])
+    replacements, _ = lay_aside(channel, changed[:3], release=staging.kind == "scp")
     short, gone, _ = (place.location / one.staged for one in replacements)
     if staging.kind != "scp":
         short.write_bytes(b"torn")
@@ -308,14 +382,16 @@ def test_what_is_not_there_is_missing_and_replaces_nothing(place, staging, trans
 
     fates = channel.replace(replacements, {})
 
-    missing = [isinstance(it, UnsentFile) and it.problem.code == "staging.missing" for it in fates]
-    assert missing == [True, True, staging.kind == "scp"]
+    codes = [it.problem.code for it in fates if isinstance(it, UnsentFile)]
+    assert codes == (
+        ["waiting.changed"] * 3 if staging.kind == "scp" else ["staging.missing"] * 2
+    )
     assert {place.there(member).read_bytes() for member in changed[:2]} == {b"verified"}
 
 
 def test_a_folder_in_the_place_of_a_file_is_reported(place, staging, transport, changed):
     channel = transport.open_channel()
-    replacements, files = lay_aside(channel, changed[:2])
+    replacements, files = lay_aside(channel, changed[:2], release=staging.kind == "scp")
     place.there(changed[0]).unlink()
     place.there(changed[0]).mkdir()
 
@@ -325,11 +401,11 @@ def test_a_folder_in_the_place_of_a_file_is_reported(place, staging, transport, 
     assert not list(place.there(changed[0]).iterdir())
 
 
-def test_what_was_laid_aside_is_discarded(place, transport, changed):
+def test_what_was_laid_aside_is_discarded(place, staging, transport, changed):
     channel = transport.open_channel()
-    replacements, _ = lay_aside(channel, changed[:3])
+    replacements, _ = lay_aside(channel, changed[:3], release=staging.kind == "scp")
 
-    channel.discard(replacements)
+    channel.discard([it.staged for it in replacements])
 
     assert not list(place.location.rglob(".mydata-*.new"))
     assert {place.there(member).read_bytes() for member in changed} == {b"verified"}
@@ -349,12 +425,14 @@ def test_without_perl_the_shell_moves_each_file(tmp_path, place, changed, progra
         place.there(changed[2]).mkdir()
 
         fates = channel.replace(replacements[:-1], {})
-        channel.discard(replacements[-1:])
+        channel.discard([replacements[-1].staged])
         transport.close()
 
     codes = [fate.problem.code for fate in fates if isinstance(fate, UnsentFile)]
     assert codes == ["staging.missing", "staging.missing", "staging.denied"]
     assert all(map(place.arrived, changed[3:-1]))
+    assert len(kept_copies(place)) == len(changed[3:-1])
+    assert set(kept_copies(place).values()) == {b"verified"}
     assert {place.there(it).read_bytes() for it in (*changed[:2], changed[-1])} == {b"verified"}
     assert not unwanted.exists()
 
