@@ -383,9 +383,7 @@ def test_what_is_not_there_is_missing_and_replaces_nothing(place, staging, trans
     fates = channel.replace(replacements, {})
 
     codes = [it.problem.code for it in fates if isinstance(it, UnsentFile)]
-    assert codes == (
-        ["waiting.changed"] * 3 if staging.kind == "scp" else ["staging.missing"] * 2
-    )
+    assert codes == (["waiting.changed"] * 3 if staging.kind == "scp" else ["staging.missing"] * 2)
     assert {place.there(member).read_bytes() for member in changed[:2]} == {b"verified"}
 
 
