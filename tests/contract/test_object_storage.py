@@ -14,7 +14,7 @@ from mydata_like.core.errors import TransientError
 from mydata_like.core.events import ChannelChanged
 from mydata_like.core.model import Datafile, DatafileId, Payload, Replacement, Replica
 from mydata_like.core.ports import SentFile, UnsentFile
-from mydata_like.core.staging_path import aside_path
+from mydata_like.core.staging_path import aside_path, kept_path
 from mydata_like.transfer.s3_client import Bucket, S3Options, open_client
 from mydata_like.transfer.s3_transport import (
     COPY,
@@ -30,6 +30,7 @@ from tests.staging import DATASET, single, wanted
 
 PREFIX = "raw/scope 1"
 MARK = b"abc123"
+EARLIER = "e" * 32
 
 
 @pytest.fixture(scope="module", params=SERVICES)
@@ -204,7 +205,7 @@ def replacing(member):
     """Return a payload that replaces the verified bytes at the member's path."""
     remote = os.fsdecode(member.remote)
     replica = Replica(remote, "box", verified=True, verified_at="yesterday")
-    record = Datafile(DatafileId(7), DATASET.id, None, "x", 1, "0" * 32, "", (replica,))
+    record = Datafile(DatafileId(7), DATASET.id, None, "x", 100, EARLIER, "", (replica,))
     return Payload(1, (wanted(member)._replace(datafile=record),), batched=False)
 
 
@@ -212,8 +213,19 @@ def replacement(member, size=None) -> Replacement:
     remote = os.fsdecode(member.remote)
     staged = aside_path(remote, member.size, member.modified_ns, MARK)
     size = member.size if size is None else size
+    kept = kept_path(remote, EARLIER)
     return Replacement(
-        member.path, DATASET.id, DatafileId(7), remote, staged, size, checksum(member), 0
+        member.path,
+        DATASET.id,
+        DatafileId(7),
+        remote,
+        staged,
+        size,
+        checksum(member),
+        0,
+        1,
+        kept,
+        100,
     )
 
 
@@ -232,6 +244,14 @@ def test_verified_bytes_stay_until_they_are_replaced(place, client, transport, p
     assert channel.replace([replacement(new)], {}) == [SentFile(0, checksum(new))]
     assert arrived(client, new)
     assert read(client, replacement(new).staged) is None
+    kept = f".mydata-old/{replacement(new).kept}"
+    assert hashlib.md5(read(client, kept)).hexdigest() == checksum(old)
+
+    assert channel.replace([replacement(new)], {}) == [SentFile(0, checksum(new))]
+    channel.discard([replacement(new).kept])
+
+    assert read(client, kept) is None
+    assert arrived(client, new)
 
 
 def test_bytes_that_are_not_there_replace_nothing(place, client, transport):
@@ -242,7 +262,7 @@ def test_bytes_that_are_not_there_replace_nothing(place, client, transport):
     channel.send(replacing(old), ignore)
 
     fates = channel.replace([replacement(old, size=99)], {})
-    channel.discard([replacement(old)])
+    channel.discard([replacement(old).staged])
     fates += channel.replace([replacement(old)], {})
 
     assert all(isinstance(fate, UnsentFile) for fate in fates)

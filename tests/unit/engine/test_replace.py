@@ -1,4 +1,4 @@
-"""Replacing: verified bytes are never overwritten, and doubtful files are reported."""
+"""Replacing: earlier bytes are kept or stay in place, and doubtful files are reported."""
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -7,13 +7,14 @@ from random import Random
 import pytest
 
 from mydata_like.core.errors import Problem, TransientError
-from mydata_like.core.events import FileFailed, FileWaiting
+from mydata_like.core.events import FileFailed, FileReplaced, FileWaiting
 from mydata_like.core.model import Entry, EntryState, Registered, Staged
 from mydata_like.core.ports import SentFile, UnsentFile
+from mydata_like.core.staging_path import kept_path
 from mydata_like.engine.gate import Gate
-from mydata_like.engine.recover import WRITING, Recovery, UnreportedFiles
-from mydata_like.engine.register import _registered, _registration
-from mydata_like.engine.replace import Replace
+from mydata_like.engine.recover import Recovery, UnreportedFiles
+from mydata_like.engine.register import _registration
+from mydata_like.engine.replace import DAY, KeptCopies, Replace
 from mydata_like.settings.schema import Advanced
 from tests.fakes.clock import FakeClock
 from tests.fakes.context import make_context
@@ -26,6 +27,7 @@ KEY = a_file("a").key
 OTHER = "f" * 32
 DENIED = Problem("staging.denied", "No.")
 MISSING = Problem("staging.missing", "It is not there.")
+HELD = Problem("waiting.changed", "It cannot be kept.")
 
 
 @dataclass
@@ -36,6 +38,7 @@ class Lines:
     busy: int = 0  # how often none is free
     script: list = field(default_factory=list)  # errors and fates, one a call
     replaced: list = field(default_factory=list)
+    kept: list = field(default_factory=list)  # the paths of earlier bytes
     discarded: list = field(default_factory=list)
 
     @contextmanager
@@ -56,11 +59,12 @@ class Lines:
             raise answer
         for one in replacements if answer is None else ():
             self.replaced.append(one.key)
+            self.kept += [one.kept] if one.kept else []
             self.server.bad.discard(one.key.decode().rpartition("/")[2])
         return answer or [SentFile(index, CHECKSUM) for index in range(len(replacements))]
 
-    def discard(self, replacements):
-        self.discarded += [one.key for one in replacements]
+    def discard(self, paths):
+        self.discarded += paths
 
 
 @dataclass
@@ -84,20 +88,19 @@ class Bench:
             limits=Limited(self.lines),
         )
         self.settings = Advanced(**({"verify_interval": 1.0, "verify_patience": 60.0} | settings))
-        self.replace = Replace(self.context, self.settings)
+        self.replace = Replace(self.context, 30)
 
-    def stage(self, name="a", checksum=OTHER):
+    def stage(self, name="a", checksum=OTHER, **changes):
         """Return a file whose new bytes lie aside; the server has verified the earlier ones."""
         record = self.server.add(DATASET.id, a_record(name, checksum=checksum))
-        wanted = a_wanted(name, datafile=record)
+        wanted = a_wanted(name, datafile=record)._replace(**changes)
         if checksum != CHECKSUM:
             self.server.bad.add(name)  # until the bytes have taken their place
         return Staged(wanted._replace(remote=record.replicas[0].uri), CHECKSUM)
 
     def change(self, staged):
-        """Change the record, as the stage before does."""
+        """Change the record, as the next stage does."""
         self.server.register([_registration(staged, "staging")])
-        return _registered(staged)
 
     def __call__(self, *items, polls=100):
         passed = self.replace(
@@ -107,8 +110,16 @@ class Bench:
 
     def recovery(self):
         return Recovery(
-            self.context, self.settings, UnreportedFiles(self.ledger.find_replacements())
+            self.context,
+            self.settings,
+            KeptCopies(self.context, 30),
+            UnreportedFiles(self.ledger.find_replacements()),
         )
+
+    def recover(self):
+        recovery = self.recovery()
+        recovery.begin()
+        recovery.end()
 
     def told(self, kind):
         return [event.problem.code for event in self.events if isinstance(event, kind)]
@@ -119,118 +130,91 @@ def bench():
     return Bench()
 
 
-def test_bytes_take_their_place_after_the_server_has_looked(bench):
+def test_earlier_bytes_are_kept_and_the_record_is_unchanged_until_then(bench):
     staged = bench.stage()
     bench.replace.note([staged])
     (noted,) = bench.ledger.find_replacements()
+    (before,) = bench.ledger.find_kept()
 
-    (placed,) = bench(bench.change(staged))
+    assert bench(staged) == [staged]
 
-    record = bench.server.records[placed.datafile]
+    record = bench.server.records[staged.wanted.datafile.id]
     assert (noted.datafile, noted.checksum) == (record.id, CHECKSUM)
-    assert bench.server.asked == [record.id]
-    assert bench.lines.replaced == [KEY]
-    assert placed.before == record.looks
-    assert not record.verified
+    assert record == staged.wanted.datafile
+    assert bench.server.asked == []
+    assert bench.lines.kept == [kept_path(staged.wanted.remote, OTHER)] == [before.path]
+    (copy,) = bench.ledger.find_kept(KEY)
+    assert (before.until, copy.until - copy.at) == (0, 30 * DAY)
+    assert (copy.checksum, copy.size) == (OTHER, record.size)
+    (event,) = [event for event in bench.events if isinstance(event, FileReplaced)]
+    assert (event.size_before, event.kept_until is None) == (record.size, False)
 
 
-def test_many_files_take_one_query_and_are_moved_without_a_pause(bench):
+def test_many_files_are_moved_without_a_pause(bench):
     staged = [bench.stage(str(number)) for number in range(450)]
     bench.replace.note(staged)
-    changed = [bench.change(item) for item in staged]
 
-    parts = bench.replace(ListSource([changed, *[None] * 9], bench.clock))
+    parts = bench.replace(ListSource([staged, *[None] * 9], bench.clock))
     placed = [(len(part), bench.clock.monotonic()) for part in parts]
 
     assert [count for count, _ in placed] == [200, 200, 50]
     assert len({moment for _, moment in placed}) == 1
-    assert sorted(bench.server.asked) == [item.datafile for item in changed]
-    assert bench.server.calls["fetch_datafiles"] == 1
 
 
 def test_what_is_not_noted_passes_by(bench):
-    known = bench.change(bench.stage())
-    new = Registered(a_wanted("b"), CHECKSUM)
+    known = Registered(a_wanted("b"), CHECKSUM)
+    new = Staged(a_wanted("c"), CHECKSUM)
 
     assert bench(known, new) == [known, new]
-    assert (bench.server.asked, bench.lines.replaced) == ([], [])
-
-
-def test_a_record_that_was_not_changed_keeps_its_bytes(bench):
-    staged = bench.stage()
-    bench.replace.note([staged])
-
-    (left,) = bench(_registered(staged))  # a gateway said that it was
-
-    assert left.wanted == staged.wanted
     assert bench.lines.replaced == []
-    assert bench.ledger.find_replacements()
-
-
-def test_a_server_that_does_not_look_is_asked_again_and_then_left(bench):
-    bench.server.unread = {"staging"}
-    staged = bench.stage()
-    bench.replace.note([staged])
-
-    assert bench(bench.change(staged)) == []
-    assert len(bench.server.asked) == 3
-    assert bench.lines.replaced == []
-    assert bench.told(FileWaiting) == ["waiting.replacing"]
 
 
 def test_others_pass_while_no_channel_is_free(bench):
-    staged, new = bench.stage(), Registered(a_wanted("b"), CHECKSUM)
+    staged, new = bench.stage(), Staged(a_wanted("b"), CHECKSUM)
     bench.replace.note([staged])
     bench.lines.busy = 5
 
-    passed = bench(bench.change(staged), new)
+    passed = bench(staged, new)
 
     assert [item.wanted.file.key for item in passed] == [a_file("b").key, KEY]
 
 
-def test_the_same_bytes_are_discarded(bench):
-    staged = bench.stage(checksum=CHECKSUM)
+@pytest.mark.parametrize("kind", ["appended", "the same"])
+def test_of_bytes_that_the_new_ones_contain_no_copy_is_kept(bench, kind):
+    same = kind == "the same"
+    staged = bench.stage(checksum=CHECKSUM if same else OTHER, appended=not same)
     bench.replace.note([staged])
 
-    assert len(bench(bench.change(staged))) == 1
-    assert (bench.lines.replaced, bench.lines.discarded) == ([], [KEY])
+    assert bench(staged) == [staged]
+    assert (bench.lines.replaced, bench.lines.kept) == ([KEY], [])
+    assert bench.ledger.find_kept() == []
+    assert not [event for event in bench.events if isinstance(event, FileReplaced)]
 
 
-def test_where_only_the_record_was_wrong_no_bytes_are_moved(bench):
+def test_bytes_that_cannot_be_kept_stay_and_the_file_waits(bench):
     staged = bench.stage()
-    bench.server.bad.clear()  # the bytes in their place are the new ones
     bench.replace.note([staged])
-    before = bench.clock.monotonic()
+    (noted,) = bench.ledger.find_replacements()
+    bench.lines.script = [[UnsentFile(0, HELD, again=False)]]
 
-    (kept,) = bench(bench.change(staged), polls=10)
+    assert bench(staged) == []
+    assert bench.told(FileWaiting) == ["waiting.changed"]
+    assert bench.lines.discarded == [noted.staged]
+    assert (bench.ledger.find_replacements(), bench.ledger.find_kept()) == ([], [])
+    entry = bench.ledger.entries[KEY]
+    assert (entry.state, entry.checksum) == (EntryState.CHANGED, OTHER)
 
-    record = bench.server.records[kept.datafile]
-    assert bench.server.asked == [record.id] * 2
-    assert (bench.lines.replaced, bench.lines.discarded) == ([], [KEY])
-    assert kept.before == record.looks  # only another look makes it verified
-    assert bench.clock.monotonic() - before < 2
 
-
-def test_a_look_that_began_before_the_record_changed_proves_nothing(bench):
-    staged = bench.stage()
-    bench.server.begun = {"a"}
+def test_bytes_that_cannot_be_kept_are_replaced_if_the_user_chose_that(bench):
+    staged = bench.stage(release=True)
     bench.replace.note([staged])
+    bench.lines.script = [[UnsentFile(0, HELD, again=False)]]
 
-    (placed,) = bench(bench.change(staged))
-
-    assert bench.server.asked == [placed.datafile] * 2
-    assert (bench.lines.replaced, bench.lines.discarded) == ([KEY], [])
-
-
-def test_a_server_that_says_nothing_of_its_looks_is_not_taken_at_its_word(bench):
-    staged = bench.stage()
-    bench.server.bad.clear()
-    bench.replace.note([staged])
-    bench.server.unread = {"staging"}  # it vouches as before, and has not looked
-
-    assert bench(bench.change(staged)) == []
-    assert (bench.lines.replaced, bench.lines.discarded) == ([], [])
-    assert bench.told(FileWaiting) == ["waiting.replacing"]
+    assert bench(staged) == [staged]
+    assert (bench.lines.replaced, bench.lines.kept) == ([KEY], [])
+    assert bench.ledger.find_kept() == []
+    (event,) = [event for event in bench.events if isinstance(event, FileReplaced)]
+    assert event.kept_until is None
 
 
 def test_a_line_that_breaks_is_tried_again(bench):
@@ -238,7 +222,7 @@ def test_a_line_that_breaks_is_tried_again(bench):
     bench.replace.note([staged])
     bench.lines.script = [TransientError("It broke."), [UnsentFile(0, DENIED, again=True)]]
 
-    assert len(bench(bench.change(staged))) == 1
+    assert bench(staged) == [staged]
     assert bench.lines.replaced == [KEY]
 
 
@@ -247,55 +231,80 @@ def test_what_a_host_refuses_fails_and_stays_noted(bench):
     bench.replace.note([staged])
     bench.lines.script = [[UnsentFile(0, DENIED, again=False)]]
 
-    assert bench(bench.change(staged)) == []
+    assert bench(staged) == []
     assert bench.told(FileFailed) == ["staging.denied"]
     assert bench.ledger.find_replacements()
 
 
-def test_what_is_not_aside_any_more_the_server_looks_for(bench):
+def test_bytes_that_have_disappeared_change_no_record(bench):
     staged = bench.stage()
     bench.replace.note([staged])
     bench.lines.script = [[UnsentFile(0, MISSING, again=False)]]
 
-    assert len(bench(bench.change(staged))) == 1
+    assert bench(staged) == []
+    assert bench.told(FileWaiting) == ["staging.missing"]
 
 
-def cut_off(bench, staged, *, changed=True):
+def cut_off(bench, staged, *, changed=False):
     """Leave a replacement in the middle, as a run does that is killed."""
     bench.replace.note([staged])
     if changed:
         bench.change(staged)
 
 
-def test_what_lies_aside_takes_its_place_in_the_next_run(bench):
-    cut_off(bench, bench.stage())
-    recovery = bench.recovery()
+@pytest.mark.parametrize("changed", [False, True])
+def test_the_next_run_completes_what_was_interrupted(bench, changed):
+    staged = bench.stage()
+    cut_off(bench, staged, changed=changed)
 
-    recovery.begin()
-    recovery.end()
+    bench.recover()
 
+    record = bench.server.records[staged.wanted.datafile.id]
+    assert (record.checksum, record.verified) == (CHECKSUM, True)
     assert bench.lines.replaced == [KEY]
     assert bench.ledger.find_replacements() == []
-    assert bench.events == []
+    assert [copy.until > 0 for copy in bench.ledger.find_kept(KEY)] == [True]
+    assert not bench.told(FileFailed) + bench.told(FileWaiting)
+
+
+def test_a_replacement_of_which_nothing_arrived_is_forgotten(bench):
+    staged = bench.stage()
+    cut_off(bench, staged)
+    bench.lines.script = [[UnsentFile(0, MISSING, again=False)]]
+
+    bench.recover()
+
+    assert bench.server.records[staged.wanted.datafile.id] == staged.wanted.datafile
+    assert (bench.ledger.find_replacements(), bench.ledger.find_kept()) == ([], [])
+
+
+def test_a_replacement_of_an_older_version_that_never_began_is_forgotten(bench):
+    staged = bench.stage()
+    cut_off(bench, staged)
+    (noted,) = bench.ledger.find_replacements()
+    bench.ledger.record_replacements([noted._replace(modified_ns=-1, kept="")])
+
+    bench.recover()
+
+    assert bench.ledger.find_replacements() == []
+    assert (bench.lines.replaced, bench.lines.discarded) == ([], [noted.staged])
 
 
 def test_bytes_that_never_arrived_are_reported_in_every_run(bench):
-    cut_off(bench, bench.stage())
+    cut_off(bench, bench.stage(), changed=True)
     for _ in range(2):
         bench.lines.script = [[UnsentFile(0, MISSING, again=False)]]
-        recovery = bench.recovery()
-        recovery.begin()
-        recovery.end()
+        bench.recover()
 
     assert bench.told(FileFailed) == ["server.replacing"] * 2
     assert bench.ledger.find_replacements()
 
 
 def test_an_outcome_in_the_run_is_enough(bench):
-    cut_off(bench, bench.stage())
+    cut_off(bench, bench.stage(), changed=True)
     bench.lines.script = [[UnsentFile(0, MISSING, again=False)]]
     untold = UnreportedFiles(bench.ledger.find_replacements())
-    recovery = Recovery(bench.context, bench.settings, untold)
+    recovery = Recovery(bench.context, bench.settings, KeptCopies(bench.context, 30), untold)
 
     recovery.begin()
     untold.add(FileWaiting(path=KEY, size=3, problem=MISSING))
@@ -305,25 +314,11 @@ def test_an_outcome_in_the_run_is_enough(bench):
     assert bench.ledger.find_replacements()
 
 
-def test_a_replacement_that_never_began_goes_when_no_request_can_begin_it(bench):
-    cut_off(bench, bench.stage(), changed=False)
-    bench.recovery().begin()
-    assert bench.ledger.find_replacements()
-
-    bench.clock.move(WRITING + 1)
-    bench.recovery().begin()
-
-    assert bench.ledger.find_replacements() == []
-    assert (bench.lines.replaced, bench.lines.discarded) == ([], [KEY])
-
-
 def test_what_cannot_be_looked_at_waits(bench):
     cut_off(bench, bench.stage())
     bench.server.faults["fetch_datafiles"] = [TransientError("Not now.")] * 2
-    recovery = bench.recovery()
 
-    recovery.begin()
-    recovery.end()
+    bench.recover()
 
     assert bench.told(FileWaiting) == ["waiting.replacing"]
     assert bench.ledger.find_replacements()
@@ -337,3 +332,20 @@ def test_another_state_of_the_file_is_not_verified_any_more(bench):
     bench.recovery().begin()
 
     assert bench.ledger.entries[KEY].state is EntryState.CHANGED
+
+
+def test_copies_are_removed_when_their_time_has_passed(bench):
+    staged = bench.stage()
+    bench.replace.note([staged])
+    bench(staged)
+    bench.ledger.forget_replacements(bench.ledger.find_replacements())
+    (copy,) = bench.ledger.find_kept()
+
+    bench.recover()
+    assert bench.lines.discarded == []
+
+    bench.clock.move(30 * DAY + 1)
+    bench.recover()
+
+    assert bench.lines.discarded == [copy.path]
+    assert bench.ledger.find_kept() == []
