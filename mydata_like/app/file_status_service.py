@@ -240,7 +240,8 @@ class _Lookup:
             unknown = UnknownReason.ABSENT if local is LocalState.GONE else UnknownReason.UNSEEN
         size, modified_ns = _measure(evidence, look.facts)
         web = self._page_of(entry.dataset) if entry else ""
-        return FileStatus(path, key, local, size, modified_ns, evidence, above, unknown, web)
+        kept = tuple(copy for ledger in self._ledgers for copy in ledger.find_kept(key))
+        return FileStatus(path, key, local, size, modified_ns, evidence, above, unknown, web, kept)
 
     def _describe_folder(self, path: Path, key: bytes) -> FolderStatus:
         sums = self._sum(key)

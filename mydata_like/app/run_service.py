@@ -433,7 +433,7 @@ class _Builder:
         replacing = Replace(context, settings.data.keep_replaced)
         copies = KeptCopies(context, settings.data.keep_replaced)
         return Stages(
-            recovery=Recovery(context, advanced, copies, untold),
+            recovery=Recovery(context, advanced, copies, untold, self._request.undo),
             discovery=discovery,
             availability=self._open_availability(),
             scan=Scan(settings, emit, clock, context.cancel, self._request.part),

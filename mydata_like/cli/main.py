@@ -27,6 +27,7 @@ class Commands(LazyGroup):
         "watch": ("watch_command", "watch"),
         "support-bundle": ("support_command", "support_bundle"),
         "where": ("where_command", "where"),
+        "changed": ("changed_command", "app"),
         "explain": ("support_command", "explain"),
         "gui": ("window_command", "gui"),
         "demo": ("main", "demo"),

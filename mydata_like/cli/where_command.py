@@ -107,6 +107,7 @@ def _describe(file: FileStatus) -> Iterator[str]:
         if entry.archive:
             yield f"  archive: {entry.archive}"
         yield f"  path on the server: {entry.remote}"
+    yield from (f"  {line}" for line in file.describe_kept())
     if file.safety in _REMARKS:
         yield f"  {_REMARKS[file.safety]}"
     if file.outcome is not None and file.safety is not FileSafety.VERIFIED:

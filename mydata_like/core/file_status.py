@@ -1,16 +1,16 @@
 """The status of a local file or folder: on the disk, in the ledgers, on the server."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import Problem
-from mydata_like.core.formatting import format_path
+from mydata_like.core.formatting import format_day, format_earlier, format_path
 from mydata_like.core.local_files import signed
-from mydata_like.core.model import Entry, EntryState
-from mydata_like.core.parsing import moment_of_ns
+from mydata_like.core.model import Entry, EntryState, KeptCopy
+from mydata_like.core.parsing import find_moment, moment_of, moment_of_ns
 
 
 class LocalState(StrEnum):
@@ -117,6 +117,7 @@ class FileStatus(NamedTuple):
     above: KnownOutcome | None = None  # of a folder that contains it
     unknown: UnknownReason | None = None
     web: str = ""  # the page of its dataset on the server
+    kept: tuple[KeptCopy, ...] = ()  # earlier content on the server, the newest first
 
     @property
     def entry(self) -> Entry | None:
@@ -179,7 +180,23 @@ class FileStatus(NamedTuple):
             "remote": entry.remote if entry else None,
             "archive": (entry.archive or None) if entry else None,
             "problem": outcome.problem._asdict() if outcome else None,
+            "kept": [
+                {
+                    "size": copy.size,
+                    "checksum": copy.checksum,
+                    "verified_at": copy.verified_at or None,
+                    "kept_until": moment_of(copy.until).isoformat(),
+                }
+                for copy in self.kept
+            ],
         }
+
+    def describe_kept(self) -> Iterator[str]:
+        """Yield what the server keeps of earlier content."""
+        for copy in self.kept:
+            earlier = format_earlier(copy.size, find_moment(copy.verified_at))
+            until = format_day(moment_of(copy.until))
+            yield f"An earlier version ({earlier}) is kept until {until}."
 
     def _judge_present(self) -> FileSafety:
         if self.entry is None or self.entry.state is EntryState.FAILED:

@@ -348,7 +348,8 @@ class KeptCopy(NamedTuple):
     """Earlier bytes of a datafile that stay on the server at `path` after they were replaced.
 
     `modified` and `verified_at` are the server's texts, empty if unknown. `at` and `until` are in
-    seconds since 1970, 0 while the bytes are not replaced yet.
+    seconds since 1970, 0 while the bytes are not replaced yet. `undone_ns` is the modification time
+    of the local file that has these bytes, if the user chose earlier ones for the server, else 0.
     """
 
     key: bytes
@@ -362,6 +363,7 @@ class KeptCopy(NamedTuple):
     verified_at: str
     at: int = 0
     until: int = 0
+    undone_ns: int = 0
 
 
 class Registered(NamedTuple):

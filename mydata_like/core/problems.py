@@ -111,6 +111,15 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         "replaced until the user has decided.",
         USER,
     ),
+    "changed.nothing-kept": ProblemInfo(
+        "Nothing is brought back: no earlier content of the file is kept on the server.", NOBODY
+    ),
+    "changed.no-record": ProblemInfo(
+        "Nothing is brought back: the server has no record of the file any more.", ADMINISTRATOR
+    ),
+    "changed.not-verified": ProblemInfo(
+        "Earlier content was brought back, and the server has not verified it yet.", SERVER
+    ),
     "waiting.archive": ProblemInfo(
         "An archive on the server may contain the file; it can be read when it is verified.", NOBODY
     ),

@@ -75,8 +75,13 @@ REMOTE = Problem(
     "Have the system keep the file on this computer (in OneDrive: Always keep on this device); the "
     "next run uploads it.",
 )
+UNDONE = Problem(
+    "waiting.changed",
+    "The user has brought the earlier content of this file back to the server.",
+    "The local file is unchanged. It is sent again when it changes.",
+)
 _KINDS: Mapping[Problem, type[FileWaiting | FileSkipped]] = MappingProxyType(
-    {UNREAD: FileWaiting, REMOTE: FileSkipped}
+    {UNREAD: FileWaiting, REMOTE: FileSkipped, UNDONE: FileWaiting}
 )
 
 
@@ -110,6 +115,9 @@ class Check:
         self._views: SingleFlight[bytes, DatasetView] = SingleFlight()
         # The server's status of these may refer to earlier bytes until it verifies them again.
         self._replaced = {it.datafile for it in self._ledger.find_replacements()}
+        self._undone = {
+            (it.key, it.size, it.undone_ns) for it in self._ledger.find_kept() if it.undone_ns
+        }
         self._claims: SingleFlight[DatasetId, bytes] = SingleFlight()
 
     def __call__(self, groups: StageInput[FileGroup]) -> Iterator[CheckedGroup]:
@@ -330,6 +338,8 @@ class Check:
     def _differs(self, wanted: FileToSend) -> FileToSend | Problem:
         """Return a file to send, unless its record cannot be replaced."""
         record = wanted.datafile
+        if (wanted.file.key, wanted.file.size, wanted.file.modified_ns) in self._undone:
+            return UNDONE
         hopeless = record and record.replicas and not find_replica(record, self._box)
         return ELSEWHERE if hopeless else wanted
 

@@ -151,7 +151,8 @@ class Compare:
         if result is item.differs:
             self._note_change(item.file)
         if isinstance(result, Problem):
-            self._emit(FileFailed.of(item.file, result))
+            kind = FileWaiting if result.code in LEFT_FOR_LATER else FileFailed
+            self._emit(kind.of(item.file, result))
             return None
         if isinstance(result, FileToSend):
             self._emit(FileWanted.of(result))

@@ -18,14 +18,16 @@ from mydata_like.core.model import (
     Datafile,
     DatafileId,
     DatasetId,
+    Entry,
     EntryState,
+    KeptCopy,
     Registration,
     Replacement,
 )
 from mydata_like.core.parsing import moment_of_ns
 from mydata_like.core.ports import SentFile, UnsentFile
 from mydata_like.core.staging_path import is_kept
-from mydata_like.engine.replace import MISSING, TOGETHER, KeptCopies, discard
+from mydata_like.engine.replace import MISSING, TOGETHER, KeptCopies, describe_undo, discard
 from mydata_like.engine.reverify import ask_all
 from mydata_like.engine.run_context import RunContext
 from mydata_like.settings.schema import Advanced
@@ -49,6 +51,13 @@ REPLACING = Problem(
 )
 
 
+NO_RECORD = Problem(
+    "changed.no-record",
+    "The server has no record of this file any more.",
+    "Ask the server's administrator.",
+)
+
+
 class UnreportedFiles:
     """The files of unfinished replacements that have no outcome in this run yet."""
 
@@ -65,7 +74,7 @@ class Recovery:
     """The unfinished replacements of earlier runs: `begin` runs first in a run, `end` last.
 
     Those not known to be complete at the end are reported, so that they do not count as safe. Kept
-    copies whose time has passed are removed.
+    copies whose time has passed are removed. `undo` are kept bytes that take their place again.
     """
 
     def __init__(
@@ -74,6 +83,7 @@ class Recovery:
         settings: Advanced,
         copies: KeptCopies,
         unreported: UnreportedFiles,
+        undo: KeptCopy | None = None,
     ) -> None:
         self._context = context
         self._ledger = context.ledger
@@ -81,13 +91,16 @@ class Recovery:
         self._settings = settings
         self._copies = copies
         self._unreported = unreported
+        self._undo = undo
         self._looks_before: dict[DatafileId, tuple[str, ...]] = {}  # before our request
         self._asked_again: set[DatafileId] = set()
 
     def begin(self) -> None:
         """Put staged bytes in place, change their records, and request verification of all."""
+        if self._undo:
+            self._note_undo(self._undo)
         left = self._drop_complete(self._ledger.find_replacements())
-        records = self._fetch(left) if left else None
+        records = self._fetch([it.datafile for it in left]) if left else None
         if records is None:
             return
         logger.info("%d datafiles were being replaced when a run ended", len(left))
@@ -101,7 +114,7 @@ class Recovery:
         self._abandon([it for it in missing if not _is_changed(it, records)])
         unchanged = [it for it in placed if not _is_changed(it, records)]
         if unchanged and self._register(unchanged, records):
-            records = self._fetch(left) or records
+            records = self._fetch([it.datafile for it in left]) or records
         self._ask([(it, records[it.datafile]) for it in left if _is_changed(it, records)])
 
     def end(self) -> None:
@@ -110,12 +123,30 @@ class Recovery:
         unreported = [it for it in left if it.key in self._unreported.keys]
         if unreported:
             self._wait_for_results(unreported)
-        expired = self._copies.find_expired()
-        for start in range(0, len(expired), TOGETHER):
-            part = expired[start : start + TOGETHER]
-            if not discard(self._context, [it.path for it in part]):
-                return
-            self._ledger.forget_kept(part)
+        self._copies.remove_expired()
+
+    def _note_undo(self, undo: KeptCopy) -> None:
+        """Record that kept bytes are to take their place again; the local file stays changed."""
+        self._unreported.keys.add(undo.key)
+        record = (self._fetch([undo.datafile]) or {}).get(undo.datafile)
+        if record is None:
+            self._context.emit(FileFailed(path=undo.key, size=undo.size, problem=NO_RECORD))
+            return
+        now = int(self._context.clock.now().timestamp())
+        back, newer = describe_undo(undo, record, now)
+        earlier = Entry(
+            undo.key,
+            undo.size,
+            0,
+            EntryState.CHANGED,
+            undo.dataset,
+            undo.checksum,
+            undo.remote,
+            undo.datafile,
+        )
+        self._ledger.record([earlier])
+        self._ledger.record_kept([newer])
+        self._ledger.record_replacements([back])
 
     def _drop_complete(self, left: Sequence[Replacement]) -> list[Replacement]:
         """Remove replacements that are verified according to the ledger; return the rest."""
@@ -137,12 +168,11 @@ class Recovery:
             self._copies.forget(over)
             self._ledger.forget_replacements(over)
 
-    def _fetch(self, left: Iterable[Replacement]) -> Mapping[DatafileId, Datafile] | None:
+    def _fetch(self, numbers: Sequence[DatafileId]) -> Mapping[DatafileId, Datafile] | None:
         """Return the records, None if they cannot be fetched.
 
         The account is checked first: an unknown account gets an empty answer, not an error.
         """
-        numbers = [it.datafile for it in left]
         server = self._context.server
         try:
             self._gate.call(server.fetch_account)
@@ -197,7 +227,7 @@ class Recovery:
         by_dataset: defaultdict[DatasetId, list[Registration]] = defaultdict(list)
         for it in placed:
             record = records[it.datafile]
-            modified = moment_of_ns(it.modified_ns).isoformat()
+            modified = self._find_modified(it)
             change = Registration(
                 record.dataset,
                 record.directory or "",
@@ -221,11 +251,16 @@ class Recovery:
             return False
         return True
 
+    def _find_modified(self, it: Replacement) -> str:
+        """Return the modification time of the new bytes; the server has told that of kept ones."""
+        kept = (old.modified for old in self._ledger.find_kept(it.key) if old.path == it.staged)
+        return next(kept, "") or moment_of_ns(it.modified_ns).isoformat()
+
     def _wait_for_results(self, unreported: list[Replacement]) -> None:
         """Wait for the server to verify each file, then record or report the result."""
         began = self._find_moment()
         while unreported:
-            records = self._fetch(unreported)
+            records = self._fetch([it.datafile for it in unreported])
             if records is None:
                 break
             unreported = [

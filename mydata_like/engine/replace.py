@@ -13,6 +13,7 @@ from typing import Final
 from mydata_like.core.errors import Problem, TransientError
 from mydata_like.core.events import FileFailed, FileReplaced, FileWaiting
 from mydata_like.core.model import (
+    Datafile,
     Entry,
     EntryState,
     FileToSend,
@@ -24,7 +25,7 @@ from mydata_like.core.model import (
 from mydata_like.core.parsing import find_moment, moment_of
 from mydata_like.core.ports import Channel, SentFile, UnsentFile
 from mydata_like.core.problems import LEFT_FOR_LATER
-from mydata_like.core.staging_path import aside_path, kept_path
+from mydata_like.core.staging_path import aside_path, is_kept, kept_path
 from mydata_like.engine.pipeline import Lock, StageInput
 from mydata_like.engine.run_context import RunContext
 
@@ -52,6 +53,9 @@ class KeptCopies:
         now = int(self._context.clock.now().timestamp())
         kept = []
         for it in placed:
+            if is_kept(it.staged):  # kept bytes are in their place again
+                back = [copy for copy in self._ledger.find_kept(it.key) if copy.path == it.staged]
+                kept += [copy._replace(until=0) for copy in back]
             if copy := self._find(it):
                 copy = copy._replace(at=now, until=now + self._seconds)
                 kept.append(copy)
@@ -71,7 +75,18 @@ class KeptCopies:
         if copies:
             self._ledger.forget_kept(copies)
 
-    def find_expired(self) -> list[KeptCopy]:
+    def remove_expired(self) -> None:
+        """Remove the copies whose time has passed; the next run removes those that stay."""
+        expired = self._find_expired()
+        for start in range(0, len(expired), TOGETHER):
+            part = expired[start : start + TOGETHER]
+            if not discard(self._context, [it.path for it in part]):
+                return
+            self._ledger.forget_kept([it for it in part if not it.undone_ns])
+            # What the user has undone is remembered.
+            self._ledger.record_kept([it._replace(until=0) for it in part if it.undone_ns])
+
+    def _find_expired(self) -> list[KeptCopy]:
         """Return the copies whose time has passed, and that no unfinished replacement needs."""
         now = self._context.clock.now().timestamp()
         needed = {it.key for it in self._ledger.find_replacements()}
@@ -237,6 +252,33 @@ def _describe_copy(item: Staged) -> KeptCopy | None:
         record.modified,
         record.verified_time(wanted.remote),
     )
+
+
+def describe_undo(undo: KeptCopy, record: Datafile, now: int) -> tuple[Replacement, KeptCopy]:
+    """Return how kept bytes take their place again, and the present ones, which are then kept."""
+    newer = undo._replace(
+        path=kept_path(undo.remote, record.checksum),
+        size=record.size,
+        checksum=record.checksum,
+        modified=record.modified,
+        verified_at=record.verified_time(undo.remote),
+        at=0,
+        until=0,
+    )
+    back = Replacement(
+        undo.key,
+        undo.dataset,
+        undo.datafile,
+        undo.remote,
+        undo.path,
+        undo.size,
+        undo.checksum,
+        now,
+        0,
+        newer.path,
+        newer.size,
+    )
+    return back, newer
 
 
 def _describe(item: Staged, mark: bytes, now: int, copy: KeptCopy | None) -> Replacement:

@@ -2,6 +2,7 @@
 
 import heapq
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import groupby
@@ -18,9 +19,10 @@ from mydata_like.core.file_status import (
     StepTimes,
     Suggestion,
 )
+from mydata_like.core.model import KeptCopy
 from mydata_like.ledger import ledger_file
 from mydata_like.ledger.row_query import connect_to_current
-from mydata_like.ledger.sql import FIND_ROOT, SHOWN, parse_entry
+from mydata_like.ledger.sql import FIND_KEPT, FIND_ROOT, SHOWN, parse_entry
 from mydata_like.ledger.sqlite_ledger import NO_ROOT
 
 _ENTRY: Final = (
@@ -101,6 +103,7 @@ class FileQueries:
         row = connection.execute(FIND_ROOT, (data_directory,)).fetchone()
         self._root = row[0] if row else NO_ROOT
         self._posix = data_directory.startswith(b"/")
+        self._kept: defaultdict[bytes, list[KeptCopy]] | None = None
 
     @classmethod
     @contextmanager
@@ -122,6 +125,15 @@ class FileQueries:
             self._entries("key = :key", key=key), self._outcomes(f"path = :key{_FILE}", key=key)
         )
         return next((evidence for _, evidence in found), None)
+
+    def find_kept(self, key: bytes) -> list[KeptCopy]:
+        """Return the earlier bytes of a file that are kept on the server; the newest first."""
+        if self._kept is None:  # there are few, and they are needed for each of many files
+            self._kept = defaultdict(list)
+            for row in self._connection.execute(FIND_KEPT, (self._root, None)):
+                copy = KeptCopy._make(row)
+                self._kept[copy.key] += [copy] if copy.until else []
+        return self._kept.get(key, [])
 
     def iter_below(self, key: bytes) -> Iterator[tuple[bytes, FileEvidence]]:
         """Yield the knowledge of all files at and below a path, ordered by key."""

@@ -251,6 +251,7 @@ CREATE TABLE kept (
     verified_at TEXT NOT NULL,
     at INTEGER NOT NULL,
     until INTEGER NOT NULL,
+    undone_ns INTEGER NOT NULL,
     PRIMARY KEY (root, key, path)
 ) WITHOUT ROWID;
 """
@@ -278,7 +279,7 @@ PROBES = (
     "SELECT root, key, dataset, datafile, remote, staged, size, checksum, at, modified_ns, kept,"
     " kept_size FROM replacements LIMIT 1",
     "SELECT root, key, dataset, datafile, remote, path, size, checksum, modified, verified_at, at,"
-    " until FROM kept LIMIT 1",
+    " until, undone_ns FROM kept LIMIT 1",
     "SELECT id, root, started, finished, summary FROM runs LIMIT 1",
     "SELECT key, value FROM meta LIMIT 1",
 )

@@ -176,11 +176,11 @@ FIND_REPLACEMENTS = (
 FORGET_REPLACEMENT = "DELETE FROM replacements WHERE root = ? AND key = ? AND checksum = ?"
 RECORD_KEPT = (
     "INSERT OR REPLACE INTO kept (root, key, dataset, datafile, remote, path, size, checksum,"
-    " modified, verified_at, at, until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " modified, verified_at, at, until, undone_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 FIND_KEPT = (
-    "SELECT key, dataset, datafile, remote, path, size, checksum, modified, verified_at, at, until"
-    " FROM kept WHERE root = ?1 AND (?2 IS NULL OR key = ?2) ORDER BY at DESC, key, path"
+    "SELECT key, dataset, datafile, remote, path, size, checksum, modified, verified_at, at, until,"
+    " undone_ns FROM kept WHERE root = ?1 AND (?2 IS NULL OR key = ?2) ORDER BY at DESC, key, path"
 )
 FORGET_KEPT = "DELETE FROM kept WHERE root = ? AND key = ? AND path = ?"
 FIND_ARCHIVES = (

@@ -329,3 +329,32 @@ def test_a_host_that_cannot_rename_keeps_what_it_has(tmp_path):
             assert (carried.code, len(waiting)) == (0, len(NAMES))
             assert {file.md5sum for file in records(site)} == before
             assert (lies(site), replaced(site)) == (set(), 0)
+
+
+def test_earlier_content_is_brought_back_and_not_replaced_again(site):
+    before = {file.filename: (file.md5sum, file.size) for file in records(site)}
+    local = site.data / "alice/Scan/deep er/a.tif"
+    check_carried(site, site.carry())
+    newer = {file.filename: file.md5sum for file in records(site)}["a.tif"]
+    shown = site.command("where", str(local)).output
+    assert "An earlier version (3.0 kB, verified on " in shown
+
+    done = site.command("changed", "undo", str(local))
+
+    assert done.code == 0, done
+    (record,) = [file for file in records(site) if file.filename == "a.tif"]
+    assert (record.md5sum, record.size) == before["a.tif"]
+    assert record.verified
+    assert lies(site) == set()
+    assert newer in kept(site)
+    assert "verified: safe" not in site.command("where", str(local)).output
+    for _ in range(2):
+        carried = site.carry()
+        assert [event.problem.code for event in carried.of_kind(FileWaiting)] == ["waiting.changed"]
+        assert (carried.code, carried.sums.waiting, carried.sums.sent) == (0, 1, 0)
+
+    local.write_bytes(b"still newer")
+    os.utime(local, (LONG_AGO + 200, LONG_AGO + 200))
+    check_carried(site, site.carry())
+    again = site.command("changed", "undo", "alice/Scan/other.tif")
+    assert (again.code, "changed.nothing-kept" in again.complaints) == (3, True)
