@@ -251,7 +251,9 @@ class FileToSend(NamedTuple):
     `remote` is the path below the staging area's location. `datafile` is the record to repair, if
     there is one. `round` counts how often the whole file was sent in this run and did not verify.
     If it was `interrupted`, an attempt in this run may have left bytes of it. With `members` it is
-    an archive of these: `file` only describes its datafile on the server, and has no path.
+    an archive of these: `file` only describes its datafile on the server, and has no path. If it is
+    `appended`, the server's verified bytes are the beginning of its own. `release` means that these
+    may be replaced even where the host cannot keep them.
     """
 
     file: LocalFile
@@ -261,6 +263,8 @@ class FileToSend(NamedTuple):
     round: int = 0
     members: tuple[ArchiveMember, ...] = ()
     interrupted: bool = False
+    appended: bool = False
+    release: bool = False
 
     @property
     def replaces(self) -> bool:
@@ -352,16 +356,74 @@ class Match(NamedTuple):
     known: "Entry | Registered"
 
 
+class VerifiedCopy(NamedTuple):
+    """What the server has as verified under the name of a local file that may differ.
+
+    `verified_at` is the server's text, empty if unknown. `freely` means that the settings allow
+    replacing it without a question.
+    """
+
+    size: int
+    checksum: str
+    verified_at: str = ""
+    freely: bool = False
+
+
 class Comparison(NamedTuple):
-    """A local file that must be read, because the server has a record of its name and size.
+    """A local file that must be read, because only its content shows what is to be done.
 
     If its checksum is that of one of the `matches`, that match applies. Otherwise the file differs,
-    and is sent or rejected.
+    and is sent or rejected. `copy` is the verified copy that it would replace.
     """
 
     file: LocalFile
     matches: tuple[Match, ...]
     differs: FileToSend | Problem
+    copy: VerifiedCopy | None = None
+
+
+class HoldReason(StrEnum):
+    """Why a changed file is held; NONE for one that was sent and only counts for the brake."""
+
+    NONE = ""
+    SHRUNK = "shrunk"
+    BRAKE = "brake"
+    SETTING = "setting"
+    HTTP = "http"
+
+
+class ChangeChoice(StrEnum):
+    """The user's choice for a held file in its present state."""
+
+    NONE = ""
+    REPLACE = "replace"
+    KEEP = "keep"
+
+
+class ChangedFile(NamedTuple):
+    """A local file that was rewritten or shrunk since the server verified it, in one state.
+
+    `copy_size` and `copy_checksum` are those of the verified copy. `counted_at`, in seconds since
+    1970, is when it began to count for the brake; None if it does not.
+    """
+
+    key: bytes
+    size: int
+    modified_ns: int
+    ctime_ns: int
+    inode: int
+    dataset: DatasetId
+    copy_size: int
+    copy_checksum: str
+    copy_verified_at: str = ""
+    hold: HoldReason = HoldReason.NONE
+    choice: ChangeChoice = ChangeChoice.NONE
+    counted_at: int | None = None
+
+    def is_of(self, file: LocalFile) -> bool:
+        """Return whether the row describes the file as it is now."""
+        now = file.size, file.modified_ns, file.ctime_ns, signed(file.inode)
+        return now == (self.size, self.modified_ns, self.ctime_ns, self.inode)
 
 
 class CheckedGroup(NamedTuple):

@@ -269,8 +269,10 @@ class Transport(Protocol):
 class FileChecksum(Protocol):
     """Computes checksums of local files for the engine."""
 
-    def __call__(self, file: LocalFile, checkpoint: Callable[[], None]) -> str:
-        """Return the MD5 of all bytes of an unchanged file.
+    def __call__(
+        self, file: LocalFile, checkpoint: Callable[[], None], size: int | None = None
+    ) -> str:
+        """Return the MD5 of all bytes, or of the first `size` ones, of an unchanged file.
 
         `checkpoint` is called between chunks; it may wait and may raise. Raises `FileChangedError`.
         """

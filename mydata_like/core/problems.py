@@ -101,6 +101,12 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         "compares its checksum; a dry run does not.",
         NOBODY,
     ),
+    "waiting.changed": ProblemInfo(
+        "The file was rewritten or shrunk after it was verified. The verified copy is kept until "
+        "the user chooses which of both is right.",
+        USER,
+        OPEN_FOLDER,
+    ),
     "waiting.replacing": ProblemInfo(
         "The server still has the earlier content of a changed file as verified; the new "
         "content is stored next to it.",
@@ -162,6 +168,11 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "skipped.symlink": ProblemInfo("The file or folder is a link.", NOBODY, intended=True),
     "skipped.outside-dataset": ProblemInfo(
         "The file is outside all dataset folders.", USER, OPEN_FOLDER, intended=False
+    ),
+    "skipped.changed": ProblemInfo(
+        "The user chose to keep the server's copy of a file that was rewritten or shrunk.",
+        NOBODY,
+        intended=True,
     ),
     "skipped.remote": ProblemInfo(
         "The file's content is in cloud storage or on tape, not on this computer.",
@@ -773,6 +784,8 @@ UNKNOWN: Final = ProblemInfo("", Fixer.USER, Action.TRY_AGAIN)
 LEFT_FOR_LATER: Final = frozenset(
     {"file.changed", "file.vanished", "file.replaced", "file.in-use", "staging.full"}
 )
+HELD: Final = "waiting.changed"  # of a changed file that waits for the user's choice
+KEPT: Final = "skipped.changed"  # of one whose copy the user keeps
 INTENDED: Final = frozenset(code for code, info in PROBLEMS.items() if info.intended)
 
 

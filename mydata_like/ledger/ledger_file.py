@@ -233,12 +233,33 @@ CREATE TABLE replacements (
     PRIMARY KEY (root, key)
 ) WITHOUT ROWID;
 """
+# `changed_files` has the files that were rewritten or shrunk since they were verified: those that
+# are held, and those of the last day, which count for the brake.
+CHANGED = """
+CREATE TABLE changed_files (
+    root INTEGER NOT NULL,
+    key BLOB NOT NULL,
+    size INTEGER NOT NULL,
+    modified_ns INTEGER NOT NULL,
+    ctime_ns INTEGER NOT NULL,
+    inode INTEGER NOT NULL,
+    dataset INTEGER NOT NULL,
+    copy_size INTEGER NOT NULL,
+    copy_checksum TEXT NOT NULL,
+    copy_verified_at TEXT NOT NULL,
+    hold TEXT NOT NULL,
+    choice TEXT NOT NULL,
+    counted_at INTEGER,
+    PRIMARY KEY (root, key)
+) WITHOUT ROWID;
+"""
 MIGRATIONS: Sequence[str] = (
     FIRST,
     ARCHIVES,
     TIMES,
     SOURCES,
     EVIDENCE,
+    CHANGED,
 )  # the n-th leads to version n; never change one, only add
 PROBES = (
     "SELECT id, directory FROM roots LIMIT 1",
@@ -255,6 +276,8 @@ PROBES = (
     "SELECT root, dataset, until FROM writes LIMIT 1",
     "SELECT root, key, dataset, datafile, remote, staged, size, checksum, at FROM replacements"
     " LIMIT 1",
+    "SELECT root, key, size, modified_ns, ctime_ns, inode, dataset, copy_size, copy_checksum,"
+    " copy_verified_at, hold, choice, counted_at FROM changed_files LIMIT 1",
     "SELECT id, root, started, finished, summary FROM runs LIMIT 1",
     "SELECT key, value FROM meta LIMIT 1",
 )
