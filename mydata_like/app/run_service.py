@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
+from mydata_like.app.changed_service import take_choices
 from mydata_like.app.connection import (
     Connection,
     describe_identity,
@@ -433,6 +434,9 @@ class _Builder:
         knowledge = DatasetIndex(server, ledger, gate, recall, Audit(ledger, emit, clock, policy))
         filing = RegisterOptions(box, BatchSizer(advanced.register_batch, clock), self._writes)
         replacing = Replace(context, advanced)
+        if not context.dry_run:
+            shard = self._request.part.shard
+            take_choices(self._ledger, ledger_file(settings, self._places, self._root, shard))
         changed = ChangedFiles(
             self._ledger,
             emit,

@@ -52,6 +52,7 @@ from mydata_like.core.formatting import (
     format_size,
     format_text,
 )
+from mydata_like.core.problems import HELD
 from mydata_like.engine.progress import Totals
 from mydata_like.hostos.clock import SystemClock
 
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
 
 
 LONGEST_VALUE = 200  # characters of a setting's value
+NAMED_CHANGES = 5  # files that a dry run names as replacing others
 NAMED_PROBLEMS = 20  # after which only the log names further ones
 
 
@@ -137,19 +139,25 @@ class PlainLines:
 
     def __init__(self, write: Callable[[str], object]) -> None:
         self._write = write
-        self._named = 0
+        self._named: Counter[type[Event]] = Counter()
 
     def show(self, event: Event) -> None:
-        if type(event) not in TOLD:
+        if type(event) not in TOLD and not is_held(event):
             return
         for line in describe_event(event):
-            if isinstance(event, FileFailed):
-                self._named += 1
-                if self._named == NAMED_PROBLEMS + 1:
-                    line = "More files failed; the log file names them all."
-                elif self._named > NAMED_PROBLEMS:
+            if isinstance(event, FileFailed | FileWaiting):
+                self._named[type(event)] += 1
+                if self._named[type(event)] == NAMED_PROBLEMS + 1:
+                    what = "failed" if isinstance(event, FileFailed) else "are held"
+                    line = f"More files {what}; the log file names them all."
+                elif self._named[type(event)] > NAMED_PROBLEMS:
                     continue
             self._write(format_text(line) + "\n")
+
+
+def is_held(event: Event) -> bool:
+    """Return whether a changed file waits for the user's choice."""
+    return isinstance(event, FileWaiting) and event.problem.code == HELD
 
 
 def describe_event(event: Event) -> Iterator[str]:
@@ -157,6 +165,8 @@ def describe_event(event: Event) -> Iterator[str]:
     match event:
         case FileFailed(path=path, problem=problem) | FolderFailed(path=path, problem=problem):
             yield f"Failed: {format_path(path)}: {_sentence(problem)}"
+        case FileWaiting(path=path, problem=problem):
+            yield f"Held: {format_path(path)}: {_sentence(problem)}"
         case FolderSkipped(path=path, problem=problem):
             yield f"Left out: {format_path(path)}: {_sentence(problem)}"
         case Notice(problem=problem):
@@ -247,6 +257,9 @@ def describe_safety(found: "StatusReport") -> Iterator[str]:
         since = f"; the oldest is from {_local(oldest)}" if oldest else ""
         count, size = found.at_risk.files, format_size(found.at_risk.bytes)
         yield f"Only on this computer: {count:,} files, {size}{since}."
+    if found.held:
+        held = f"{found.held:,} changed files are" if found.held > 1 else "1 changed file is"
+        yield f"{held} held until you choose. To list them, run: mydata-like changed list"
     if found.sources:
         yield f"Added folders that are not finished: {len(found.sources):,}."
     if found.running:  # it has not looked at everything yet
@@ -281,6 +294,8 @@ class DryRunOutput:
         self._lock = Lock()
         self._waiting: list[FileWaiting] = []  # the first
         self._skipped: list[FileSkipped] = []
+        self._replacing: list[bytes] = []  # the paths of the first
+        self._replaced = self._held = 0
         self._found: Counter[bytes] = Counter()
         self._known: Counter[bytes] = Counter()
         self._places: dict[bytes, FolderFound] = {}
@@ -295,8 +310,14 @@ class DryRunOutput:
                     self._found[folder] += files
                 case FilesKnown(folder=folder, files=files):
                     self._known[folder] += files
-                case FileWaiting() if len(self._waiting) < NAMED_PROBLEMS:
-                    self._waiting.append(event)
+                case FileWanted(path=path, changed=True):
+                    self._replaced += 1
+                    if len(self._replacing) < NAMED_CHANGES:
+                        self._replacing.append(path)
+                case FileWaiting():
+                    self._held += is_held(event)
+                    if len(self._waiting) < NAMED_PROBLEMS:
+                        self._waiting.append(event)
                 case FileSkipped() if len(self._skipped) < NAMED_PROBLEMS:
                     self._skipped.append(event)
                 case _:
@@ -319,6 +340,15 @@ class DryRunOutput:
             f"{totals.known:,} are on the server, {totals.waiting:,} wait, "
             f"{totals.skipped:,} are left out, {totals.failed:,} cannot be read."
         )
+        if self._replaced:
+            names = ", ".join(map(format_path, self._replacing))
+            more = f" and {self._replaced - len(self._replacing):,} more"
+            lines.append(
+                f"{self._replaced:,} of them would replace copies on the server: {names}"
+                f"{more if self._replaced > len(self._replacing) else ''}."
+            )
+        if self._held:
+            lines.append(f"{self._held:,} of those that wait are held until you choose.")
         lines += _name_files("Waiting", self._waiting, totals.waiting)
         lines += _name_files("Left out", self._skipped, totals.skipped)
         return lines
@@ -443,6 +473,6 @@ def unstarted_run(problem: Problem) -> RunFinished:
 
 def log_event(event: Event) -> None:
     """Log the error for later questions."""
-    level = LEVELS.get(type(event), logging.DEBUG)
+    level = logging.WARNING if is_held(event) else LEVELS.get(type(event), logging.DEBUG)
     if logger.isEnabledFor(level):
         logger.log(level, "%s", log_line(event))

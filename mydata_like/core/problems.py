@@ -200,6 +200,13 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "source.unknown": ProblemInfo(
         "The path to remove is not an unfinished source.", USER, OPEN_FOLDER
     ),
+    "changed.unknown": ProblemInfo("No changed file is held at a path.", USER),
+    "changed.unwritten": ProblemInfo(
+        "A choice for changed files cannot be stored in the state folder.",
+        USER,
+        OPEN_SETTINGS,
+        "advanced.state_directory",
+    ),
     "data.unavailable": ProblemInfo(
         "The data directory is unavailable, or none of the files that earlier runs found are "
         "left in it.",
