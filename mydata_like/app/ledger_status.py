@@ -133,8 +133,9 @@ class LedgerState:
     `current` is the run in progress, if any. `runs` are the latest runs, newest first; `whole` is
     the newest one over everything that has ended. `interrupted` is the newest run that was
     interrupted, unless one with the same scope has ended since. `at_risk` is the data that exists
-    only here, `held` the number of changed files that wait for a choice, `sources` are the unfinished extra sources. `data_problem` is why the data directory
-    cannot be read, `mounts` are the mount points in it on which files were found.
+    only here, `held` the number of changed files that wait for a choice, `sources` are the
+    unfinished extra sources. `data_problem` is why the data directory cannot be read, `mounts` are
+    the mount points in it on which files were found.
     """
 
     current: CurrentRun | None = None

@@ -165,7 +165,7 @@ def describe_event(event: Event) -> Iterator[str]:
     match event:
         case FileFailed(path=path, problem=problem) | FolderFailed(path=path, problem=problem):
             yield f"Failed: {format_path(path)}: {_sentence(problem)}"
-        case FileWaiting(path=path, problem=problem):
+        case FileWaiting(path=path, problem=problem) if is_held(event):
             yield f"Held: {format_path(path)}: {_sentence(problem)}"
         case FolderSkipped(path=path, problem=problem):
             yield f"Left out: {format_path(path)}: {_sentence(problem)}"
