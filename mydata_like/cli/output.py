@@ -52,7 +52,7 @@ from mydata_like.core.formatting import (
     format_size,
     format_text,
 )
-from mydata_like.core.problems import HELD
+from mydata_like.core.model import HELD
 from mydata_like.engine.progress import Totals
 from mydata_like.hostos.clock import SystemClock
 

@@ -20,8 +20,7 @@ from mydata_like.core.file_status import (
     UnknownReason,
 )
 from mydata_like.core.formatting import format_path, format_size
-from mydata_like.core.model import EntryState
-from mydata_like.core.problems import HELD, KEPT
+from mydata_like.core.model import HELD, KEPT, EntryState
 
 UNKNOWN_EXIT = 1
 _SAFETY = {

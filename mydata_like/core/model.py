@@ -382,6 +382,10 @@ class Comparison(NamedTuple):
     copy: VerifiedCopy | None = None
 
 
+HELD: Final = "waiting.changed"  # the code of a changed file that waits for the user's choice
+KEPT: Final = "skipped.changed"  # of one whose copy the user keeps
+
+
 class HoldReason(StrEnum):
     """Why a changed file is held; NONE for one that was sent and only counts for the brake."""
 

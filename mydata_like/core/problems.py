@@ -791,8 +791,6 @@ UNKNOWN: Final = ProblemInfo("", Fixer.USER, Action.TRY_AGAIN)
 LEFT_FOR_LATER: Final = frozenset(
     {"file.changed", "file.vanished", "file.replaced", "file.in-use", "staging.full"}
 )
-HELD: Final = "waiting.changed"  # of a changed file that waits for the user's choice
-KEPT: Final = "skipped.changed"  # of one whose copy the user keeps
 INTENDED: Final = frozenset(code for code, info in PROBLEMS.items() if info.intended)
 
 

@@ -10,6 +10,8 @@ from mydata_like.core.events import FileFailed, FileSkipped, FileWaiting, Notice
 from mydata_like.core.formatting import format_path, format_size
 from mydata_like.core.local_files import LocalFile, signed
 from mydata_like.core.model import (
+    HELD,
+    KEPT,
     ChangeChoice,
     ChangedFile,
     DatasetId,
@@ -19,7 +21,6 @@ from mydata_like.core.model import (
 )
 from mydata_like.core.parsing import moment_of_ns, parse_moment
 from mydata_like.core.ports import Clock, Emit
-from mydata_like.core.problems import HELD, KEPT
 from mydata_like.engine.pipeline import Lock
 from mydata_like.engine.walk import compile_patterns
 from mydata_like.settings.sections import Data

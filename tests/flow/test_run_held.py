@@ -11,7 +11,7 @@ from mydata_like.app.run_request import RunObserver
 from mydata_like.app.settings_service import load_settings
 from mydata_like.core.deletion import KeptFile
 from mydata_like.core.events import FileSkipped, FileVerified, FileWaiting, FileWanted, Notice
-from mydata_like.core.problems import HELD, KEPT
+from mydata_like.core.model import HELD, KEPT
 from tests.invariants import check_law
 from tests.site import QUICK, open_site
 from tests.sshd_fixture import needs_sshd
