@@ -1,77 +1,183 @@
-"""Earlier content of changed files: bringing it back from where the server keeps it."""
+"""The held changed files, and the user's choices for them, which the next run carries out.
 
+Only a run writes the ledger. A choice is left next to it in a file, for the file in one state; the
+next run records it in the ledger and removes the file.
+"""
+
+import logging
 import os
+import secrets
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from glob import escape
 from pathlib import Path
+from typing import Final, NamedTuple
 
 from mydata_like.app.cleanup_service import find_key
-from mydata_like.app.run_request import RunObserver, RunRequest
-from mydata_like.app.run_service import open_run, to_all
+from mydata_like.app.file_status_service import Disk
 from mydata_like.app.settings_service import find_places, find_state, ledger_file
-from mydata_like.core.data_directory import WHOLE, Shard
-from mydata_like.core.errors import RunError
-from mydata_like.core.events import Event, FileFailed, FileReplaced, FileWaiting
-from mydata_like.core.extra_sources import source_key
-from mydata_like.core.formatting import format_path
-from mydata_like.core.local_files import bounded_ns
-from mydata_like.core.model import KeptCopy
-from mydata_like.engine.layout_walk import ScanScope
-from mydata_like.engine.scheduler import SOURCE
+from mydata_like.core.data_directory import WHOLE
+from mydata_like.core.errors import ItemError, Problem, RunError
+from mydata_like.core.extra_sources import lies_in, source_key
+from mydata_like.core.file_status import LocalFacts
+from mydata_like.core.model import ChangeChoice, ChangedFile, HoldReason, VerifiedCopy
+from mydata_like.engine.changed_files import describe_hold
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import find_shards
-from mydata_like.ledger.file_queries import FileQueries
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Settings
+from mydata_like.state.state_files import FileState, HeldChoices, load_record, save_record
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE: Final = 2000  # choices in one file, whose size is limited
 
 
-def undo_replacement(
-    settings: Settings, config: Path | None, path: Path, observer: RunObserver
-) -> KeptCopy:
-    """Put the newest kept content of a file back in its place on the server, and verify it.
+class HeldFile(NamedTuple):
+    """A held file. `choice` is the user's, `changed_again` that it is not as a run has seen it."""
 
-    The newer content is kept in its turn, and is not sent again while the local file stays as it
-    is. Return what was brought back. Raises `UploaderError`.
-    """
-    copy, shard = _find_copy(settings, config, path)
-    with suppress(FileNotFoundError):
-        here = (settings.data.directory or Path()) / os.fsdecode(copy.key)
-        copy = copy._replace(undone_ns=bounded_ns(here.stat().st_mtime_ns))
-    seen: list[Event] = []
-    request = RunRequest(
-        settings=settings,
-        config=config,
-        reason=SOURCE,  # nothing is scanned
-        part=ScanScope(shard=shard),
-        undo=copy,
-    )
-    observer = replace(observer, emit=to_all(observer.emit, seen.append))
-    with open_run(request, observer) as run:
-        problem = run.execute().finished.problem
-    problems = [it.problem for it in seen if isinstance(it, FileFailed | FileWaiting)]
-    if problem or problems:
-        code, message, hint = problem or problems[0]
-        raise RunError(message, hint=hint, code=code)
-    if not any(isinstance(it, FileReplaced) for it in seen):
-        raise _nothing_kept(path)
-    return copy
+    changed: ChangedFile
+    choice: ChangeChoice
+    changed_again: bool
+    ledger: Path  # its ledger
+
+    @property
+    def problem(self) -> Problem:
+        """Why it is held."""
+        changed = self.changed
+        copy = VerifiedCopy(changed.copy_size, changed.copy_checksum, changed.copy_verified_at)
+        return describe_hold(changed, copy, changed.hold)
 
 
-def _find_copy(settings: Settings, config: Path | None, path: Path) -> tuple[KeptCopy, Shard]:
-    """Return the newest kept content of a file, and the shard whose ledger knows of it."""
-    directory = settings.data.directory or Path()
-    root, places = os.fsencode(directory), find_places(config)
-    keys = [find_key(directory, place) for place in (Path.cwd() / path, directory / path)]
+def list_held(settings: Settings, config: Path | None) -> list[HeldFile]:
+    """Return the held files that exist; raises `RunError` if a ledger cannot be read."""
+    root = settings.data.directory
+    if root is None:
+        return []
+    places, disk = find_places(config), Disk(settings, config, root)
+    held = []
     for shard in (WHOLE, *find_shards(find_state(settings, places))):
-        file = ledger_file(settings, places, root, shard)
-        with FileQueries.opened(file, root) as queries:
-            for key in (*filter(None, keys), source_key(path)):
-                if queries and (found := queries.find_kept(key)):
-                    return found[0], shard
-    raise _nothing_kept(path)
+        file = ledger_file(settings, places, os.fsencode(root), shard)
+        ledger = SqliteLedger.open_to_read(file, os.fsencode(root), SystemClock())
+        if ledger is None:
+            continue
+        with ledger:
+            rows = ledger.list_held()
+        made = {choice.key: choice for choice in _read_choices(_find_choices(file), rows)}
+        held += list(_look(rows, made, disk, file))
+    return held
 
 
-def _nothing_kept(path: Path) -> RunError:
-    return RunError(
-        f"The server keeps no earlier content of {format_path(os.fsencode(path))}.",
-        hint="mydata-like where shows what is kept of a file.",
-        code="changed.nothing-kept",
-    )
+def _look(
+    rows: Iterable[ChangedFile], made: Mapping[bytes, ChangedFile], disk: Disk, ledger: Path
+) -> Iterator[HeldFile]:
+    for row in rows:
+        facts = disk.look(row.key).facts
+        if facts is not None:
+            choice = made.get(row.key, row).choice
+            yield HeldFile(row, choice, not _is_same(row, facts), ledger)
+
+
+def _is_same(row: ChangedFile, now: LocalFacts) -> bool:
+    # Windows reports no inode when it lists a folder.
+    same_inode = not row.inode or not now.inode or row.inode == now.inode & (2**63 - 1)
+    same_ctime = not row.ctime_ns or not now.ctime_ns or row.ctime_ns == now.ctime_ns
+    same = (row.size, row.modified_ns) == (now.size, now.modified_ns)
+    return same and same_ctime and same_inode
+
+
+def choose(
+    settings: Settings, config: Path | None, choice: ChangeChoice, paths: Sequence[str] | None
+) -> list[HeldFile]:
+    """Leave a choice to the next run, for the held files at and below paths, or for all of them.
+
+    Return these files. Those that have changed again get no choice: a run must look at them first.
+    Raises `ItemError` if there is no held file at a path, `RunError` if it cannot be stored.
+    """
+    held = list_held(settings, config)
+    chosen = held if paths is None else list(_select(held, settings, paths))
+    asked = [one for one in chosen if not one.changed_again and _is_possible(one, choice)]
+    for ledger in {one.ledger for one in asked}:
+        ours = [one.changed for one in asked if one.ledger == ledger]
+        for start in range(0, len(ours), AT_ONCE):
+            _write(ledger, choice, ours[start : start + AT_ONCE])
+    return chosen
+
+
+def _is_possible(held: HeldFile, choice: ChangeChoice) -> bool:
+    return choice is not ChangeChoice.REPLACE or held.changed.hold is not HoldReason.HTTP
+
+
+def _select(
+    held: Sequence[HeldFile], settings: Settings, paths: Sequence[str]
+) -> Iterator[HeldFile]:
+    root = settings.data.directory or Path()
+    found: dict[bytes, HeldFile] = {}
+    for text in paths:
+        ours: list[HeldFile] = []
+        for path in (Path.cwd() / text, root / text):
+            key = find_key(root, path)
+            key = source_key(path) if key is None else key
+            ours = ours or [one for one in held if not key or lies_in(one.changed.key, key)]
+        if not ours:
+            raise ItemError(
+                f"No changed file is held at {text}.",
+                hint="To list all of them, run: mydata-like changed list",
+                code="changed.unknown",
+            )
+        found.update((one.changed.key, one) for one in ours)
+    yield from found.values()
+
+
+def _write(ledger: Path, choice: ChangeChoice, rows: Sequence[ChangedFile]) -> None:
+    files = {
+        _as_text(row.key): FileState(row.size, row.modified_ns, row.ctime_ns, row.inode)
+        for row in rows
+    }
+    name = f"{_prefix(ledger)}-{time.time_ns():020}-{secrets.token_hex(4)}.json"
+    if not save_record(ledger.with_name(name), HeldChoices(choice.value, files)):
+        raise RunError(
+            "The choice cannot be written into the state folder.",
+            hint="Check that the disk is not full, and that the folder is writable.",
+            code="changed.unwritten",
+        )
+
+
+def _prefix(ledger: Path) -> str:
+    return f"choices-{ledger.stem.removeprefix('ledger-')}"
+
+
+def _find_choices(ledger: Path) -> list[Path]:
+    """Return the files of choices that no run has taken, the oldest first."""
+    return sorted(ledger.parent.glob(f"{escape(_prefix(ledger))}-*.json"))
+
+
+def _read_choices(files: Iterable[Path], rows: Iterable[ChangedFile]) -> Iterator[ChangedFile]:
+    """Yield held files with the choices made for them in their present state."""
+    by_key = {row.key: row for row in rows}
+    for file in files:
+        choices = load_record(file, HeldChoices)
+        if choices is None or choices.choice not in list(ChangeChoice):
+            continue
+        for text, state in choices.files.items():
+            row = by_key.get(text.encode("utf-8", "surrogateescape"))
+            if row and FileState(row.size, row.modified_ns, row.ctime_ns, row.inode) == state:
+                yield row._replace(choice=ChangeChoice(choices.choice))
+
+
+def take_choices(ledger: SqliteLedger, file: Path) -> None:
+    """Record in the ledger what the user has chosen since the last run."""
+    files = _find_choices(file)
+    if not files:
+        return
+    choices = list(_read_choices(files, ledger.list_held()))
+    ledger.choose(choices)
+    logger.info("%d choices for changed files were taken", len(choices))
+    for taken in files:
+        with suppress(OSError):
+            taken.unlink(missing_ok=True)
+
+
+def _as_text(key: bytes) -> str:
+    return key.decode("utf-8", "surrogateescape")

@@ -104,7 +104,7 @@ def _describe_outside(path: Path) -> FileStatus:
     )
 
 
-class _DiskState(NamedTuple):
+class DiskState(NamedTuple):
     """The state of a path on the disk; `problem` is why a scan would not follow a link to it."""
 
     state: LocalState
@@ -113,11 +113,11 @@ class _DiskState(NamedTuple):
     problem: Problem | None = None
 
 
-_GONE = _DiskState(LocalState.GONE)
-_UNREADABLE = _DiskState(LocalState.UNREADABLE)
+_GONE = DiskState(LocalState.GONE)
+_UNREADABLE = DiskState(LocalState.UNREADABLE)
 
 
-class _Disk:
+class Disk:
     """The disk, as a scan with these settings reads it."""
 
     def __init__(self, settings: Settings, config: Path | None, root: Path) -> None:
@@ -126,7 +126,7 @@ class _Disk:
         self._path = os.fsencode(root)
         self._roots: dict[bytes, Root | None] = {}
 
-    def look(self, key: bytes) -> _DiskState:
+    def look(self, key: bytes) -> DiskState:
         """Return what exists at the path of a ledger's key."""
         top, below = self._split(key)
         root = self._open(top)
@@ -161,7 +161,7 @@ class _Disk:
                 self._roots[top] = None
         return self._roots[top]
 
-    def _walk(self, root: Root, below: bytes) -> _DiskState:
+    def _walk(self, root: Root, below: bytes) -> DiskState:
         links = Links(self._settings.filters.symlinks, root)
         path, status, problem = root.path, Path(os.fsdecode(root.path)).stat(), None
         for name in below.split(b"/") if below else ():
@@ -176,13 +176,13 @@ class _Disk:
         facts = LocalFacts(
             status.st_size, bounded_ns(status.st_mtime_ns), status.st_ctime_ns, status.st_ino
         )
-        return _DiskState(LocalState.NEW, facts, stat.S_ISDIR(status.st_mode), problem)
+        return DiskState(LocalState.NEW, facts, stat.S_ISDIR(status.st_mode), problem)
 
 
 class _Lookup:
     """Combines the state of the disk with the records of all ledgers."""
 
-    def __init__(self, settings: Settings, disk: _Disk, ledgers: Sequence[FileQueries]) -> None:
+    def __init__(self, settings: Settings, disk: Disk, ledgers: Sequence[FileQueries]) -> None:
         self._settings = settings
         self._disk = disk
         self._ledgers = ledgers
@@ -228,7 +228,7 @@ class _Lookup:
         ]
 
     def _describe_file(
-        self, path: Path, key: bytes, found: Sequence[FileEvidence], look: _DiskState
+        self, path: Path, key: bytes, found: Sequence[FileEvidence], look: DiskState
     ) -> FileStatus:
         evidence = choose_evidence(found, look.facts)
         entry, local = evidence.entry, look.state
@@ -250,7 +250,7 @@ class _Lookup:
         above = _latest(ledger.find_outcome_above(key) for ledger in self._ledgers)
         return FolderStatus(path, key, sums, above, None if sums else UnknownReason.UNSEEN, web)
 
-    def _find_above(self, key: bytes, look: _DiskState) -> KnownOutcome | None:
+    def _find_above(self, key: bytes, look: DiskState) -> KnownOutcome | None:
         """Return a problem on the path to a file: a link, or a folder above it."""
         if look.problem is not None:
             return KnownOutcome("skipped", look.problem, 0, key)
@@ -315,4 +315,4 @@ def _opened(settings: Settings, config: Path | None) -> Iterator[_Lookup]:
             file = ledger_file(settings, places, root, shard)
             queries = stack.enter_context(FileQueries.opened(file, root))
             ledgers += [queries] if queries else []
-        yield _Lookup(settings, _Disk(settings, config, directory), ledgers)
+        yield _Lookup(settings, Disk(settings, config, directory), ledgers)

@@ -80,6 +80,7 @@ class ShardState(NamedTuple):
     running: bool
     last: PastRunRow | None
     at_risk: AtRisk = NO_RISK
+    held: int = 0
 
     def as_record(self) -> Mapping[str, object]:
         """Return the state as plain values for JSON."""
@@ -132,8 +133,9 @@ class LedgerState:
     `current` is the run in progress, if any. `runs` are the latest runs, newest first; `whole` is
     the newest one over everything that has ended. `interrupted` is the newest run that was
     interrupted, unless one with the same scope has ended since. `at_risk` is the data that exists
-    only here, `sources` are the unfinished extra sources. `data_problem` is why the data directory
-    cannot be read, `mounts` are the mount points in it on which files were found.
+    only here, `held` the number of changed files that wait for a choice, `sources` are the
+    unfinished extra sources. `data_problem` is why the data directory cannot be read, `mounts` are
+    the mount points in it on which files were found.
     """
 
     current: CurrentRun | None = None
@@ -141,6 +143,7 @@ class LedgerState:
     whole: PastRunRow | None = None
     interrupted: PastRunRow | None = None
     at_risk: AtRisk = NO_RISK
+    held: int = 0
     sources: tuple[KnownSource, ...] = ()
     data_problem: Problem | None = None
     mounts: frozenset[bytes] = frozenset()
@@ -182,6 +185,7 @@ def read_ledger_state(settings: Settings, places: StatePaths, clock: Clock) -> L
         return LedgerState(
             current=_match_run(state, root, ()) if is_locked(state, root) else None,
             at_risk=_add_risks([shard.at_risk for shard in shards]),
+            held=sum(shard.held for shard in shards),
             data_problem=find_data_problem(root, state, None),
             shards=shards,
         )
@@ -196,6 +200,7 @@ def read_ledger_state(settings: Settings, places: StatePaths, clock: Clock) -> L
             whole=None if ledger.outdated else whole,
             interrupted=_find_interrupted(ended),
             at_risk=_add_risks([ledger.measure_risk(), *_risks_since(whole, shards)]),
+            held=_count_held(ledger) + sum(shard.held for shard in shards),
             sources=tuple(_find_unfinished(ledger)),
             data_problem=find_data_problem(root, state, ledger),
             mounts=frozenset(_compare_with(ledger, state).load_mounts()),
@@ -273,8 +278,13 @@ def _look_at_shards(settings: Settings, places: StatePaths, clock: Clock) -> Ite
         if ledger is not None:
             with ledger:
                 last = next(iter(ledger.find_runs(1)), None)
-                at_risk = ledger.measure_risk()
-            yield ShardState(str(shard), is_locked(state, root, shard), last, at_risk)
+                at_risk, held = ledger.measure_risk(), _count_held(ledger)
+            yield ShardState(str(shard), is_locked(state, root, shard), last, at_risk, held)
+
+
+def _count_held(ledger: SqliteLedger) -> int:
+    """Return the number of changed files without a choice."""
+    return sum(not changed.choice for changed in ledger.list_held())
 
 
 def _risks_since(whole: PastRunRow | None, shards: Sequence[ShardState]) -> list[AtRisk]:
@@ -322,6 +332,7 @@ class StatusReport(LedgerState):
             "watched": self.watched,
             "safety": self.safety.value,
             "at_risk": self.at_risk.as_record(),
+            "held": self.held,
             "interrupted": self.interrupted and run_record(self.interrupted),
             "data_problem": self.data_problem and self.data_problem._asdict(),
             "unfinished_sources": [_source_record(source) for source in self.sources],

@@ -175,7 +175,7 @@ def show_key(settings: Settings, config: Path | None) -> PublicKeyInfo:
 
 def _check_api(server: Server, url: str, cancel: CancelSignal) -> ServerCheckResult:
     """Check for the API, which needs no login."""
-    there = server.changed(url=url, username="")
+    there = server.with_values(url=url, username="")
     with _opened(there, "", cancel) as asked:
         try:
             resources = asked.fetch_resources()

@@ -235,4 +235,4 @@ def trust_host_keys(settings: Settings, fingerprints: tuple[str, ...]) -> Settin
         return settings
     trusted = (*settings.transfer.host_keys, *fingerprints)
     values = settings.transfer.values() | {"host_keys": tuple(dict.fromkeys(trusted))}
-    return settings.changed(transfer=Transfer(**values))
+    return settings.with_values(transfer=Transfer(**values))

@@ -27,7 +27,7 @@ from mydata_like.core.errors import (
 )
 from mydata_like.core.events import ServerSilent
 from mydata_like.core.extra_sources import SourceRequest
-from mydata_like.core.model import KeptCopy
+from mydata_like.core.model import Undo
 from mydata_like.core.ports import Clock, Emit
 from mydata_like.engine.command_handler import CommandHandler
 from mydata_like.engine.gate import Gate
@@ -84,7 +84,7 @@ class RunRequest:
     s3_secret: Secret | None = None  # used instead of the stored one
     part: ScanScope = ALL  # the part of the data directory to scan
     accept_empty: bool = False  # missing files were deleted on purpose
-    undo: KeptCopy | None = None  # kept bytes that take their place again
+    undo: Undo | None = None
 
 
 def ignore(_: object) -> None:

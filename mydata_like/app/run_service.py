@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
+from mydata_like.app.changed_service import take_choices
 from mydata_like.app.connection import (
     Connection,
     describe_identity,
@@ -42,6 +43,7 @@ from mydata_like.core.ports import Emit, Transport
 from mydata_like.engine.archive_stage import Bundle
 from mydata_like.engine.availability import Availability
 from mydata_like.engine.bottleneck import BottleneckMonitor
+from mydata_like.engine.changed_files import ChangedFiles
 from mydata_like.engine.channel_tuner import ChannelTuner
 from mydata_like.engine.channels import Bandwidth, ChannelPool
 from mydata_like.engine.check import Check
@@ -77,6 +79,7 @@ from mydata_like.hostos.process import collect_less_often, lower_priority
 from mydata_like.hostos.sleep_inhibitor import SystemWakefulness
 from mydata_like.ledger.sql import PastRunRow
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
+from mydata_like.server.http_upload import HttpTransport
 from mydata_like.settings.schema import Limits, Settings
 from mydata_like.state.state_files import DELETIONS, find_file, load_deletions
 from mydata_like.transfer.archive_reader import TarArchives
@@ -430,15 +433,26 @@ class _Builder:
         policy = AuditPolicy(box=box, full_check_days=advanced.full_check_days)
         knowledge = DatasetIndex(server, ledger, gate, recall, Audit(ledger, emit, clock, policy))
         filing = RegisterOptions(box, BatchSizer(advanced.register_batch, clock), self._writes)
-        replacing = Replace(context, settings.data.keep_replaced)
         copies = KeptCopies(context, settings.data.keep_replaced)
+        if not context.dry_run:
+            shard = self._request.part.shard
+            take_choices(self._ledger, ledger_file(settings, self._places, self._root, shard))
+        changed = ChangedFiles(
+            self._ledger,
+            emit,
+            clock,
+            settings.data,
+            can_replace=self._can_replace(context),
+            dry_run=context.dry_run,
+        )
+        replacing = Replace(context, copies, changed)
         return Stages(
             recovery=Recovery(context, advanced, copies, untold, self._request.undo),
             discovery=discovery,
             availability=self._open_availability(),
             scan=Scan(settings, emit, clock, context.cancel, self._request.part),
-            check=Check(knowledge, datasets, emit, box=box),
-            compare=Compare(read_checksum, ledger, emit, gate, context.choices),
+            check=Check(knowledge, datasets, emit, changed, box=box),
+            compare=Compare(read_checksum, ledger, emit, gate, context.choices, changed),
             bundle=Bundle(settings.archive, ledger),
             pack=Pack(settings.transfer, clock, context.choices, archives),
             send=Send(context, settings.transfer.attempts, replacing.note),
@@ -447,6 +461,12 @@ class _Builder:
             verify=Verify(server, ledger, emit, gate, Verification(advanced, box)),
             record=Record(ledger, emit),
         )
+
+    def _can_replace(self, context: RunContext) -> bool:
+        """Return whether the copies on the server can be replaced, which HTTP does not support."""
+        if context.dry_run:  # always over HTTP
+            return bool(context.box) and self._request.settings.transfer.method != "http"
+        return not isinstance(context.transport, HttpTransport)
 
     def _open_availability(self) -> Availability:
         state = find_state(self._request.settings, self._places)

@@ -276,7 +276,9 @@ def _build_probe(
     name = FOLDER + approval_request.applicant.installation.uuid
 
     def open_to_send(transfer: Transfer) -> Transport:
-        return open_transport(approval_request, area, settings.changed(transfer=transfer), places)
+        return open_transport(
+            approval_request, area, settings.with_values(transfer=transfer), places
+        )
 
     destination = destinations[0]
     if isinstance(destination, StagingFolder):

@@ -1,29 +1,81 @@
-"""`mydata-like changed`: decides about files that changed after the server had verified them."""
+"""`mydata-like changed`: lists, replaces and keeps held changed files, and undoes replacements."""
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import BadParameter
 
-from mydata_like.app.changed_service import undo_replacement
+from mydata_like.app.changed_service import HeldFile, choose, list_held
 from mydata_like.app.run_request import RunObserver
 from mydata_like.app.settings_service import load_settings
-from mydata_like.cli.options import ConfigOption, SetOption
-from mydata_like.cli.output import Shape, print_failure, print_lines
+from mydata_like.app.undo_service import undo_replacement
+from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
+from mydata_like.cli.output import Shape, print_failure, print_json, print_lines
 from mydata_like.cli.stdin_commands import stopped_by_signals
 from mydata_like.core.errors import Cancelled, UploaderError
-from mydata_like.core.formatting import format_size
+from mydata_like.core.formatting import format_path, format_size
+from mydata_like.core.model import ChangeChoice, HoldReason
+from mydata_like.core.parsing import moment_of_ns
 from mydata_like.engine.run import INTERRUPTED_EXIT
+from mydata_like.settings.schema import Settings
+
+NOT_CHOSEN_EXIT = 1
 
 app = typer.Typer(
-    help="Decide about files that changed after the server had verified them.",
+    name="changed",
+    help="Choose between changed local files and their verified copies.",
     no_args_is_help=True,
 )
 
+PathsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="PATH", help="A held file, or a folder with all held files in it."),
+]
+AllOption = Annotated[bool, typer.Option("--all", help="All held files.")]
+_CHOSEN = {
+    ChangeChoice.REPLACE: "The next run replaces the copy on the server.",
+    ChangeChoice.KEEP: "The copy on the server is kept, as long as the local file stays as it is.",
+}
 
-@app.callback()
-def _group() -> None:
-    """Do nothing: with a callback, a single command still needs its name."""
+
+@app.command("list")
+def list_files(
+    config: ConfigOption = None, assignments: SetOption = None, as_json: JsonOption = False
+) -> None:
+    """List changed files that are held because they would replace verified copies."""
+    held = _call(config, assignments, lambda settings: list_held(settings, config), as_json=as_json)
+    if as_json:
+        print_json({"held": list(map(_as_record, held))})
+    elif held:
+        print_lines([line for one in held for line in _describe(one)])
+    else:
+        print_lines(["No changed files are held."])
+
+
+@app.command()
+def replace(
+    paths: PathsArgument = None,
+    everything: AllOption = False,
+    config: ConfigOption = None,
+    assignments: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Have the next run replace verified copies by these changed files."""
+    _choose(ChangeChoice.REPLACE, paths, config, assignments, everything=everything, json=as_json)
+
+
+@app.command()
+def keep(
+    paths: PathsArgument = None,
+    everything: AllOption = False,
+    config: ConfigOption = None,
+    assignments: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Keep the verified copies of these files, as long as the local files stay as they are now."""
+    _choose(ChangeChoice.KEEP, paths, config, assignments, everything=everything, json=as_json)
 
 
 @app.command()
@@ -53,3 +105,86 @@ def undo(
             "has verified it. The local file is unchanged."
         ]
     )
+
+
+def _choose(
+    choice: ChangeChoice,
+    paths: list[str] | None,
+    config: Path | None,
+    assignments: list[str] | None,
+    *,
+    everything: bool,
+    json: bool,
+) -> None:
+    if bool(paths) == everything:
+        raise BadParameter("Give paths, or --all.")
+    wanted = None if everything else paths
+    chosen = _call(
+        config, assignments, lambda settings: choose(settings, config, choice, wanted), as_json=json
+    )
+    again = [one for one in chosen if one.changed_again]
+    hopeless = [one for one in chosen if _is_hopeless(one, choice)]
+    number = len(chosen) - len(again) - len(hopeless)
+    if json:
+        left = [format_path(one.changed.key) for one in (*again, *hopeless)]
+        print_json({"choice": choice.value, "files": number, "left_out": left})
+    else:
+        noun = "file" if number == 1 else "files"
+        print_lines([f"{number:,} {noun}: {_CHOSEN[choice]}"] if number else [])
+        print_lines(
+            f"{format_path(one.changed.key)} has changed again; run first, and then choose."
+            for one in again
+        )
+        print_lines(
+            f"{format_path(one.changed.key)}: uploads over HTTP cannot replace its copy."
+            for one in hopeless
+        )
+    if again or hopeless:
+        raise typer.Exit(NOT_CHOSEN_EXIT)
+
+
+def _is_hopeless(held: HeldFile, choice: ChangeChoice) -> bool:
+    over_http = held.changed.hold is HoldReason.HTTP
+    return over_http and choice is ChangeChoice.REPLACE and not held.changed_again
+
+
+def _call(
+    config: Path | None,
+    assignments: list[str] | None,
+    act: Callable[[Settings], list[HeldFile]],
+    *,
+    as_json: bool,
+) -> list[HeldFile]:
+    try:
+        return act(load_settings(config, assignments or ()).settings)
+    except UploaderError as error:
+        print_failure(error, Shape.JSON if as_json else Shape.TEXT)
+        raise typer.Exit(error.exit_code) from None
+
+
+def _describe(held: HeldFile) -> Iterator[str]:
+    yield format_path(held.changed.key)
+    if held.changed_again:
+        yield "  It has changed again; the next run looks at it."
+    elif held.choice in _CHOSEN:
+        yield f"  {_CHOSEN[held.choice]}"
+    else:
+        yield f"  {held.problem.message}"
+
+
+def _as_record(held: HeldFile) -> dict[str, object]:
+    changed = held.changed
+    return {
+        "path": format_path(changed.key),
+        "size": changed.size,
+        "modified": moment_of_ns(changed.modified_ns).isoformat(),
+        "reason": changed.hold.value,
+        "choice": held.choice.value or None,
+        "changed_again": held.changed_again,
+        "dataset": changed.dataset,
+        "copy": {
+            "size": changed.copy_size,
+            "checksum": changed.copy_checksum,
+            "verified_at": changed.copy_verified_at or None,
+        },
+    }

@@ -55,6 +55,7 @@ from mydata_like.core.formatting import (
     format_size,
     format_text,
 )
+from mydata_like.core.model import HELD
 from mydata_like.engine.progress import Totals
 from mydata_like.hostos.clock import SystemClock
 
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
 
 
 LONGEST_VALUE = 200  # characters of a setting's value
+NAMED_CHANGES = 5  # files that a dry run names as replacing others
 NAMED_PROBLEMS = 20  # after which only the log names further ones
 
 
@@ -137,7 +139,11 @@ TOLD = frozenset(
 
 
 # What happened to files of which only the first are named.
-_MORE: Mapping[type[Event], str] = {FileFailed: "failed", FileReplaced: "were replaced"}
+_MORE: Mapping[type[Event], str] = {
+    FileFailed: "failed",
+    FileReplaced: "were replaced",
+    FileWaiting: "are held",
+}
 
 
 class PlainLines:
@@ -148,7 +154,7 @@ class PlainLines:
         self._named: Counter[type[Event]] = Counter()
 
     def show(self, event: Event) -> None:
-        if type(event) not in TOLD:
+        if type(event) not in TOLD and not is_held(event):
             return
         for line in describe_event(event):
             if more := _MORE.get(type(event)):
@@ -160,6 +166,11 @@ class PlainLines:
             self._write(format_text(line) + "\n")
 
 
+def is_held(event: Event) -> bool:
+    """Return whether a changed file waits for the user's choice."""
+    return isinstance(event, FileWaiting) and event.problem.code == HELD
+
+
 def describe_event(event: Event) -> Iterator[str]:
     """Yield an important event as sentences."""
     match event:
@@ -167,6 +178,8 @@ def describe_event(event: Event) -> Iterator[str]:
             yield f"Failed: {format_path(path)}: {_sentence(problem)}"
         case FileReplaced(path=path):
             yield f"Replaced: {format_path(path)}: {describe_replaced(event)}"
+        case FileWaiting(path=path, problem=problem) if is_held(event):
+            yield f"Held: {format_path(path)}: {_sentence(problem)}"
         case FolderSkipped(path=path, problem=problem):
             yield f"Left out: {format_path(path)}: {_sentence(problem)}"
         case Notice(problem=problem):
@@ -269,6 +282,9 @@ def describe_safety(found: "StatusReport") -> Iterator[str]:
         since = f"; the oldest is from {_local(oldest)}" if oldest else ""
         count, size = found.at_risk.files, format_size(found.at_risk.bytes)
         yield f"Only on this computer: {count:,} files, {size}{since}."
+    if found.held:
+        held = f"{found.held:,} changed files are" if found.held > 1 else "1 changed file is"
+        yield f"{held} held until you choose. To list them, run: mydata-like changed list"
     if found.sources:
         yield f"Added folders that are not finished: {len(found.sources):,}."
     if found.running:  # it has not looked at everything yet
@@ -304,7 +320,7 @@ class DryRunOutput:
         self._waiting: list[FileWaiting] = []  # the first
         self._skipped: list[FileSkipped] = []
         self._replacing: list[FileWanted] = []
-        self._replaced = 0
+        self._replaced = self._held = 0
         self._found: Counter[bytes] = Counter()
         self._known: Counter[bytes] = Counter()
         self._places: dict[bytes, FolderFound] = {}
@@ -323,8 +339,10 @@ class DryRunOutput:
                     self._replaced += 1
                     if len(self._replacing) < NAMED_PROBLEMS:
                         self._replacing.append(event)
-                case FileWaiting() if len(self._waiting) < NAMED_PROBLEMS:
-                    self._waiting.append(event)
+                case FileWaiting():
+                    self._held += is_held(event)
+                    if len(self._waiting) < NAMED_PROBLEMS:
+                        self._waiting.append(event)
                 case FileSkipped() if len(self._skipped) < NAMED_PROBLEMS:
                     self._skipped.append(event)
                 case _:
@@ -352,6 +370,8 @@ class DryRunOutput:
             lines.append(f"Would be replaced: {format_path(event.path)}: the server has {earlier}.")
         if self._replaced > len(self._replacing):
             lines.append(f"Would be replaced: {self._replaced - len(self._replacing):,} more.")
+        if self._held:
+            lines.append(f"{self._held:,} of those that wait are held until you choose.")
         lines += _name_files("Waiting", self._waiting, totals.waiting)
         lines += _name_files("Left out", self._skipped, totals.skipped)
         return lines
@@ -477,6 +497,6 @@ def unstarted_run(problem: Problem) -> RunFinished:
 
 def log_event(event: Event) -> None:
     """Log the error for later questions."""
-    level = LEVELS.get(type(event), logging.DEBUG)
+    level = logging.WARNING if is_held(event) else LEVELS.get(type(event), logging.DEBUG)
     if logger.isEnabledFor(level):
         logger.log(level, "%s", log_line(event))

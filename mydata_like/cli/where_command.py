@@ -20,7 +20,7 @@ from mydata_like.core.file_status import (
     UnknownReason,
 )
 from mydata_like.core.formatting import format_path, format_size
-from mydata_like.core.model import EntryState
+from mydata_like.core.model import HELD, KEPT, EntryState
 
 UNKNOWN_EXIT = 1
 _SAFETY = {
@@ -108,7 +108,8 @@ def _describe(file: FileStatus) -> Iterator[str]:
             yield f"  archive: {entry.archive}"
         yield f"  path on the server: {entry.remote}"
     yield from (f"  {line}" for line in file.describe_kept())
-    if file.safety in _REMARKS:
+    decided = file.outcome is not None and file.outcome.problem.code in (HELD, KEPT)
+    if file.safety in _REMARKS and not decided:
         yield f"  {_REMARKS[file.safety]}"
     if file.outcome is not None and file.safety is not FileSafety.VERIFIED:
         yield f"  {_describe_outcome(file.outcome)}"

@@ -348,8 +348,7 @@ class KeptCopy(NamedTuple):
     """Earlier bytes of a datafile that stay on the server at `path` after they were replaced.
 
     `modified` and `verified_at` are the server's texts, empty if unknown. `at` and `until` are in
-    seconds since 1970, 0 while the bytes are not replaced yet. `undone_ns` is the modification time
-    of the local file that has these bytes, if the user chose earlier ones for the server, else 0.
+    seconds since 1970, 0 while the bytes are not replaced yet.
     """
 
     key: bytes
@@ -363,7 +362,6 @@ class KeptCopy(NamedTuple):
     verified_at: str
     at: int = 0
     until: int = 0
-    undone_ns: int = 0
 
 
 class Registered(NamedTuple):
@@ -389,16 +387,86 @@ class Match(NamedTuple):
     known: "Entry | Registered"
 
 
+class VerifiedCopy(NamedTuple):
+    """What the server has as verified under the name of a local file that may differ.
+
+    `verified_at` is the server's text, empty if unknown. `freely` means that the settings allow
+    replacing it without a question.
+    """
+
+    size: int
+    checksum: str
+    verified_at: str = ""
+    freely: bool = False
+
+
 class Comparison(NamedTuple):
-    """A local file that must be read, because the server has a record of its name and size.
+    """A local file that must be read, because only its content shows what is to be done.
 
     If its checksum is that of one of the `matches`, that match applies. Otherwise the file differs,
-    and is sent or rejected.
+    and is sent or rejected. `copy` is the verified copy that it would replace.
     """
 
     file: LocalFile
     matches: tuple[Match, ...]
     differs: FileToSend | Problem
+    copy: VerifiedCopy | None = None
+
+
+HELD: Final = "waiting.changed"  # the code of a changed file that waits for the user's choice
+KEPT: Final = "skipped.changed"  # of one whose copy the user keeps
+
+
+class HoldReason(StrEnum):
+    """Why a changed file is held; NONE for one that was sent and only counts for the brake."""
+
+    NONE = ""
+    SHRUNK = "shrunk"
+    BRAKE = "brake"
+    SETTING = "setting"
+    HOST = "host"  # it cannot keep the copy
+    HTTP = "http"
+
+
+class ChangeChoice(StrEnum):
+    """The user's choice for a held file in its present state."""
+
+    NONE = ""
+    REPLACE = "replace"
+    KEEP = "keep"
+
+
+class ChangedFile(NamedTuple):
+    """A local file that was rewritten or shrunk since the server verified it, in one state.
+
+    `copy_size` and `copy_checksum` are those of the verified copy. `counted_at`, in seconds since
+    1970, is when it began to count for the brake; None if it does not.
+    """
+
+    key: bytes
+    size: int
+    modified_ns: int
+    ctime_ns: int
+    inode: int
+    dataset: DatasetId
+    copy_size: int
+    copy_checksum: str
+    copy_verified_at: str = ""
+    hold: HoldReason = HoldReason.NONE
+    choice: ChangeChoice = ChangeChoice.NONE
+    counted_at: int | None = None
+
+    def is_of(self, file: LocalFile) -> bool:
+        """Return whether the row describes the file as it is now."""
+        now = file.size, file.modified_ns, file.ctime_ns, signed(file.inode)
+        return now == (self.size, self.modified_ns, self.ctime_ns, self.inode)
+
+
+class Undo(NamedTuple):
+    """Kept bytes that take their place again; `local` has the user's choice for the local file."""
+
+    copy: KeptCopy
+    local: ChangedFile | None
 
 
 class CheckedGroup(NamedTuple):

@@ -19,6 +19,7 @@ from mydata_like.core.errors import Problem
 from mydata_like.core.events import Event
 from mydata_like.core.local_files import LocalFile, Reading
 from mydata_like.core.model import (
+    ChangedFile,
     Datafile,
     DatafileId,
     Dataset,
@@ -273,8 +274,10 @@ class Transport(Protocol):
 class FileChecksum(Protocol):
     """Computes checksums of local files for the engine."""
 
-    def __call__(self, file: LocalFile, checkpoint: Callable[[], None]) -> str:
-        """Return the MD5 of all bytes of an unchanged file.
+    def __call__(
+        self, file: LocalFile, checkpoint: Callable[[], None], size: int | None = None
+    ) -> str:
+        """Return the MD5 of all bytes, or of the first `size` ones, of an unchanged file.
 
         `checkpoint` is called between chunks; it may wait and may raise. Raises `FileChangedError`.
         """
@@ -376,6 +379,9 @@ class Ledger(Protocol):
 
     def forget_replacements(self, replacements: Sequence[Replacement]) -> None:
         """Remove finished or abandoned replacements, unless they are of other bytes by now."""
+
+    def record_changed(self, changed: ChangedFile) -> None:
+        """Record the state of a changed file; replaces an older one."""
 
     def record_kept(self, copies: Sequence[KeptCopy]) -> None:
         """Record earlier bytes that are, or are to be, kept on the server; durable on return."""

@@ -101,15 +101,16 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         "compares its checksum; a dry run does not.",
         NOBODY,
     ),
+    "waiting.changed": ProblemInfo(
+        "The file was rewritten or shrunk after it was verified. The verified copy is kept until "
+        "the user chooses which of both is right.",
+        USER,
+        OPEN_FOLDER,
+    ),
     "waiting.replacing": ProblemInfo(
         "The server still has the earlier content of a changed file as verified; the new "
         "content is stored next to it.",
         SERVER,
-    ),
-    "waiting.changed": ProblemInfo(
-        "The file changed after the server had verified it, and the server's content is not "
-        "replaced until the user has decided.",
-        USER,
     ),
     "changed.nothing-kept": ProblemInfo(
         "Nothing is brought back: no earlier content of the file is kept on the server.", NOBODY
@@ -177,6 +178,11 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "skipped.outside-dataset": ProblemInfo(
         "The file is outside all dataset folders.", USER, OPEN_FOLDER, intended=False
     ),
+    "skipped.changed": ProblemInfo(
+        "The user chose to keep the server's copy of a file that was rewritten or shrunk.",
+        NOBODY,
+        intended=True,
+    ),
     "skipped.remote": ProblemInfo(
         "The file's content is in cloud storage or on tape, not on this computer.",
         USER,
@@ -202,6 +208,13 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "source.refused": ProblemInfo("The source cannot be uploaded.", USER),
     "source.unknown": ProblemInfo(
         "The path to remove is not an unfinished source.", USER, OPEN_FOLDER
+    ),
+    "changed.unknown": ProblemInfo("No changed file is held at a path.", USER),
+    "changed.unwritten": ProblemInfo(
+        "A choice for changed files cannot be stored in the state folder.",
+        USER,
+        OPEN_SETTINGS,
+        "advanced.state_directory",
     ),
     "data.unavailable": ProblemInfo(
         "The data directory is unavailable, or none of the files that earlier runs found are "

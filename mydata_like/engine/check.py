@@ -13,7 +13,6 @@ from mydata_like.core.events import (
     FileSkipped,
     FilesKnown,
     FileVerified,
-    FileWaiting,
     FileWanted,
     FolderFailed,
     FolderSkipped,
@@ -32,9 +31,11 @@ from mydata_like.core.model import (
     Match,
     Registered,
     Staged,
+    VerifiedCopy,
 )
 from mydata_like.core.ports import Emit
 from mydata_like.core.staging_path import staged_path
+from mydata_like.engine.changed_files import REMOTE, UNREAD, ChangedFiles, describe_unsent
 from mydata_like.engine.dataset_index import (
     ArchiveState,
     DatasetIndex,
@@ -63,26 +64,6 @@ ARCHIVES_NAME = Problem(
     "The local file has the same name as an archive of other files on the server.",
     "Rename the local file.",
 )
-UNREAD = Problem(
-    "waiting.archive",
-    "An archive that the server has not verified yet may contain this file.",
-    "The next run checks again. If this persists, contact the server's administrator.",
-)
-
-REMOTE = Problem(
-    "skipped.remote",
-    "The content is not on this computer, but in cloud storage such as OneDrive, or on tape.",
-    "Have the system keep the file on this computer (in OneDrive: Always keep on this device); the "
-    "next run uploads it.",
-)
-UNDONE = Problem(
-    "waiting.changed",
-    "The user has brought the earlier content of this file back to the server.",
-    "The local file is unchanged. It is sent again when it changes.",
-)
-_KINDS: Mapping[Problem, type[FileWaiting | FileSkipped]] = MappingProxyType(
-    {UNREAD: FileWaiting, REMOTE: FileSkipped, UNDONE: FileWaiting}
-)
 
 
 class _LookedUp(NamedTuple):
@@ -105,19 +86,23 @@ class Check:
     """
 
     def __init__(
-        self, knowledge: DatasetIndex, datasets: Datasets, emit: Emit, *, box: str
+        self,
+        knowledge: DatasetIndex,
+        datasets: Datasets,
+        emit: Emit,
+        changed: ChangedFiles,
+        *,
+        box: str,
     ) -> None:
         self._knowledge = knowledge
         self._ledger = knowledge.ledger
         self._datasets = datasets
         self._emit = emit
+        self._changed = changed
         self._box = box
         self._views: SingleFlight[bytes, DatasetView] = SingleFlight()
         # The server's status of these may refer to earlier bytes until it verifies them again.
         self._replaced = {it.datafile for it in self._ledger.find_replacements()}
-        self._undone = {
-            (it.key, it.size, it.undone_ns) for it in self._ledger.find_kept() if it.undone_ns
-        }
         self._claims: SingleFlight[DatasetId, bytes] = SingleFlight()
 
     def __call__(self, groups: StageInput[FileGroup]) -> Iterator[CheckedGroup]:
@@ -196,7 +181,7 @@ class Check:
                 hint="Rename one of the two folders, so that their files stay apart.",
                 code="folder.same-dataset",
             )
-        return self._knowledge.look_up(dataset, folder)
+        return self._knowledge.look_up(dataset, folder, group.folder.above)
 
     def _leave_out(self, group: FileGroup, problem: Problem) -> None:
         for file in group.files:
@@ -221,8 +206,7 @@ class Check:
                 case Entry():
                     verified.append((file, found))
                 case Problem():
-                    kind = _KINDS.get(found, FileFailed)
-                    self._emit(kind(path=file.key, size=file.size, problem=found))
+                    self._emit(describe_unsent(file, found))
                 case Comparison():
                     unread.append(found)
                 case _:
@@ -314,7 +298,7 @@ class Check:
         if record is None or not record.replicas:
             return UNREAD if record is None and view.unread else wanted
         if (record.size, record.checksum) != (file.size, entry.checksum):
-            return self._differs(wanted)
+            return self._differs(wanted, self._find_copy(view, wanted, entry))
         return self._describe(wanted, record, entry)
 
     def _compare_record(self, view: DatasetView, file: LocalFile, entry: Entry | None) -> Judged:
@@ -325,6 +309,9 @@ class Check:
         record = view.find(file)
         wanted = self._want(view, file, record)
         matches = []
+        copy = self._find_copy(view, wanted, entry)
+        if copy and self._changed.knows(file, copy):
+            return self._differs(wanted, copy)
         if record and record.replicas and record.size == file.size and not record.unfinished:
             matches.append(Match(record.checksum, self._describe(wanted, record, entry)))
         inside = self._find_inside(view, file, entry) if entry else None
@@ -332,16 +319,41 @@ class Check:
             matches.append(Match(inside.checksum, inside))
         if record is None and not matches and view.unread:
             return UNREAD
-        differs = self._differs(wanted)
-        return Comparison(file, tuple(matches), differs) if matches else differs
+        if not matches:
+            return self._differs(wanted, copy)
+        return Comparison(file, tuple(matches), self._require_place(wanted), copy)
 
-    def _differs(self, wanted: FileToSend) -> FileToSend | Problem:
+    def _differs(
+        self, wanted: FileToSend, copy: VerifiedCopy | None
+    ) -> FileToSend | Problem | Comparison:
+        """Return a file to send, unless its verified copy must not be replaced now."""
+        found = self._require_place(wanted)
+        if copy is None or isinstance(found, Problem):
+            return found
+        if self._changed.may_be_appended(wanted.file, copy):
+            return Comparison(wanted.file, (), wanted, copy)
+        return self._changed.judge(wanted, copy)
+
+    def _require_place(self, wanted: FileToSend) -> FileToSend | Problem:
         """Return a file to send, unless its record cannot be replaced."""
         record = wanted.datafile
-        if (wanted.file.key, wanted.file.size, wanted.file.modified_ns) in self._undone:
-            return UNDONE
         hopeless = record and record.replicas and not find_replica(record, self._box)
-        return ELSEWHERE if hopeless else wanted
+        return ELSEWHERE if hopeless and self._changed.can_replace else wanted
+
+    def _find_copy(
+        self, view: DatasetView, wanted: FileToSend, entry: Entry | None
+    ) -> VerifiedCopy | None:
+        """Return what the server has as verified of a file, by its own record or in an archive."""
+        record = wanted.datafile
+        freely = self._changed.is_free(wanted.file.key[view.above :])
+        if record and record.replicas:
+            stored = find_replica(record, self._box) or record.replicas[0]
+            if record.unfinished or not stored.verified:
+                return None
+            return VerifiedCopy(record.size, record.checksum, stored.verified_at or "", freely)
+        if entry and entry.archive and entry.checksum and view.find_verified(entry.archive):
+            return VerifiedCopy(entry.size, entry.checksum, freely=freely)
+        return None
 
     def _describe(
         self, wanted: FileToSend, record: Datafile, entry: Entry | None

@@ -16,6 +16,7 @@ from mydata_like.core.model import (
 )
 from mydata_like.core.ports import Emit, FileChecksum, Ledger
 from mydata_like.core.problems import LEFT_FOR_LATER
+from mydata_like.engine.changed_files import ChangedFiles, describe_unsent
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.pipeline import TICK, Lock, StageInput
 from mydata_like.engine.user_overrides import UserOverrides
@@ -75,13 +76,20 @@ class Compare:
     """
 
     def __init__(
-        self, checksum: FileChecksum, ledger: Ledger, emit: Emit, gate: Gate, choices: UserOverrides
+        self,
+        checksum: FileChecksum,
+        ledger: Ledger,
+        emit: Emit,
+        gate: Gate,
+        choices: UserOverrides,
+        changed: ChangedFiles,
     ) -> None:
         self._checksum = checksum
         self._ledger = ledger
         self._emit = emit
         self._gate = gate
         self._choices = choices
+        self._changed = changed
         self._queue = Backlog(ledger.open_mapping())
         self._lock = Lock()
         self._readers = 0
@@ -103,7 +111,10 @@ class Compare:
     def report_unread(self, checked: CheckedGroup) -> None:
         """Report the unread files of a group as waiting for a run; nothing is sent now."""
         for item in checked.unread:
-            self._emit(FileWaiting.of(item.file, UNREAD))
+            if item.matches:
+                self._emit(FileWaiting.of(item.file, UNREAD))
+            else:  # it differs, and probably was appended to
+                self._emit(FileWanted(path=item.file.key, size=item.file.size, changed=True))
 
     @contextmanager
     def _reading(self) -> Iterator[bool]:
@@ -141,22 +152,39 @@ class Compare:
     def _read(self, item: Comparison) -> Entry | Result | None:
         """Return the status of a file by its checksum; None if nothing can be done about it."""
         try:
-            checksum = self._checksum(item.file, self._wait_while_held)
+            result = self._compare(item)
         except FileChangedError as error:
             kind = FileWaiting if error.problem_code in LEFT_FOR_LATER else FileFailed
             self._emit(kind.of(item.file, error.problem))
             return None
-        same = (match.known for match in item.matches if match.checksum == checksum)
-        result = next(same, item.differs)
-        if result is item.differs:
+        if isinstance(result, FileToSend | Problem):
             self._note_change(item.file)
         if isinstance(result, Problem):
-            kind = FileWaiting if result.code in LEFT_FOR_LATER else FileFailed
-            self._emit(kind.of(item.file, result))
+            self._emit(describe_unsent(item.file, result))
             return None
         if isinstance(result, FileToSend):
             self._emit(FileWanted.of(result))
         return result
+
+    def _compare(self, item: Comparison) -> Entry | Result | Problem:
+        """Read a file and return its state, or the file to send if it differs.
+
+        The beginning of a file that has grown is read once more than it is sent: a hold must be
+        known before.
+        """
+        file, copy = item.file, item.copy
+        if item.matches:
+            checksum = self._checksum(file, self._wait_while_held)
+            for match in item.matches:
+                if match.checksum == checksum:
+                    return match.known
+        if copy is None or isinstance(item.differs, Problem):
+            return item.differs
+        appended = (
+            self._changed.may_be_appended(file, copy)
+            and self._checksum(file, self._wait_while_held, copy.size) == copy.checksum
+        )
+        return self._changed.judge(item.differs, copy, appended=appended)
 
     def _note_change(self, file: LocalFile) -> None:
         """Record that the ledger's verified entry describes an earlier state of a file."""

@@ -339,9 +339,9 @@ class DatasetIndex:
         self._recover = recovery
         self._audit = audit
 
-    def look_up(self, dataset: Dataset, folder: bytes) -> "DatasetView":
+    def look_up(self, dataset: Dataset, folder: bytes, above: int = 0) -> "DatasetView":
         """Return a view of a folder's dataset, which usually takes one request."""
-        return DatasetView(self, dataset, folder)
+        return DatasetView(self, dataset, folder, above)
 
     def prove(self, dataset: Dataset) -> NewestDatafile | None:
         """Return the dataset's newest record if the dataset has exactly the records that we know.
@@ -418,9 +418,12 @@ class DatasetView:
     many at once, or else one by one by name, until the listing would have been cheaper.
     """
 
-    def __init__(self, knowledge: DatasetIndex, dataset: Dataset, folder: bytes) -> None:
+    def __init__(
+        self, knowledge: DatasetIndex, dataset: Dataset, folder: bytes, above: int
+    ) -> None:
         self.dataset = dataset
         self.folder = folder
+        self.above = above  # bytes of keys that patterns ignore
         self._found = knowledge.prove(dataset)
         self._spare = self._found.total - REQUEST_COST if self._found else 0
         self._knowledge = knowledge

@@ -20,9 +20,9 @@ from mydata_like.core.model import (
     DatasetId,
     Entry,
     EntryState,
-    KeptCopy,
     Registration,
     Replacement,
+    Undo,
 )
 from mydata_like.core.parsing import moment_of_ns
 from mydata_like.core.ports import SentFile, UnsentFile
@@ -74,7 +74,7 @@ class Recovery:
     """The unfinished replacements of earlier runs: `begin` runs first in a run, `end` last.
 
     Those not known to be complete at the end are reported, so that they do not count as safe. Kept
-    copies whose time has passed are removed. `undo` are kept bytes that take their place again.
+    copies whose time has passed are removed. `undo` has kept bytes that take their place again.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Recovery:
         settings: Advanced,
         copies: KeptCopies,
         unreported: UnreportedFiles,
-        undo: KeptCopy | None = None,
+        undo: Undo | None = None,
     ) -> None:
         self._context = context
         self._ledger = context.ledger
@@ -125,8 +125,9 @@ class Recovery:
             self._wait_for_results(unreported)
         self._copies.remove_expired()
 
-    def _note_undo(self, undo: KeptCopy) -> None:
+    def _note_undo(self, undone: Undo) -> None:
         """Record that kept bytes are to take their place again; the local file stays changed."""
+        undo = undone.copy
         self._unreported.keys.add(undo.key)
         record = (self._fetch([undo.datafile]) or {}).get(undo.datafile)
         if record is None:
@@ -145,6 +146,8 @@ class Recovery:
             undo.datafile,
         )
         self._ledger.record([earlier])
+        if undone.local:
+            self._ledger.record_changed(undone.local)
         self._ledger.record_kept([newer])
         self._ledger.record_replacements([back])
 

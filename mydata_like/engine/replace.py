@@ -13,6 +13,7 @@ from typing import Final
 from mydata_like.core.errors import Problem, TransientError
 from mydata_like.core.events import FileFailed, FileReplaced, FileWaiting
 from mydata_like.core.model import (
+    HELD,
     Datafile,
     Entry,
     EntryState,
@@ -21,18 +22,19 @@ from mydata_like.core.model import (
     Registered,
     Replacement,
     Staged,
+    VerifiedCopy,
 )
 from mydata_like.core.parsing import find_moment, moment_of
 from mydata_like.core.ports import Channel, SentFile, UnsentFile
 from mydata_like.core.problems import LEFT_FOR_LATER
 from mydata_like.core.staging_path import aside_path, is_kept, kept_path
+from mydata_like.engine.changed_files import ChangedFiles
 from mydata_like.engine.pipeline import Lock, StageInput
 from mydata_like.engine.run_context import RunContext
 
 TOGETHER: Final = 200  # replacements that are moved into place at once
 PATIENCE: Final = 1.0  # seconds to wait for a channel while other work continues
 FAILURES: Final = 4  # of the connection or the host, for the same bytes, before their files fail
-HELD: Final = "waiting.changed"  # the earlier bytes cannot be kept
 MISSING: Final = "staging.missing"
 DAY: Final = 24 * 3600
 
@@ -82,9 +84,7 @@ class KeptCopies:
             part = expired[start : start + TOGETHER]
             if not discard(self._context, [it.path for it in part]):
                 return
-            self._ledger.forget_kept([it for it in part if not it.undone_ns])
-            # What the user has undone is remembered.
-            self._ledger.record_kept([it._replace(until=0) for it in part if it.undone_ns])
+            self._ledger.forget_kept(part)
 
     def _find_expired(self) -> list[KeptCopy]:
         """Return the copies whose time has passed, and that no unfinished replacement needs."""
@@ -114,11 +114,12 @@ class KeptCopies:
 class Replace:
     """The stage between sending and registering; files that replace nothing pass through."""
 
-    def __init__(self, context: RunContext, days: float) -> None:
+    def __init__(self, context: RunContext, copies: KeptCopies, changed: ChangedFiles) -> None:
         self._context = context
         self._gate = context.gate
         self._ledger = context.ledger
-        self._copies = KeptCopies(context, days)
+        self._copies = copies
+        self._changed = changed
         self._lock = Lock()
         self._noted: dict[bytes, Replacement] = {}  # by the file's key
         self._failures = 0
@@ -219,6 +220,8 @@ class Replace:
         earlier = Entry.of(item.wanted, EntryState.CHANGED, record.checksum, record.id)
         self._ledger.record([earlier._replace(size=record.size, modified_ns=0)])
         self._copies.forget([noted])
+        copy = VerifiedCopy(record.size, record.checksum, record.verified_time(noted.remote))
+        self._changed.hold_for_host(item.wanted, copy)
         discard(self._context, [noted.staged])
         self._ledger.forget_replacements([noted])
 

@@ -205,21 +205,22 @@ def _filtered(wanted: str) -> Problem:
 
 def _matchers(settings: Filters) -> Iterable[Matcher]:
     if settings.includes:
-        includes = _compile_paths("includes", settings.includes)
+        includes = compile_patterns("filters.includes", settings.includes)
         yield lambda path, _name: includes.match(path)
     if settings.excludes:
-        excludes = _compile_paths("excludes", settings.excludes)
+        excludes = compile_patterns("filters.excludes", settings.excludes)
         yield lambda path, _name: not excludes.match(path)
     if settings.includes_file or settings.excludes_file:
         yield _legacy_matcher(settings.includes_file, settings.excludes_file)
 
 
-def _compile_paths(key: str, patterns: tuple[str, ...]) -> PathPatterns:
+def compile_patterns(key: str, patterns: tuple[str, ...]) -> PathPatterns:
+    """Return the patterns of a setting; raises `SettingsError`."""
     try:
         return PathPatterns(patterns)
     except ValueError as error:
         raise SettingsError(
-            f"A pattern in filters.{key} is invalid: {error}",
+            f"A pattern in {key} is invalid: {error}",
             hint="Write patterns as in a .gitignore file, such as *.tmp or /raw/**.",
         ) from error
 

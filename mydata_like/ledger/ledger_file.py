@@ -251,8 +251,27 @@ CREATE TABLE kept (
     verified_at TEXT NOT NULL,
     at INTEGER NOT NULL,
     until INTEGER NOT NULL,
-    undone_ns INTEGER NOT NULL,
     PRIMARY KEY (root, key, path)
+) WITHOUT ROWID;
+"""
+# `changed_files` has the files that were rewritten or shrunk since they were verified: those that
+# are held, and those of the last day, which count for the brake.
+CHANGED = """
+CREATE TABLE changed_files (
+    root INTEGER NOT NULL,
+    key BLOB NOT NULL,
+    size INTEGER NOT NULL,
+    modified_ns INTEGER NOT NULL,
+    ctime_ns INTEGER NOT NULL,
+    inode INTEGER NOT NULL,
+    dataset INTEGER NOT NULL,
+    copy_size INTEGER NOT NULL,
+    copy_checksum TEXT NOT NULL,
+    copy_verified_at TEXT NOT NULL,
+    hold TEXT NOT NULL,
+    choice TEXT NOT NULL,
+    counted_at INTEGER,
+    PRIMARY KEY (root, key)
 ) WITHOUT ROWID;
 """
 MIGRATIONS: Sequence[str] = (
@@ -262,6 +281,7 @@ MIGRATIONS: Sequence[str] = (
     SOURCES,
     EVIDENCE,
     KEPT_COPIES,
+    CHANGED,
 )  # the n-th leads to version n; never change one, only add
 PROBES = (
     "SELECT id, directory FROM roots LIMIT 1",
@@ -279,7 +299,9 @@ PROBES = (
     "SELECT root, key, dataset, datafile, remote, staged, size, checksum, at, modified_ns, kept,"
     " kept_size FROM replacements LIMIT 1",
     "SELECT root, key, dataset, datafile, remote, path, size, checksum, modified, verified_at, at,"
-    " until, undone_ns FROM kept LIMIT 1",
+    " until FROM kept LIMIT 1",
+    "SELECT root, key, size, modified_ns, ctime_ns, inode, dataset, copy_size, copy_checksum,"
+    " copy_verified_at, hold, choice, counted_at FROM changed_files LIMIT 1",
     "SELECT id, root, started, finished, summary FROM runs LIMIT 1",
     "SELECT key, value FROM meta LIMIT 1",
 )

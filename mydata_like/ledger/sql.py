@@ -7,7 +7,7 @@ from types import NoneType
 from typing import Any, NamedTuple
 
 from mydata_like.core.archives import ArchiveRecord
-from mydata_like.core.model import Entry, EntryState
+from mydata_like.core.model import ChangeChoice, ChangedFile, Entry, EntryState, HoldReason
 from mydata_like.core.parsing import moment_of, parse_json, parse_moment
 from mydata_like.core.problems import INTENDED
 
@@ -176,13 +176,49 @@ FIND_REPLACEMENTS = (
 FORGET_REPLACEMENT = "DELETE FROM replacements WHERE root = ? AND key = ? AND checksum = ?"
 RECORD_KEPT = (
     "INSERT OR REPLACE INTO kept (root, key, dataset, datafile, remote, path, size, checksum,"
-    " modified, verified_at, at, until, undone_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " modified, verified_at, at, until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 FIND_KEPT = (
-    "SELECT key, dataset, datafile, remote, path, size, checksum, modified, verified_at, at, until,"
-    " undone_ns FROM kept WHERE root = ?1 AND (?2 IS NULL OR key = ?2) ORDER BY at DESC, key, path"
+    "SELECT key, dataset, datafile, remote, path, size, checksum, modified, verified_at, at, until"
+    " FROM kept WHERE root = ?1 AND (?2 IS NULL OR key = ?2) ORDER BY at DESC, key, path"
 )
 FORGET_KEPT = "DELETE FROM kept WHERE root = ? AND key = ? AND path = ?"
+_CHANGED = (
+    "key, size, modified_ns, ctime_ns, inode, dataset, copy_size, copy_checksum,"
+    " copy_verified_at, hold, choice, counted_at"
+)
+FIND_CHANGED = f"SELECT {_CHANGED} FROM changed_files WHERE root = ? AND key = ?"  # noqa: S608
+# Held files that are verified by now, such as those that were restored, are held no longer.
+LIST_HELD = (
+    f"SELECT {_CHANGED} FROM changed_files WHERE root = :root AND hold != ''"  # noqa: S608
+    " AND (:path = x'' OR key = :path OR (key > :low AND key < :high)) AND NOT EXISTS ("
+    "SELECT 1 FROM entries WHERE entries.root = changed_files.root"
+    " AND entries.key = changed_files.key AND state = 'verified') ORDER BY key"
+)
+RECORD_CHANGED = (
+    f"INSERT OR REPLACE INTO changed_files (root, {_CHANGED})"  # noqa: S608
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+COUNT_CHANGED = (
+    "SELECT dataset, count(*) FROM changed_files WHERE root = ? AND counted_at > ? GROUP BY dataset"
+)
+FORGET_CHANGED = (
+    "DELETE FROM changed_files WHERE root = :root AND (CASE hold WHEN ''"
+    " THEN counted_at IS NULL OR counted_at <= :before ELSE EXISTS (SELECT 1 FROM entries WHERE"
+    " entries.root = changed_files.root AND entries.key = changed_files.key"
+    " AND state = 'verified') END)"
+)
+# A choice applies to the state for which it was made.
+CHOOSE = (
+    "UPDATE changed_files SET choice = ? WHERE root = ? AND key = ? AND hold != ''"
+    " AND (size, modified_ns, ctime_ns, inode) = (?, ?, ?, ?)"
+)
+# Who replaces files that the brake holds has confirmed the changes of their datasets.
+RELEASE_BRAKE = (
+    "UPDATE changed_files SET counted_at = NULL WHERE root = ?1 AND dataset IN (SELECT dataset"
+    " FROM changed_files WHERE root = ?1 AND hold = 'brake' AND choice = 'replace')"
+)
+COUNT_FILES = "SELECT count(*) FROM entries WHERE root = ? AND dataset = ?"
 FIND_ARCHIVES = (
     "SELECT dataset, path, size, modified_ns, state, checksum, remote, datafile FROM archives"
     " WHERE root = ? AND dataset = ? ORDER BY path"
@@ -332,6 +368,23 @@ def parse_archive(row: tuple[Any, ...]) -> ArchiveRecord | None:
         return None
     dataset, path, size, modified_ns, _, *rest = row
     return ArchiveRecord(dataset, path, size, modified_ns, state, *rest)
+
+
+HOLDS = {hold.value: hold for hold in HoldReason}
+CHOICES = {choice.value: choice for choice in ChangeChoice}
+CHANGED_KINDS = frozenset(
+    (bytes, int, int, int, int, int, int, str, str, str, str, counted_at)
+    for counted_at in (int, NoneType)
+)
+
+
+def parse_changed(row: tuple[Any, ...]) -> ChangedFile | None:
+    """Return a row as a changed file, or None if it is invalid."""
+    hold, choice = HOLDS.get(row[9]), CHOICES.get(row[10])
+    if hold is None or choice is None or tuple(map(type, row)) not in CHANGED_KINDS:
+        logger.warning("The ledger has an invalid changed file, which is ignored")
+        return None
+    return ChangedFile._make((*row[:9], hold, choice, row[11]))
 
 
 def parse_run(row: tuple[object, ...]) -> PastRunRow | None:

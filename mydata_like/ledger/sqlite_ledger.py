@@ -21,6 +21,7 @@ from mydata_like.core.model import (
     NO_RISK,
     UNSENT,
     AtRisk,
+    ChangedFile,
     DatasetId,
     DatasetListing,
     EarlierWrite,
@@ -37,7 +38,14 @@ from mydata_like.core.ports import Clock
 from mydata_like.ledger import ledger_file, sql
 from mydata_like.ledger.ledger_file import SqliteFile
 from mydata_like.ledger.spill_dict import SpillDict, SpillStore
-from mydata_like.ledger.sql import PastRunRow, moment, parse_archive, parse_entry, parse_run
+from mydata_like.ledger.sql import (
+    PastRunRow,
+    moment,
+    parse_archive,
+    parse_changed,
+    parse_entry,
+    parse_run,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -247,6 +255,52 @@ class SqliteLedger:
         rows = [(self._root, copy.key, copy.path) for copy in copies]
         with self._file.transaction() as cursor:
             cursor.executemany(sql.FORGET_KEPT, rows)
+
+    def find_changed(self, key: bytes) -> ChangedFile | None:
+        """Return what is known about a changed file."""
+        with self._file.used() as cursor:
+            row = cursor.execute(sql.FIND_CHANGED, (self._root, key)).fetchone()
+        return parse_changed(row) if row else None
+
+    def list_held(self, path: bytes = b"") -> list[ChangedFile]:
+        """Return the held files at or below a path, or all, by key."""
+        if self.outdated:
+            return []
+        with self._file.used() as cursor:
+            rows = cursor.execute(sql.LIST_HELD, self._below(path)).fetchall()
+        return [changed for row in rows if (changed := parse_changed(row))]
+
+    def record_changed(self, changed: ChangedFile) -> None:
+        """Record the state of a changed file; replaces an older one."""
+        with self._file.transaction() as cursor:
+            cursor.execute(sql.RECORD_CHANGED, (self._root, *changed))
+
+    def count_changed(self, since: datetime) -> dict[DatasetId, int]:
+        """Return how many files of each dataset count for the brake since a time."""
+        with self._file.used() as cursor:
+            return dict(cursor.execute(sql.COUNT_CHANGED, (self._root, int(since.timestamp()))))
+
+    def count_files(self, dataset: DatasetId) -> int:
+        """Return the number of known files of a dataset, including those in archives."""
+        with self._file.used() as cursor:
+            (files,) = cursor.execute(sql.COUNT_FILES, (self._root, dataset)).fetchone()
+        return int(files)
+
+    def forget_changed(self, before: datetime) -> None:
+        """Remove held files that are verified by now, and others that counted before a time."""
+        with self._file.transaction() as cursor:
+            chosen = {"root": self._root, "before": int(before.timestamp())}
+            cursor.execute(sql.FORGET_CHANGED, chosen)
+
+    def choose(self, choices: Sequence[ChangedFile]) -> None:
+        """Record the user's choices for held files that are still in the same state."""
+        rows = [
+            (it.choice, self._root, it.key, it.size, it.modified_ns, it.ctime_ns, it.inode)
+            for it in choices
+        ]
+        with self._file.transaction() as cursor:
+            cursor.executemany(sql.CHOOSE, rows)
+            cursor.execute(sql.RELEASE_BRAKE, (self._root,))
 
     def find_archives(self, dataset: DatasetId) -> dict[str, ArchiveRecord]:
         """Return the archives of a dataset by path."""

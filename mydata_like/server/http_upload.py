@@ -25,7 +25,7 @@ from mydata_like.core.errors import (
 from mydata_like.core.events import ChannelChanged
 from mydata_like.core.formatting import format_path
 from mydata_like.core.local_files import Reading
-from mydata_like.core.model import Datafile, DatasetId, FileToSend, Payload, Replacement
+from mydata_like.core.model import HELD, Datafile, DatasetId, FileToSend, Payload, Replacement
 from mydata_like.core.parsing import moment_of_ns
 from mydata_like.core.ports import Emit, Progress, SentFile, UnsentFile
 from mydata_like.core.token_bucket import TokenBucket
@@ -282,7 +282,7 @@ class HttpChannel:
         self, replacements: Sequence[Replacement], files: Mapping[bytes, FileToSend]
     ) -> list[SentFile | UnsentFile]:
         """Report failure: HTTP cannot replace files, nor access those that SSH has staged."""
-        held = Problem("waiting.changed", "Nothing can be replaced without SSH.")
+        held = Problem(HELD, "Nothing can be replaced without SSH.")
         return [UnsentFile(index, held, again=False) for index in range(len(replacements))]
 
     def discard(self, paths: Sequence[str]) -> None:

@@ -242,7 +242,7 @@ class Section:
         """Yield conflicts between several values: the name of one, and a message."""
         return ()
 
-    def changed(self, **values: object) -> Self:
+    def with_values(self, **values: object) -> Self:
         """Return a copy with other values, which have been checked."""
         return self.of(vars(self) | values)
 

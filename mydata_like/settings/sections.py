@@ -217,6 +217,35 @@ class Data(Section):
             unit="days",
         ),
     ] = 30.0
+    changed: Annotated[
+        Literal["keep-both", "hold", "replace"],
+        FieldInfo(
+            "Changed files",
+            "What happens to a file that was rewritten after the server verified it. keep-both "
+            "sends it and keeps the earlier copy for a while; a file that shrank below half its "
+            "size is held until you choose. hold holds every rewritten file. replace holds "
+            "nothing. A file to which data was only appended is always sent.",
+        ),
+    ] = "keep-both"
+    replace_freely: Annotated[
+        tuple[Line, ...],
+        FieldInfo(
+            "Replace freely",
+            "Patterns of files that programs rewrite all the time, such as *.log. They are never "
+            "held and do not count for data.brake.",
+        ),
+    ] = ()
+    brake: Annotated[
+        int,
+        Range(0, 1_000_000),
+        FieldInfo(
+            "Brake",
+            "How many files of a dataset may be rewritten or shrink within 24 hours before the "
+            "rest is held. It acts on more than 5 % of a dataset, and on 25 times as many files "
+            "of all datasets. 0 turns it off.",
+            unit="files",
+        ),
+    ] = 20
 
 
 class Filters(Section):

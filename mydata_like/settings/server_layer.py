@@ -20,7 +20,11 @@ from mydata_like.settings.schema import Settings, check_values, settings_by_key
 FORBIDDEN: Final = (
     "server.*",
     "instrument.uuid",
-    "data.*",
+    "data.directory",
+    "data.layout",
+    "data.group_prefix",
+    "data.unknown_owners",
+    "data.replace_freely",
     "filters.includes_file",
     "filters.excludes_file",
     "filters.symlinks",
@@ -48,6 +52,8 @@ SHOWN: Final = (
     "limits.*",
     "archive.rules",
     "transfer.method",
+    "data.changed",
+    "data.brake",
 )
 # The server may set these without notice: they change only the speed and the timeouts of a run.
 QUIET: Final = (

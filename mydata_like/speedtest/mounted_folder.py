@@ -114,7 +114,7 @@ class MountedFolder:
         with self._in_processes(1) as (process,):
             process.time_renames(self._below("renamed"), 1)
         limit = min(settings.stall_timeout, _SILENCE)
-        return self._probe.open_transport(settings.changed(stall_timeout=limit))
+        return self._probe.open_transport(settings.with_values(stall_timeout=limit))
 
     def remove(self) -> bool:
         """Remove the test files, even if the time is over; return whether they are gone.

@@ -161,7 +161,7 @@ def _options(
     if order and order[0] != mode.cipher:
         changes: dict[str, object] = {"transfer.ciphers": reorder(settings.ciphers, order)}
         yield "cipher", f"Offer {order[0]} first.", mode._replace(cipher=order[0]), changes
-    best = choose_mode(findings, settings.changed(channels=0)).channels
+    best = choose_mode(findings, settings.with_values(channels=0)).channels
     if settings.channels and best != settings.channels:
         text = f"Choose the number of channels automatically: {best} carried the most."
         yield "channels", text, mode._replace(channels=best), {"transfer.channels": 0}

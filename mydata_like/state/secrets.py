@@ -406,6 +406,7 @@ _WRITABLE: Final = stat.S_IWGRP | stat.S_IWOTH
 # meant to be read by others, and an exposed private key is refused rather than corrected.
 _STATE: Final = (
     *("ledger-*.db*", "ledger-*.corrupt-*", "shard-*-of-*/ledger-*.db*", "uploader-uuid"),
+    *("choices-*.json", "shard-*-of-*/choices-*.json"),
     *("run-*.json", "run-*.lock", "shard-*-of-*/run-*.json", "shard-*-of-*/run-*.lock"),
     *("watch.json", "watch.lock", "window.ini", *NAMES),
 )

@@ -137,6 +137,22 @@ class RunCommand(NamedTuple):
     id: str
 
 
+class FileState(NamedTuple):
+    """A local file in one state, as in `core.model.ChangedFile`."""
+
+    size: int
+    modified_ns: int
+    ctime_ns: int
+    inode: int
+
+
+class HeldChoices(NamedTuple):
+    """A user's choice for held files, by key; undecodable bytes of a key are surrogates."""
+
+    choice: str
+    files: Mapping[str, FileState]
+
+
 class ServerSettings(NamedTuple):
     """The settings that a server stores for this uploader, as of the last query.
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from mydata_like.core.errors import FileChangedError, Problem, TransientError
 from mydata_like.core.formatting import format_path
+from mydata_like.core.model import HELD
 from mydata_like.core.parsing import parse_count
 from mydata_like.ssh.capabilities import check_space, quote
 from mydata_like.transfer.archive_writer import open_content
@@ -13,7 +14,6 @@ from mydata_like.transfer.batch_sender import describe
 from mydata_like.transfer.remote_shell import MARK, Shells, enter
 from mydata_like.transfer.tar import is_plain
 from mydata_like.transfer.worker_messages import (
-    HELD,
     LOST,
     MISSING,
     Member,

@@ -203,12 +203,17 @@ class FileSource:
         with _file_errors(self.path):
             self._file.seek(self.size)
             grown = bool(self._file.read(1))
-            after = stat_open(self.fileno())
         if self.remaining or grown:
             raise changed(self.path)
-        check_unchanged(self.path, self._before, after, self._started)
+        self.check_unchanged()
         self._finished = self.checksum.hexdigest()
         return self._finished
+
+    def check_unchanged(self) -> None:
+        """Raise `FileChangedError` if the file changed since it was opened."""
+        with _file_errors(self.path):
+            after = stat_open(self.fileno())
+        check_unchanged(self.path, self._before, after, self._started)
 
     def close(self) -> None:
         self._file.close()
@@ -281,17 +286,31 @@ def open_source(seen: Seen) -> FileSource:
     return FileSource(seen.path, descriptor, before, started)
 
 
-def read_checksum(file: LocalFile, checkpoint: Callable[[], None]) -> str:
-    """Return the MD5 of a file that matches the scan; holes are not read.
+def read_checksum(file: LocalFile, checkpoint: Callable[[], None], size: int | None = None) -> str:
+    """Return the MD5 of a file that matches the scan, or of its first `size` bytes.
 
-    `checkpoint` is called before each piece, and may raise. Raises `FileChangedError`.
+    The holes of a whole file are not read. `checkpoint` is called before each piece, and may raise.
+    Raises `FileChangedError`.
     """
     checkpoint()
     with open_source(file) as source:
+        if size is not None:
+            return _read_beginning(source, size, checkpoint)
         extents = source.find_extents() if source.may_have_holes else None
         for _ in source.chunks(bytearray(min(CHUNK, max(1, file.size))), extents):
             checkpoint()
         return source.finish()
+
+
+def _read_beginning(source: FileSource, size: int, checkpoint: Callable[[], None]) -> str:
+    left = size
+    while left:
+        data = source.read(min(CHUNK, left))
+        source.checksum.update(data)
+        left -= len(data)
+        checkpoint()
+    source.check_unchanged()
+    return source.checksum.hexdigest()
 
 
 def open_seen(seen: Seen, folders: FolderCache) -> tuple[int, os.stat_result]:

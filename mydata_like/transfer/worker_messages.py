@@ -277,7 +277,6 @@ class Sender(Protocol):
 
 
 LOST: Final = "channel.lost"
-HELD: Final = "waiting.changed"  # the earlier bytes cannot be kept, so nothing was replaced
 MISSING: Final = "staging.missing"  # a replacement is missing
 DROPPED: Final = "channel.dropped"  # its session was closed because of another channel
 STREAMS: Final = 8  # per session, with payloads; OpenSSH grants ten, with spare shells

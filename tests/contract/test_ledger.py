@@ -11,11 +11,14 @@ import pytest
 from mydata_like.core.archives import ArchiveRecord
 from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import (
+    ChangeChoice,
+    ChangedFile,
     DatafileId,
     DatasetId,
     EarlierWrite,
     Entry,
     EntryState,
+    HoldReason,
     NewestDatafile,
     Replacement,
 )
@@ -448,3 +451,65 @@ def test_newer_bytes_of_a_file_replace_the_note_and_keep_it(ledger: Ledger) -> N
     ledger.forget_replacements([replacement(b"a")])
 
     assert ledger.find_replacements() == [replacement(b"a", "2" * 32)]
+
+
+def changed(key: bytes, hold: HoldReason = HoldReason.NONE, **values: Any) -> ChangedFile:
+    row = ChangedFile(key, 1, 2, 3, 4, HERE, 9, "c" * 32, "2020", hold)
+    return row._replace(**values)
+
+
+def test_changed_files_are_found_counted_and_listed_while_they_are_held(ledger: Ledger) -> None:
+    rows = [
+        changed(b"a", counted_at=5000),
+        changed(b"d/held", HoldReason.SHRUNK, counted_at=6000),
+        changed(b"e", HoldReason.BRAKE, dataset=THERE),
+    ]
+    for row in rows:
+        ledger.record_changed(row)
+
+    assert [ledger.find_changed(row.key) for row in rows] == rows
+    assert ledger.find_changed(b"b") is None
+    assert ledger.list_held() == rows[1:]
+    assert ledger.list_held(b"d") == [rows[1]]
+    assert ledger.count_changed(datetime.fromtimestamp(5000, UTC)) == {HERE: 1}
+    assert ledger.count_changed(datetime.fromtimestamp(0, UTC)) == {HERE: 2}
+
+
+def test_a_choice_is_taken_for_the_same_state_only(ledger: Ledger) -> None:
+    held = changed(b"a", HoldReason.SHRUNK)
+    ledger.record_changed(held)
+
+    ledger.choose([held._replace(size=7, choice=ChangeChoice.KEEP)])
+    assert ledger.find_changed(b"a") == held
+    ledger.choose([held._replace(choice=ChangeChoice.KEEP)])
+
+    assert ledger.find_changed(b"a") == held._replace(choice=ChangeChoice.KEEP)
+
+
+def test_replacing_what_the_brake_holds_restarts_the_count_of_its_dataset(ledger: Ledger) -> None:
+    held = changed(b"b", HoldReason.BRAKE)
+    for row in (changed(b"a", counted_at=9), held, changed(b"c", counted_at=9, dataset=THERE)):
+        ledger.record_changed(row)
+
+    ledger.choose([held._replace(choice=ChangeChoice.REPLACE)])
+
+    assert ledger.count_changed(datetime.fromtimestamp(0, UTC)) == {THERE: 1}
+
+
+def test_held_files_that_are_verified_and_old_counts_are_forgotten(ledger: Ledger) -> None:
+    well, held = changed(b"well", HoldReason.BRAKE), changed(b"held", HoldReason.BRAKE)
+    for row in (well, held, changed(b"old", counted_at=10), changed(b"new", counted_at=20)):
+        ledger.record_changed(row)
+    ledger.record([entry(b"well")])
+    assert ledger.list_held() == [held]
+
+    ledger.forget_changed(datetime.fromtimestamp(10, UTC))
+
+    left = [key for key in (b"well", b"held", b"old", b"new") if ledger.find_changed(key)]
+    assert left == [b"held", b"new"]
+
+
+def test_all_files_of_a_dataset_are_counted(ledger: Ledger) -> None:
+    ledger.record([entry(b"a"), entry(b"b", EntryState.CHANGED), entry(b"c", dataset=THERE)])
+
+    assert (ledger.count_files(HERE), ledger.count_files(THERE)) == (2, 1)

@@ -1,19 +1,24 @@
 """A ledger in memory."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from math import ceil
 from typing import Any, Self
 
 from mydata_like.core.archives import ArchiveRecord
+from mydata_like.core.extra_sources import lies_in
 from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import (
     AtRisk,
+    ChangeChoice,
+    ChangedFile,
     DatasetId,
     DatasetListing,
     EarlierWrite,
     Entry,
     EntryState,
+    HoldReason,
     KeptCopy,
     NewestDatafile,
     OpenFiles,
@@ -35,6 +40,8 @@ class MemoryLedger:
         self.writes: dict[DatasetId, datetime] = {}
         self.replacements: dict[bytes, Replacement] = {}
         self.kept: dict[tuple[bytes, str], KeptCopy] = {}
+        self.changed: dict[bytes, ChangedFile] = {}
+        self.meta: dict[str, str] = {}
         self.record(list(entries))
 
     def find_entries(self, keys: Sequence[bytes]) -> dict[bytes, Entry]:
@@ -127,6 +134,58 @@ class MemoryLedger:
     def forget_kept(self, copies: Sequence[KeptCopy]) -> None:
         for it in copies:
             self.kept.pop((it.key, it.path), None)
+
+    def find_changed(self, key: bytes) -> ChangedFile | None:
+        return self.changed.get(key)
+
+    def list_held(self, path: bytes = b"") -> list[ChangedFile]:
+        return [
+            row
+            for key, row in sorted(self.changed.items())
+            if row.hold and (not path or lies_in(key, path)) and not self._is_well(key)
+        ]
+
+    def record_changed(self, changed: ChangedFile) -> None:
+        self.changed[changed.key] = changed
+
+    def count_changed(self, since: datetime) -> dict[DatasetId, int]:
+        rows = self.changed.values()
+        return Counter(
+            row.dataset for row in rows if (row.counted_at or 0) > int(since.timestamp())
+        )
+
+    def count_files(self, dataset: DatasetId) -> int:
+        return sum(row.dataset == dataset for row in self.entries.values())
+
+    def forget_changed(self, before: datetime) -> None:
+        for key, row in list(self.changed.items()):
+            old = (row.counted_at or 0) <= int(before.timestamp())
+            if self._is_well(key) if row.hold else old:
+                del self.changed[key]
+
+    def choose(self, choices: Sequence[ChangedFile]) -> None:
+        for chosen in choices:
+            row = self.changed.get(chosen.key)
+            if row and row.hold and row[1:5] == chosen[1:5]:
+                self.changed[row.key] = row._replace(choice=chosen.choice)
+        confirmed = {
+            row.dataset
+            for row in self.changed.values()
+            if (row.hold, row.choice) == (HoldReason.BRAKE, ChangeChoice.REPLACE)
+        }
+        for row in list(self.changed.values()):
+            if row.dataset in confirmed:
+                self.changed[row.key] = row._replace(counted_at=None)
+
+    def _is_well(self, key: bytes) -> bool:
+        entry = self.entries.get(key)
+        return entry is not None and entry.state is EntryState.VERIFIED
+
+    def find_meta(self, key: str) -> str | None:
+        return self.meta.get(key)
+
+    def record_meta(self, key: str, value: str) -> None:
+        self.meta[key] = value
 
     def find_archives(self, dataset: DatasetId) -> dict[str, ArchiveRecord]:
         found = {path: archive for (id_, path), archive in self.archives.items() if id_ == dataset}

@@ -171,7 +171,7 @@ def test_a_reply_that_never_comes_ends_at_the_read_timeout(web, cancel):
 
 def short_of_patience(url, **seconds):
     """Return settings with times shorter than a user may choose."""
-    return Server().changed(url=url, username="facility", connect_timeout=2.0, **seconds)
+    return Server().with_values(url=url, username="facility", connect_timeout=2.0, **seconds)
 
 
 def test_a_request_to_stop_ends_a_wait_for_a_reply(web, clock, cancel):
@@ -417,7 +417,7 @@ def test_cookies_are_not_kept(web, server):
     ],
 )
 def test_an_address_that_would_give_the_key_away_is_refused(clock, cancel, url):
-    settings = Server().changed(url=url, username="u")
+    settings = Server().with_values(url=url, username="u")
 
     with pytest.raises(SettingsError):
         ApiClient(settings, "k", clock, cancel)

@@ -8,9 +8,9 @@ import pytest
 from mydata_like.app.file_status_service import find_files
 from mydata_like.app.ledger_status import open_listing, open_survey
 from mydata_like.app.settings_service import find_places, ledger_file, load_settings
-from mydata_like.core.events import FileFailed, FileVerified, FileWanted
+from mydata_like.core.events import FileVerified, FileWaiting, FileWanted
 from mydata_like.core.file_status import FileSafety, LocalState
-from mydata_like.core.model import EntryState
+from mydata_like.core.model import HELD, EntryState
 from mydata_like.core.queries import View
 from mydata_like.engine.local_cleanup import DIFFERS, judge_entry
 from mydata_like.hostos.clock import SystemClock
@@ -67,12 +67,12 @@ def test_what_cannot_be_replaced_is_changed_here_and_not_there(site):
     for _ in range(2):
         ended = site.carry(HTTP)
 
-        (failed,) = ended.of_kind(FileFailed)
-        assert failed.problem.code in ("http.cannot-repair", "server.elsewhere")
-        assert (ended.code, ended.sums.verified, ended.sums.failed) == (1, 1, 1)
+        (waiting,) = ended.of_kind(FileWaiting)
+        assert waiting.problem.code == HELD
+        assert (ended.code, ended.sums.verified, ended.sums.waiting) == (0, 1, 1)
         check_never_safe(site)
         (folder,) = open_survey(settings_of(site), site.config).list_folders("alice", "", None)
-        assert (folder.found, folder.verified, folder.failed) == (2, 1, 1)
+        assert (folder.found, folder.verified, folder.waiting) == (2, 1, 1)
 
 
 def test_a_changed_file_of_a_run_that_was_cut_off_is_changed_here_and_not_there(site):

@@ -31,8 +31,8 @@ class ScriptedController(WindowController):
 
     def choose(self, **changes):
         """Change settings of the window."""
-        window = self.settings.window.changed(**changes)
-        self.settings = self.settings.changed(window=window)
+        window = self.settings.window.with_values(**changes)
+        self.settings = self.settings.with_values(window=window)
 
     def _order(self, name, **fields):
         self.orders.append(name)

@@ -276,8 +276,8 @@ class FoldersStep(WizardStep):
         if wrong or not text:
             return None
         changes = {"directory": Path(text).expanduser(), "layout": self.chosen}
-        data = self.settings.data.changed(**changes)
-        return self.settings.changed(data=data)
+        data = self.settings.data.with_values(**changes)
+        return self.settings.with_values(data=data)
 
     @Slot(object)
     def _add_sample(self, sample: LayoutSample) -> None:

@@ -256,7 +256,7 @@ class AccountStep(WizardStep):
         username, key = self.username.text().strip(), self.key.text().strip()
         kept = self._has_key and username == self.settings.server.username
         if username and (key or kept):
-            server = self.settings.server.changed(username=username)
+            server = self.settings.server.with_values(username=username)
             ask = partial(services.check_account, self.config, server, key)
             self.run_check(ask, self._show_name, self._show_failure, typed=typed)
             self.verdict.show_checking(self.tr("Checking the account…"))

@@ -11,12 +11,14 @@ from mydata_like.core.events import (
     FileSkipped,
     FilesKnown,
     FileVerified,
+    FileWaiting,
     FileWanted,
     FolderFailed,
     FolderSkipped,
     Notice,
 )
 from mydata_like.core.model import (
+    HELD,
     Comparison,
     Dataset,
     Entry,
@@ -25,7 +27,9 @@ from mydata_like.core.model import (
     InstrumentRecord,
     Registered,
     Staged,
+    VerifiedCopy,
 )
+from mydata_like.engine.changed_files import ChangedFiles
 from mydata_like.engine.check import Check
 from mydata_like.engine.dataset_index import ArchiveRecovery, Audit, AuditPolicy, DatasetIndex
 from mydata_like.engine.datasets import Datasets, Identity
@@ -72,12 +76,19 @@ class Bench:
         policy = AuditPolicy(box="staging", full_check_days=full_check_days)
         audit = Audit(self.ledger, self.events.append, clock, policy)
         knowledge = DatasetIndex(self.server, self.ledger, gate, recall, audit)
-        self.check = Check(knowledge, datasets, self.events.append, box="staging")
+        self.changed = ChangedFiles(
+            self.ledger, self.events.append, clock, Data(**data), dry_run=dry_run
+        )
+        self.check = Check(knowledge, datasets, self.events.append, self.changed, box="staging")
 
     def __call__(self, *groups):
-        """Return what is open after the check, and what has to be read."""
+        """Return what is open after the check, and what has to be read.
+
+        A file that has grown, of which only the beginning is read, counts as to be sent.
+        """
         checked = list(self.check(ListSource([*groups], self.clock)))
-        return [item for each in checked for item in (*each.open, *each.unread)]
+        found = [item for each in checked for item in (*each.open, *each.unread)]
+        return [it.differs if isinstance(it, Comparison) and not it.matches else it for it in found]
 
     def make_dataset(self) -> Dataset:
         """Let the server have the dataset of `a_folder()`, with a file that we never look at."""
@@ -284,21 +295,53 @@ def test_the_ledger_alone_is_not_believed_when_the_server_lost_a_record():
     assert isinstance(wanted, FileToSend)
 
 
-@pytest.mark.parametrize(
-    "record",
-    [a_record(size=4), a_record("a.txt", size=2)],
-    ids=["larger", "smaller"],
-)
-def test_a_file_that_differs_from_its_record_is_sent_and_repairs_it(record):
+def test_a_file_that_differs_from_its_record_is_sent_and_repairs_it():
     bench = Bench()
     dataset = bench.make_dataset()
-    record = bench.server.add(dataset.id, record)
+    record = bench.server.add(dataset.id, a_record(size=4))
 
     (wanted,) = bench(a_group(a_file("a.txt")))
 
     assert wanted.datafile == record
     assert wanted.remote == record.replicas[0].uri
     assert bench.of_kind(FileWanted)[0].changed
+
+
+def test_a_file_that_grew_is_read_to_see_whether_it_was_appended_to():
+    bench = Bench()
+    dataset = bench.make_dataset()
+    record = bench.server.add(dataset.id, a_record(size=2))
+
+    (checked,) = bench.check(ListSource([a_group(a_file("a.txt"))], bench.clock))
+
+    (unread,) = checked.unread
+    assert (unread.matches, unread.differs.datafile) == ((), record)
+    assert unread.copy == VerifiedCopy(2, record.checksum, record.replicas[0].verified_at)
+    assert bench.of_kind(FileWanted) == []
+
+
+def test_a_file_that_shrank_below_half_waits_for_the_user():
+    bench = Bench()
+    dataset = bench.make_dataset()
+    bench.server.add(dataset.id, a_record(size=7))
+
+    assert bench(a_group(a_file("a.txt"))) == []
+
+    (waiting,) = bench.of_kind(FileWaiting)
+    assert (waiting.problem.code, waiting.modified_ns) == (HELD, a_file("a.txt").modified_ns)
+
+
+def test_a_held_file_that_was_read_is_not_read_in_every_run():
+    bench = Bench(changed="hold")
+    dataset = bench.make_dataset()
+    record = bench.server.add(dataset.id, a_record(checksum="0" * 31 + "1"))
+    (unread,) = bench(a_group(a_file("a.txt")))
+    bench.changed.judge(unread.differs, unread.copy)
+
+    assert bench(a_group(a_file("a.txt"))) == []
+
+    assert bench.ledger.changed[a_file("a.txt").key].copy_checksum == record.checksum
+    assert [event.problem.code for event in bench.of_kind(FileWaiting)] == [HELD]
 
 
 def test_a_record_with_another_checksum_than_we_sent_is_repaired():
@@ -453,7 +496,7 @@ def test_a_repaired_record_is_not_believed_before_the_server_looked_at_our_repli
 def test_a_file_that_differs_replaces_the_replica_that_is_in_the_staging_area():
     bench = Bench()
     dataset = bench.make_dataset()
-    bench.server.add(dataset.id, with_copy(a_record(size=9)))
+    bench.server.add(dataset.id, with_copy(a_record(size=5)))
 
     (wanted,) = bench(a_group(a_file("a.txt")))
 

@@ -8,18 +8,22 @@ import pytest
 from mydata_like.core.errors import Cancelled, FileChangedError, Problem
 from mydata_like.core.events import FileFailed, FileVerified, FileWaiting, FileWanted
 from mydata_like.core.model import (
+    HELD,
     CheckedGroup,
     Comparison,
     Entry,
     EntryState,
     Match,
     Registered,
+    VerifiedCopy,
 )
+from mydata_like.engine.changed_files import ChangedFiles
 from mydata_like.engine.compare import READERS, Compare
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.pipeline import CancelFlag, WorkerGroup, feed, stage
 from mydata_like.engine.user_overrides import UserOverrides
 from mydata_like.hostos.clock import SystemClock
+from mydata_like.settings.schema import Data
 from tests.fakes.ledger import MemoryLedger
 from tests.unit.engine.files import CHECKSUM, a_file, a_group, a_record, a_wanted
 
@@ -37,9 +41,11 @@ class Bench:
         self.choices = UserOverrides(self.events.append)
         self.checksum = checksum
         self.read = []
-        self.compare = Compare(self._read, self.ledger, self.events.append, self.gate, self.choices)
+        emit, clock = self.events.append, SystemClock()
+        self.changed = ChangedFiles(self.ledger, emit, clock, Data())
+        self.compare = Compare(self._read, self.ledger, emit, self.gate, self.choices, self.changed)
 
-    def _read(self, file, checkpoint):
+    def _read(self, file, checkpoint, size=None):
         checkpoint()
         self.read.append(file.name)
         if isinstance(self.checksum, FileChangedError):
@@ -97,6 +103,39 @@ def test_a_file_with_another_checksum_is_wanted_as_a_changed_one():
     (event,) = bench.of_kind(FileWanted)
     assert (event.path, event.changed) == (a_file().key, True)
     assert bench.ledger.entries == {}
+
+
+@pytest.mark.parametrize("checksum", [CHECKSUM, "f" * 32], ids=["appended", "rewritten"])
+def test_of_a_file_that_grew_only_the_earlier_length_is_read(checksum):
+    sizes = []
+    bench = Bench()
+    bench.compare = Compare(
+        lambda _file, _checkpoint, size=None: sizes.append(size) or checksum,
+        bench.ledger,
+        bench.events.append,
+        bench.gate,
+        bench.choices,
+        bench.changed,
+    )
+    item = a_comparison(matches=())._replace(copy=VerifiedCopy(2, CHECKSUM))
+
+    _, [wanted] = bench(a_checked(item))
+
+    assert sizes == [2]
+    assert wanted == item.differs._replace(appended=checksum == CHECKSUM)
+    assert len(bench.ledger.changed) == (checksum != CHECKSUM)
+
+
+def test_a_rewritten_file_that_is_held_waits_and_its_row_is_of_an_earlier_state():
+    bench = Bench(checksum="f" * 32)
+    bench.ledger.record([verified()])
+    item = a_comparison()._replace(copy=VerifiedCopy(7, CHECKSUM))
+
+    assert bench(a_checked(item)) == [a_checked()]
+
+    (event,) = bench.of_kind(FileWaiting)
+    assert event.problem.code == HELD
+    assert bench.ledger.entries[a_file().key].state is EntryState.CHANGED
 
 
 def test_one_of_several_checksums_is_enough():

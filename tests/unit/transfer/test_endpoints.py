@@ -73,7 +73,7 @@ def test_an_agent_cannot_be_used_with_libssh():
 
 
 def test_an_agent_cannot_be_used_on_windows():
-    transfer = Transfer().changed(ssh_agent=True)
+    transfer = Transfer().with_values(ssh_agent=True)
 
     assert [name for name, _ in find_unsupported(transfer, "win32")] == ["ssh_agent"]
     assert list(find_unsupported(transfer, "linux")) == []

@@ -1,0 +1,94 @@
+"""Brings earlier content of a changed file back from where the server keeps it."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from mydata_like.app.cleanup_service import find_key
+from mydata_like.app.run_request import RunObserver, RunRequest
+from mydata_like.app.run_service import open_run, to_all
+from mydata_like.app.settings_service import find_places, find_state, ledger_file
+from mydata_like.core.data_directory import WHOLE, Shard
+from mydata_like.core.errors import RunError
+from mydata_like.core.events import Event, FileFailed, FileReplaced, FileWaiting
+from mydata_like.core.extra_sources import source_key
+from mydata_like.core.formatting import format_path
+from mydata_like.core.local_files import bounded_ns, signed
+from mydata_like.core.model import ChangeChoice, ChangedFile, HoldReason, KeptCopy, Undo
+from mydata_like.engine.layout_walk import ScanScope
+from mydata_like.engine.scheduler import SOURCE
+from mydata_like.hostos.lock import find_shards
+from mydata_like.ledger.file_queries import FileQueries
+from mydata_like.settings.schema import Settings
+
+
+def undo_replacement(
+    settings: Settings, config: Path | None, path: Path, observer: RunObserver
+) -> KeptCopy:
+    """Put the newest kept content of a file back in its place on the server, and verify it.
+
+    The newer content is kept in its turn, and is not sent again while the local file stays as it
+    is. Return what was brought back. Raises `UploaderError`.
+    """
+    copy, shard = _find_copy(settings, config, path)
+    seen: list[Event] = []
+    request = RunRequest(
+        settings=settings,
+        config=config,
+        reason=SOURCE,  # nothing is scanned
+        part=ScanScope(shard=shard),
+        undo=Undo(copy, _describe_local(settings, copy)),
+    )
+    observer = replace(observer, emit=to_all(observer.emit, seen.append))
+    with open_run(request, observer) as run:
+        problem = run.execute().finished.problem
+    problems = [it.problem for it in seen if isinstance(it, FileFailed | FileWaiting)]
+    if problem or problems:
+        code, message, hint = problem or problems[0]
+        raise RunError(message, hint=hint, code=code)
+    if not any(isinstance(it, FileReplaced) for it in seen):
+        raise _nothing_kept(path)
+    return copy
+
+
+def _describe_local(settings: Settings, copy: KeptCopy) -> ChangedFile | None:
+    """Return the local file as it is now, with the choice to keep the earlier content."""
+    try:
+        status = ((settings.data.directory or Path()) / os.fsdecode(copy.key)).stat()
+    except OSError:
+        return None
+    return ChangedFile(
+        copy.key,
+        status.st_size,
+        bounded_ns(status.st_mtime_ns),
+        bounded_ns(status.st_ctime_ns),
+        signed(status.st_ino),
+        copy.dataset,
+        copy.size,
+        copy.checksum,
+        copy.verified_at,
+        HoldReason.SETTING,
+        ChangeChoice.KEEP,
+    )
+
+
+def _find_copy(settings: Settings, config: Path | None, path: Path) -> tuple[KeptCopy, Shard]:
+    """Return the newest kept content of a file, and the shard whose ledger knows of it."""
+    directory = settings.data.directory or Path()
+    root, places = os.fsencode(directory), find_places(config)
+    keys = [find_key(directory, place) for place in (Path.cwd() / path, directory / path)]
+    for shard in (WHOLE, *find_shards(find_state(settings, places))):
+        file = ledger_file(settings, places, root, shard)
+        with FileQueries.opened(file, root) as queries:
+            for key in (*filter(None, keys), source_key(path)):
+                if queries and (found := queries.find_kept(key)):
+                    return found[0], shard
+    raise _nothing_kept(path)
+
+
+def _nothing_kept(path: Path) -> RunError:
+    return RunError(
+        f"The server keeps no earlier content of {format_path(os.fsencode(path))}.",
+        hint="mydata-like where shows what is kept of a file.",
+        code="changed.nothing-kept",
+    )
