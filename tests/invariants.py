@@ -64,10 +64,10 @@ def find_falsehoods(site: Site) -> list[str]:
     """Return what is wrong after a run was cut off.
 
     Files may be missing, but none may be stored twice, or with bytes that do not match its
-    checksum. A record may describe new bytes that are not yet in place, if the ledger has that
+    checksum. A record may describe earlier bytes than those in place, if the ledger has that
     replacement.
     """
-    with _opened_ledger(site) as ledger:
+    with opened_ledger(site) as ledger:
         replaced = {it.datafile for it in ledger.find_replacements()} if ledger else set()
         boasts = _find_boasts(site, ledger) if ledger else []
     forgiven = {f"datafile {number} " for number in replaced}
@@ -81,12 +81,13 @@ def find_falsehoods(site: Site) -> list[str]:
 
 def list_known(site: Site) -> set[str]:
     """Return the keys of all files in our ledger."""
-    with _opened_ledger(site) as ledger:
+    with opened_ledger(site) as ledger:
         return {os.fsdecode(entry.key) for entry in ledger.iter_entries()} if ledger else set()
 
 
 @contextmanager
-def _opened_ledger(site: Site) -> Iterator[SqliteLedger | None]:
+def opened_ledger(site: Site) -> Iterator[SqliteLedger | None]:
+    """Open the ledger of a site for reading; None if there is none."""
     settings = load_settings(site.config).settings
     root = os.fsencode(site.data)
     file = ledger_file(settings, find_places(site.config), root)

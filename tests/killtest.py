@@ -10,8 +10,13 @@ two rounds of four it counts from the first request to the server, because nothi
 before, and in one of four it is a few milliseconds after a request that changes something there.
 
 After each kill, no file may be stored twice or with wrong bytes, and neither window, tray nor
-`status` may claim more than what the server has. At the end of a cycle, one undisturbed run must
-complete everything, every view must show that, and a further run must have nothing to do.
+`status` may claim more than what the server has. A second installation without any ledger then
+looks at the same files, and may not find one safe of which the server has other bytes. At the end
+of a cycle, one undisturbed run must complete everything, every view must show that, and a further
+run must have nothing to do.
+
+Replaced content must be kept, and the table counts the completed replacements. Nothing is rewritten
+where the host cannot keep earlier content (scp, HTTP).
 
 Each cycle has a staging host of one kind, or one service of object storage if `make s3-hosts` has
 built it. Each round draws a rung that works there and an SSH library from a shuffled deck of all
@@ -19,6 +24,7 @@ combinations, so that a long test covers each. At the end, a table shows the res
 """
 
 import argparse
+import json
 import os
 import random
 import re
@@ -31,8 +37,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from hashlib import md5
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
+from threading import Timer
 from typing import Generic, TypeVar
 
 from mydata_like.demo.uploaders import ScpAddress
@@ -44,6 +52,7 @@ from tests.invariants import (
     check_untouched,
     find_falsehoods,
     list_known,
+    opened_ledger,
 )
 from tests.object_site import use_storage
 from tests.s3_service import PROGRAMS, S3Service, find_program
@@ -62,6 +71,9 @@ FOLDER = "folder"  # the location of the storage box, in the place of a staging 
 OVER_HTTP = "http"  # files sent over HTTP are not in the staging area, and cannot be replaced
 SERVICES = {f"s3-{name}": name for name in PROGRAMS}  # the programs of the rungs
 WITHOUT_SSH = (OVER_HTTP, *SERVICES)
+KEEPS_NOTHING = (OVER_HTTP, "scp")  # hosts where changed files wait for the user
+PATIENCE = 120.0  # seconds for a second installation to look at all files
+LOOKED_AT = ("file_verified", "file_wanted", "file_waiting", "file_failed")  # events of one file
 
 
 @dataclass(frozen=True)
@@ -129,7 +141,7 @@ FOLDERS = (
 ENDINGS = (".tif", " copy.tif", "'s.txt", " \N{MICROSCOPE}.csv", ";ls.dat", "$HOME", ".e\u0301")
 CHANGES_OF_A_RUN = 20  # the approximate number of changing requests in a run
 LARGE_ONES = 60  # one in this number of files has megabytes
-REWRITTEN = 0.05  # the share of existing files that each round rewrites
+REWRITTEN = 0.15  # the share of existing files that each round rewrites
 CHANNEL = re.compile(r"^Channel \d+ to \S+ \((\w+)", re.M)
 HOUR = 3600
 SAID = 5  # errors of a round that are printed; the others are counted
@@ -158,6 +170,10 @@ class Tree:
 
     def __len__(self) -> int:
         return len(self._files)
+
+    @property
+    def files(self) -> Sequence[Path]:
+        return self._files
 
     def add_large(self, size: int) -> None:
         """Add one file of `size` bytes."""
@@ -189,12 +205,16 @@ class Report:
     early: int = 0  # runs that ended before the moment of the kill
     inside: int = 0  # kills after some files were registered, and before all were
     wrongs: list[str] = field(default_factory=list)
+    replaced: int = 0  # files whose earlier bytes are kept
+    asked: int = 0  # files that a second installation found safe
 
     def add(self, other: "Report") -> None:
         """Add the results of other rounds."""
         self.kills += other.kills
         self.early += other.early
         self.inside += other.inside
+        self.replaced += other.replaced
+        self.asked += other.asked
         self.wrongs += other.wrongs
 
 
@@ -263,10 +283,14 @@ class KillTest:
 
     def table(self) -> list[str]:
         """Return a table with a line for each rung and SSH library."""
-        lines = [f"{'rung':<14}{'stack':<10}{'kills':>6}{'inside':>8}{'before':>8}{'wrongs':>8}"]
+        lines = [
+            f"{'rung':<14}{'stack':<10}{'kills':>6}{'inside':>8}{'before':>8}{'asked':>8}"
+            f"{'replaced':>10}{'wrongs':>8}"
+        ]
         for (rung, stack), it in sorted(self.reports.items()):
             ssh = "" if rung in WITHOUT_SSH else stack
-            counts = f"{it.kills:>6}{it.inside:>8}{it.early:>8}{len(it.wrongs):>8}"
+            counts = f"{it.kills:>6}{it.inside:>8}{it.early:>8}{it.asked:>8}"
+            counts += f"{it.replaced:>10}{len(it.wrongs):>8}"
             lines.append(f"{rung:<14}{ssh:<10}{counts}")
         return lines
 
@@ -285,7 +309,7 @@ class KillTest:
                 rung = RUNGS[way[0]]
                 if way[0] not in self._durations:
                     self._in_a_folder(partial(self._measure, way))
-                if host != OVER_HTTP:
+                if host not in KEEPS_NOTHING:
                     tree.rewrite()
                 tree.grow(self._share)
                 if rung.large:
@@ -352,9 +376,12 @@ class KillTest:
         if ended and process.returncode != 0:
             wrongs.append(f"the run ended before the kill with exit code {process.returncode}")
         wrongs += find_falsehoods(site)
+        asked, lies = _ask_second(site, tree, way)
+        wrongs += lies
         wrongs += _find_false_claims(site, tree, window=number % LOOKS == 0)
         wrongs += [f"the local file {name} changed" for name in before.differences()]
         self._count(site, way, wrongs, ended=ended)
+        self.reports[way].asked += asked
         self._tell(site, f"round {number + 1} {' over '.join(way)}: {moment}", wrongs)
 
     def _wait_for_the_moment(
@@ -404,6 +431,7 @@ class KillTest:
             assert not disagreements, disagreements[:SAID]
             check_idle(site, *settings_of(way))
             check_untouched(before)
+            self.reports[way].replaced += check_kept(site)
         except AssertionError as error:
             self.reports[way].wrongs.append(str(error))
             self._say(f"  WRONG: {error}")
@@ -417,6 +445,55 @@ def _find_other_rungs(way: Way, complaints: str) -> list[str]:
         return []
     expected = RUNGS[way[0]].shown
     return [f"a channel by {shown}" for shown in CHANNEL.findall(complaints) if shown != expected]
+
+
+def _ask_second(site: Site, tree: Tree, way: Way) -> tuple[int, list[str]]:
+    """Ask an installation without a ledger what is safe; return how many are, and falsehoods.
+
+    It is ended before it can send anything.
+    """
+    with tempfile.TemporaryDirectory(prefix="second-") as state:
+        state_directory = f"advanced.state_directory={state}"
+        settings = (*settings_of(way), state_directory, "limits.bandwidth=0.0001")
+        process = site.start("run", "--events", settings=settings)
+        safe, left = list[str](), len(tree)
+        assert process.stdout
+        guard = Timer(PATIENCE, kill_group, (process,))
+        guard.start()
+        for line in process.stdout:
+            event = json.loads(line)
+            left -= event["event"] in LOOKED_AT
+            if event["event"] == "file_verified":
+                safe.append(event["path"].rpartition("/")[2])
+            if left <= 0 or event["event"] == "run_finished":
+                break
+        guard.cancel()
+        kill_group(process)
+        process.communicate()
+    if left > 0 and not safe:
+        return 0, ["a second installation looked at nothing"]
+    here = {path.name: path for path in tree.files}
+    stored = {file.filename: file for file in site.server.datafiles()}
+    lies = []
+    for name in set(safe) & set(stored):  # files in archives have no record of their own
+        file, local = stored[name], md5(here[name].read_bytes()).hexdigest()
+        there = md5(file.path.read_bytes()).hexdigest() if file.path.exists() else ""
+        if not (file.verified and file.md5sum == local == there):
+            lies.append(f"a second installation finds {name} safe")
+    return len(safe), lies
+
+
+def check_kept(site: Site) -> int:
+    """Check that replaced content is kept; return how often that is so."""
+    with opened_ledger(site) as ledger:
+        copies = [it for it in ledger.find_kept() if it.until] if ledger else []
+    top = Path(site.server.box_location)
+    for copy in copies:
+        places = top / copy.path, top / ".mydata-old" / copy.path
+        found = next((place for place in places if place.exists()), None)
+        assert found, f"{copy.path} is not kept"
+        assert md5(found.read_bytes()).hexdigest() == copy.checksum, f"{copy.path} is damaged"
+    return len(copies)
 
 
 def _find_false_claims(site: Site, tree: Tree, *, window: bool) -> list[str]:
@@ -465,7 +542,8 @@ def main() -> int:
         _say(line)
     _say(
         f"{options.rounds} rounds: {report.kills} kills, {report.inside} of them in the middle of "
-        f"the records, {report.early} runs ended before; {len(report.wrongs)} errors; "
+        f"the records, {report.early} runs ended before; {report.replaced} files were replaced, "
+        f"{report.asked} found safe by a second installation; {len(report.wrongs)} errors; "
         f"{time.monotonic() - began:.0f} s"
     )
     return 1 if report.wrongs else 0

@@ -118,9 +118,6 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "changed.no-record": ProblemInfo(
         "Nothing is brought back: the server has no record of the file any more.", ADMINISTRATOR
     ),
-    "changed.not-verified": ProblemInfo(
-        "Earlier content was brought back, and the server has not verified it yet.", SERVER
-    ),
     "waiting.archive": ProblemInfo(
         "An archive on the server may contain the file; it can be read when it is verified.", NOBODY
     ),

@@ -15,3 +15,4 @@ def test_killed_runs_lose_nothing_and_the_next_one_completes_them():
     report = test.run(3)
 
     assert report.wrongs == [], said
+    assert report.replaced > 0
