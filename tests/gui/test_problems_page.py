@@ -14,6 +14,7 @@ from mydata_like.app.changed_service import take_choices
 from mydata_like.core.errors import Problem
 from mydata_like.core.local_files import signed
 from mydata_like.core.model import (
+    HELD_FILES,
     ChangeChoice,
     ChangedFile,
     DatasetId,
@@ -148,6 +149,7 @@ def choices(ledger):
 
 def test_the_copies_of_held_files_are_kept_by_a_button(held, open_page, still_desk, qtbot):
     page = open_page()
+    assert page._card.problem == HELD_FILES
     qtbot.waitUntil(lambda: page._files.model.rowCount() == 2)
 
     click(qtbot, button(page, "&Keep the server's"))
