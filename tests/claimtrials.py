@@ -513,6 +513,78 @@ def change_without_ssh(trial: Trial) -> None:
     trial.final = over_http
 
 
+REPLACE_ALL = {"data.changed": "replace", "data.brake": 0}
+MANY = 30  # rewritten files of a dataset; the brake holds those after the first twenty
+
+
+def _change(
+    trial: Trial, change: Callable[[Trial, Path], object], *, files: int, held: int, **settings: Any
+) -> None:
+    """Change verified files and run: so many are held, their copies stay, the rest is replaced."""
+    folder = trial.site.data / ADDED
+    trial.add_files(folder, large=0, small=files)
+    trial.make_all_safe()
+    before = {file.key: _read(file.path) for file in trial.site.server.datafiles()}
+    trial.save(settings)
+    for path in sorted(folder.iterdir()):
+        change(trial, path)
+    ended = trial.site.run()
+    after = {file.key: _read(file.path) for file in trial.site.server.datafiles()}
+    left = trial.truth().at_risk
+    trial.remaining = {file.key for file in left}
+    assert (ended.code, len(left)) == (0, held), ended.output[-1000:]
+    assert all(before[file.place] == after[file.place] for file in left), "a copy was replaced"
+    assert sum(before[key] != after[key] for key in before) == files - held, "not all were replaced"
+
+
+def _read(path: Path | None) -> bytes:
+    return path.read_bytes() if path else b""
+
+
+def _empty(trial: Trial, path: Path) -> None:
+    trial.write(path, 0)
+
+
+def _rewrite(trial: Trial, path: Path) -> None:
+    trial.write(path, path.stat().st_size)
+
+
+def _append(trial: Trial, path: Path) -> None:
+    path.write_bytes(path.read_bytes() + trial.chance.randbytes(100))
+
+
+def shrink(trial: Trial) -> None:
+    _change(trial, _empty, files=SMALL_FILES, held=SMALL_FILES)
+
+
+def shrink_freely(trial: Trial) -> None:
+    _change(trial, _empty, files=SMALL_FILES, held=0, **REPLACE_ALL)
+
+
+def rewrite(trial: Trial) -> None:
+    _change(trial, _rewrite, files=SMALL_FILES, held=0)
+
+
+def rewrite_freely(trial: Trial) -> None:
+    _change(trial, _rewrite, files=SMALL_FILES, held=0, **REPLACE_ALL)
+
+
+def append(trial: Trial) -> None:
+    _change(trial, _append, files=MANY, held=0)
+
+
+def append_freely(trial: Trial) -> None:
+    _change(trial, _append, files=MANY, held=0, **REPLACE_ALL)
+
+
+def change_many(trial: Trial) -> None:
+    _change(trial, _rewrite, files=MANY, held=MANY - 20)
+
+
+def change_many_freely(trial: Trial) -> None:
+    _change(trial, _rewrite, files=MANY, held=0, **REPLACE_ALL)
+
+
 INTERRUPTIONS: dict[str, Callable[[Trial], None]] = {
     "window and engine are killed": kill_window_and_engine,
     "the engine alone is killed": kill_engine,
@@ -539,6 +611,14 @@ INTERRUPTIONS: dict[str, Callable[[Trial], None]] = {
     "the server answers 202 and stores nothing": store_nothing,
     "a file that was found is deleted here": delete_local_file,
     "a file has changed where there is no SSH": change_without_ssh,
+    "verified files shrank": shrink,
+    "verified files shrank, and all may be replaced": shrink_freely,
+    "verified files were rewritten": rewrite,
+    "verified files were rewritten, and all may be replaced": rewrite_freely,
+    "verified files were appended to": append,
+    "verified files were appended to, and all may be replaced": append_freely,
+    "many verified files were rewritten": change_many,
+    "many verified files were rewritten, and all may be replaced": change_many_freely,
 }
 NEEDS_ROOT = {"the disk of the staging host is full"}
 

@@ -49,6 +49,11 @@ class HeldFile(NamedTuple):
         copy = VerifiedCopy(changed.copy_size, changed.copy_checksum, changed.copy_verified_at)
         return describe_hold(changed, copy, changed.hold)
 
+    def allows(self, choice: ChangeChoice) -> bool:
+        """Return whether this choice can be made for it."""
+        hopeless = choice is ChangeChoice.REPLACE and self.changed.hold is HoldReason.HTTP
+        return not self.changed_again and not hopeless
+
 
 def list_held(settings: Settings, config: Path | None) -> list[HeldFile]:
     """Return the held files that exist; raises `RunError` if a ledger cannot be read."""
@@ -87,31 +92,24 @@ def _is_same(row: ChangedFile, now: LocalFacts) -> bool:
     return same and same_ctime and same_inode
 
 
-def choose(
-    settings: Settings, config: Path | None, choice: ChangeChoice, paths: Sequence[str] | None
-) -> list[HeldFile]:
-    """Leave a choice to the next run, for the held files at and below paths, or for all of them.
+def choose(held: Sequence[HeldFile], choice: ChangeChoice) -> list[HeldFile]:
+    """Leave a choice for held files to the next run; return those to which it does not apply.
 
-    Return these files. Those that have changed again get no choice: a run must look at them first.
-    Raises `ItemError` if there is no held file at a path, `RunError` if it cannot be stored.
+    Those that have changed again must be seen by a run first, and over HTTP nothing is replaced.
+    Raises `RunError` if the choice cannot be stored.
     """
-    held = list_held(settings, config)
-    chosen = held if paths is None else list(_select(held, settings, paths))
-    asked = [one for one in chosen if not one.changed_again and _is_possible(one, choice)]
+    asked = [one for one in held if one.allows(choice)]
     for ledger in {one.ledger for one in asked}:
         ours = [one.changed for one in asked if one.ledger == ledger]
         for start in range(0, len(ours), AT_ONCE):
             _write(ledger, choice, ours[start : start + AT_ONCE])
-    return chosen
+    return [one for one in held if not one.allows(choice)]
 
 
-def _is_possible(held: HeldFile, choice: ChangeChoice) -> bool:
-    return choice is not ChangeChoice.REPLACE or held.changed.hold is not HoldReason.HTTP
-
-
-def _select(
+def select_held(
     held: Sequence[HeldFile], settings: Settings, paths: Sequence[str]
 ) -> Iterator[HeldFile]:
+    """Yield the held files at and below paths; raises `ItemError` if there is none at one."""
     root = settings.data.directory or Path()
     found: dict[bytes, HeldFile] = {}
     for text in paths:

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 from typer import BadParameter
 
-from mydata_like.app.changed_service import HeldFile, choose, list_held
+from mydata_like.app.changed_service import HeldFile, choose, list_held, select_held
 from mydata_like.app.run_request import RunObserver
 from mydata_like.app.settings_service import load_settings
 from mydata_like.app.undo_service import undo_replacement
@@ -16,10 +16,12 @@ from mydata_like.cli.output import Shape, print_failure, print_json, print_lines
 from mydata_like.cli.stdin_commands import stopped_by_signals
 from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.formatting import format_path, format_size
-from mydata_like.core.model import ChangeChoice, HoldReason
+from mydata_like.core.model import ChangeChoice
 from mydata_like.core.parsing import moment_of_ns
 from mydata_like.engine.run import INTERRUPTED_EXIT
 from mydata_like.settings.schema import Settings
+
+T = TypeVar("T")
 
 NOT_CHOSEN_EXIT = 1
 
@@ -118,43 +120,39 @@ def _choose(
 ) -> None:
     if bool(paths) == everything:
         raise BadParameter("Give paths, or --all.")
-    wanted = None if everything else paths
-    chosen = _call(
-        config, assignments, lambda settings: choose(settings, config, choice, wanted), as_json=json
-    )
-    again = [one for one in chosen if one.changed_again]
-    hopeless = [one for one in chosen if _is_hopeless(one, choice)]
-    number = len(chosen) - len(again) - len(hopeless)
+
+    def act(settings: Settings) -> tuple[int, list[HeldFile]]:
+        held = list_held(settings, config)
+        chosen = held if paths is None else list(select_held(held, settings, paths))
+        left = choose(chosen, choice)
+        return len(chosen) - len(left), left
+
+    number, left = _call(config, assignments, act, as_json=json)
     if json:
-        left = [format_path(one.changed.key) for one in (*again, *hopeless)]
-        print_json({"choice": choice.value, "files": number, "left_out": left})
+        keys = [format_path(one.changed.key) for one in left]
+        print_json({"choice": choice.value, "files": number, "left_out": keys})
     else:
         noun = "file" if number == 1 else "files"
         print_lines([f"{number:,} {noun}: {_CHOSEN[choice]}"] if number else [])
-        print_lines(
-            f"{format_path(one.changed.key)} has changed again; run first, and then choose."
-            for one in again
-        )
-        print_lines(
-            f"{format_path(one.changed.key)}: uploads over HTTP cannot replace its copy."
-            for one in hopeless
-        )
-    if again or hopeless:
+        print_lines(map(_describe_left, left))
+    if left:
         raise typer.Exit(NOT_CHOSEN_EXIT)
 
 
-def _is_hopeless(held: HeldFile, choice: ChangeChoice) -> bool:
-    over_http = held.changed.hold is HoldReason.HTTP
-    return over_http and choice is ChangeChoice.REPLACE and not held.changed_again
+def _describe_left(held: HeldFile) -> str:
+    path = format_path(held.changed.key)
+    if held.changed_again:
+        return f"{path} has changed again; run first, and then choose."
+    return f"{path}: uploads over HTTP cannot replace its copy."
 
 
 def _call(
     config: Path | None,
     assignments: list[str] | None,
-    act: Callable[[Settings], list[HeldFile]],
+    act: Callable[[Settings], T],
     *,
     as_json: bool,
-) -> list[HeldFile]:
+) -> T:
     try:
         return act(load_settings(config, assignments or ()).settings)
     except UploaderError as error:

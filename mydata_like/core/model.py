@@ -415,6 +415,12 @@ class Comparison(NamedTuple):
 
 HELD: Final = "waiting.changed"  # the code of a changed file that waits for the user's choice
 KEPT: Final = "skipped.changed"  # of one whose copy the user keeps
+HELD_FILES: Final = Problem(
+    HELD,
+    "Changed files wait for a decision: their verified copies on the server were not replaced.",
+    "Choose for each whether to replace its copy or to keep it. To list them, run: mydata-like "
+    "changed list",
+)
 
 
 class HoldReason(StrEnum):

@@ -11,6 +11,7 @@ from mydata_like.core.formatting import format_path, format_size
 from mydata_like.core.local_files import LocalFile, signed
 from mydata_like.core.model import (
     HELD,
+    HELD_FILES,
     KEPT,
     ChangeChoice,
     ChangedFile,
@@ -46,11 +47,6 @@ KEPT_THERE = Problem(
     "The local file differs from the verified copy on the server, and the user chose to keep "
     "the copy.",
     "If the local file changes again, the next run asks again.",
-)
-NOTICE = Problem(
-    HELD,
-    "Changed files wait for a decision: their verified copies on the server were not replaced.",
-    "To list them, run: mydata-like changed list",
 )
 
 
@@ -216,7 +212,7 @@ class ChangedFiles:
             recent = False
         if not recent:
             self._store.record_meta(NOTICED, now.isoformat())
-            self._emit(Notice(problem=NOTICE))
+            self._emit(Notice(problem=HELD_FILES))
 
 
 def _applies(row: ChangedFile, file: LocalFile, copy: VerifiedCopy) -> bool:

@@ -20,7 +20,7 @@ from mydata_like.core.errors import Problem, SettingsError, UploaderError
 from mydata_like.core.events import Event, RunProgressed, parse_event, parse_problem
 from mydata_like.core.extra_sources import ExtraSource
 from mydata_like.core.file_status import PathStatus, Suggestion
-from mydata_like.core.model import Facility
+from mydata_like.core.model import ChangeChoice, Facility
 from mydata_like.core.ports import CancelSignal
 from mydata_like.core.queries import RecentDataset, View
 from mydata_like.engine.pipeline import CancelFlag
@@ -317,6 +317,21 @@ def write_bundle(file: Path, documents: Sequence[BundleDocument]) -> None:
 def load_speed_tests(settings: Settings, config: Path | None) -> list[Mapping[str, Any]]:
     """Return the speed tests of this installation, the latest last."""
     return settings_service.load_speed_tests(settings, config)
+
+
+def choose_held(
+    settings: Settings, config: Path | None, choice: ChangeChoice, keys: Sequence[bytes]
+) -> int:
+    """Leave a choice for these held files to the next run; return the number of those it suits.
+
+    Raises `UploaderError` if a ledger cannot be read or the choice cannot be stored.
+    """
+    from mydata_like.app import changed_service
+
+    wanted = frozenset(keys)
+    held = changed_service.list_held(settings, config)
+    chosen = [one for one in held if one.changed.key in wanted]
+    return len(chosen) - len(changed_service.choose(chosen, choice))
 
 
 # Extra sources

@@ -1,6 +1,8 @@
 """The page of problems: everything that is not well, and what to do about it."""
 
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
@@ -8,17 +10,32 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QListView, QPushButton, QToolButton
 
+from mydata_like.app.changed_service import take_choices
 from mydata_like.core.errors import Problem
+from mydata_like.core.local_files import signed
+from mydata_like.core.model import (
+    HELD_FILES,
+    ChangeChoice,
+    ChangedFile,
+    DatasetId,
+    HoldReason,
+    Outcome,
+    VerifiedCopy,
+)
 from mydata_like.core.queries import ProblemGroup
+from mydata_like.engine.changed_files import describe_hold
 from mydata_like.gui.base import NavigationRequest
-from mydata_like.gui.pages.problems_page import ProblemsPage
+from mydata_like.gui.pages.problems_page import ProblemsPage, ReplaceQuestion
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.tables.problem_groups import ProblemCard, ProblemGroupsModel
 from mydata_like.gui.theme.widgets import PlainLabel, RowIcon
 from mydata_like.gui.window import DEFAULT_SIZE, MainWindow
+from tests.builders import a_file
 from tests.gui.conftest import DEADLINE
 from tests.gui.ledgers import an_outcome
 from tests.gui.scripted import run_that
+
+LONG_AGO = 1_600_000_000
 
 
 @pytest.fixture
@@ -96,6 +113,88 @@ def test_with_settings_that_cannot_be_read_only_their_problem_is_shown(tmp_path,
     assert not any("last run" in text or "wrong" in text for text in said)  # neither was looked at
     assert not page.findChild(QListView).isVisible()
     assert not any(bar.isVisible() for bar in page.findChildren(QToolButton))
+
+
+@pytest.fixture
+def held(written):
+    """Two files that became empty, and are held."""
+    for name in ("a.tif", "b.tif"):
+        path = a_file(Path(os.fsdecode(written.root)) / "alice/Scan" / name, 0, LONG_AGO)
+        status, key = path.stat(), f"alice/Scan/{name}".encode()
+        row = ChangedFile(
+            key,
+            0,
+            status.st_mtime_ns,
+            status.st_ctime_ns,
+            signed(status.st_ino),
+            DatasetId(7),
+            10_000_000,
+            "c" * 32,
+            "2020-11-03T10:00:00",
+            HoldReason.SHRUNK,
+        )
+        written.ledger.record_changed(row)
+        copy = VerifiedCopy(row.copy_size, row.copy_checksum, row.copy_verified_at)
+        problem = describe_hold(row, copy, row.hold)
+        outcome = Outcome(key, 0, row.modified_ns, "waiting", problem)
+        written.ledger.record_outcomes([outcome])
+    return written
+
+
+def choices(ledger):
+    """Return the choices that the next run takes from the state folder."""
+    take_choices(ledger.ledger, ledger.file)
+    return [row.choice for row in ledger.ledger.list_held()]
+
+
+def test_the_copies_of_held_files_are_kept_by_a_button(held, open_page, still_desk, qtbot):
+    page = open_page()
+    assert page._card.problem == HELD_FILES
+    qtbot.waitUntil(lambda: page._files.model.rowCount() == 2)
+
+    click(qtbot, button(page, "&Keep the server's"))
+    qtbot.waitUntil(page._chosen.isVisible)
+
+    assert "2 file" in page._chosen.text()
+    assert choices(held) == [ChangeChoice.KEEP] * 2
+
+
+def test_the_copies_of_selected_files_are_replaced_after_a_question(
+    held, open_page, still_desk, qtbot
+):
+    page = open_page()
+    qtbot.waitUntil(lambda: page._files.model.rowCount() == 2)
+    settle(qtbot, still_desk)
+    page._files.table.selectRow(0)
+
+    click(qtbot, button(page, "&Replace the server's…"))
+    question = page.findChild(ReplaceQuestion)
+    assert "1 file" in question.text()
+    assert choices(held) == [ChangeChoice.NONE] * 2
+    click(qtbot, next(one for one in question.buttons() if one.text() == "&Replace"))
+    qtbot.waitUntil(page._chosen.isVisible)
+
+    assert sorted(choices(held)) == [ChangeChoice.NONE, ChangeChoice.REPLACE]
+
+
+def test_a_file_that_changed_again_gets_no_choice(held, open_page, still_desk, qtbot):
+    for name in ("a.tif", "b.tif"):
+        a_file(Path(os.fsdecode(held.root)) / "alice/Scan" / name, 7, LONG_AGO)
+    page = open_page()
+    qtbot.waitUntil(lambda: page._files.model.rowCount() == 2)
+
+    click(qtbot, button(page, "&Keep the server's"))
+    qtbot.waitUntil(page._chosen.isVisible)
+
+    assert "not possible" in page._chosen.text()
+    assert choices(held) == [ChangeChoice.NONE] * 2
+
+
+def test_other_kinds_have_no_buttons_for_copies(ill, open_page):
+    page = open_page()
+
+    assert not button(page, "&Keep the server's").isVisible()
+    assert not button(page, "&Replace the server's…").isVisible()
 
 
 def test_the_worst_kind_comes_first(ill, open_page):

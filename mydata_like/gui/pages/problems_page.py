@@ -1,11 +1,14 @@
 """The page Problems: unhealthy files by kind of problem, and what to do."""
 
+from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, Qt, QTimer, Slot
+from PySide6.QtCore import QCoreApplication, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
+    QAbstractButton,
     QFrame,
+    QPushButton,
     QScrollArea,
     QSplitter,
     QStackedWidget,
@@ -15,8 +18,10 @@ from PySide6.QtWidgets import (
 
 from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Problem, UploaderError
+from mydata_like.core.model import HELD, ChangeChoice
 from mydata_like.core.problems import Action, ProblemInfo
-from mydata_like.core.queries import FileRow, ProblemGroup, Table, View
+from mydata_like.core.queries import FileRow, ProblemGroup, Row, Table, View
+from mydata_like.gui import services
 from mydata_like.gui.base import PAGE_MARGINS, AppContext, NavigationRequest, Page, PageTitle
 from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.gui.tables import table_panel
@@ -25,12 +30,21 @@ from mydata_like.gui.tables.problem_groups import ProblemCard, ProblemFilter, ma
 from mydata_like.gui.tables.table_panel import RowActions, TablePanel, action_button, path_of
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.metrics import SPACE
-from mydata_like.gui.theme.widgets import EmptyMessage, RowIcon, Toast, allow_action, icon
+from mydata_like.gui.theme.widgets import (
+    EmptyMessage,
+    PlainLabel,
+    Prompt,
+    RowIcon,
+    Toast,
+    allow_action,
+    icon,
+)
 from mydata_like.gui.window_state import KeptHalves
 
 translate = QCoreApplication.translate
 
 MAX_RETRIED = 1000  # files of a kind that are retried one by one
+MAX_CHOSEN = 10_000  # held files for which a choice is made at once
 MIN_LINES = 22  # of text in the height of the selected kind
 CUT_OFF = "run.cut-off"
 UNSENT = "found"  # the kind of files that no run has sent yet
@@ -49,6 +63,9 @@ class ProblemsPage(Page):
         self._run = ProblemCard(self)
         self._kinds = ProblemFilter(desk.memory, self)
         self._card = ProblemCard(self)
+        self._replace = QPushButton(self.tr("&Replace the server's…"), self._card)
+        self._keep = QPushButton(self.tr("&Keep the server's"), self._card)
+        self._chosen = PlainLabel("", self)
         self._hide = QAction(icon("skipped"), self.tr("Hide this kind"), self)
         self._files = TablePanel(desk, "problems", problem_columns(), self)
         self._actions = RowActions(desk.controller, self)
@@ -114,6 +131,9 @@ class ProblemsPage(Page):
     def _make_right_side(self) -> QWidget:
         """Return the widget that shows the selected kind."""
         self._files.table.setAccessibleName(self.tr("Files of this kind"))
+        self._card.add_buttons(self._replace, self._keep)
+        self._chosen.setWordWrap(True)
+        self._chosen.hide()
         right = QWidget(self)
         hide = action_button(self._hide, right)
         self._files.add_top_widgets(hide)
@@ -121,6 +141,7 @@ class ProblemsPage(Page):
         layout = QVBoxLayout(right)
         layout.setContentsMargins(SPACE, 0, 0, 0)
         layout.addWidget(self._card)
+        layout.addWidget(self._chosen)
         layout.addWidget(self._files, 1)
         layout.addWidget(self._actions.make_buttons(right))
         return right
@@ -133,6 +154,8 @@ class ProblemsPage(Page):
         self._kinds.chosen.connect(self._show_group)
         self._run.acted.connect(self._fix_run)
         self._card.acted.connect(self._fix_group)
+        self._replace.clicked.connect(self._ask_to_replace)
+        self._keep.clicked.connect(self._keep_copies)
         self._hide.triggered.connect(self._hide_group)
         self._toast.undone.connect(self._kinds.unhide)
         self._files.selected.connect(self._choose_files)
@@ -197,6 +220,10 @@ class ProblemsPage(Page):
         allow_action(self._hide, allowed=group is not None)
         if group is None:
             return
+        is_held = group.problem.code == HELD
+        for part in (self._replace, self._keep):
+            part.setVisible(is_held)
+        self._chosen.setVisible(is_held and bool(self._chosen.text()))
         about = self._kinds.model.about(group)
         self._card.show_problem(group.problem, mark_of_group(group), about)
         hidden = self._kinds.is_hidden(group)
@@ -292,6 +319,52 @@ class ProblemsPage(Page):
             self._controller.retry(row.key)
 
     @Slot()
+    def _ask_to_replace(self) -> None:
+        listed = min(MAX_CHOSEN, self._files.model.rowCount())
+        question = ReplaceQuestion(len(self._files.table.rows()) or listed, self)
+        question.confirmed.connect(self._replace_copies)
+        question.open()
+
+    @Slot()
+    def _replace_copies(self) -> None:
+        self._choose_copies(ChangeChoice.REPLACE)
+
+    @Slot()
+    def _keep_copies(self) -> None:
+        self._choose_copies(ChangeChoice.KEEP)
+
+    def _choose_copies(self, choice: ChangeChoice) -> None:
+        """Leave a choice for the selected files, or else for all that are listed."""
+        if selected := self._files.table.rows():
+            self._choose_rows(choice, selected)
+            return
+        listed = range(min(MAX_CHOSEN, self._files.model.rowCount()))
+        self._files.model.read_rows([listed], partial(self._choose_rows, choice))
+
+    def _choose_rows(self, choice: ChangeChoice, rows: Sequence[Row]) -> None:
+        keys = [row.key for row in rows if isinstance(row, FileRow)]
+        settings, config = self._controller.settings, self._controller.config
+        call = partial(services.choose_held, settings, config, choice, keys)
+        self._desk.tasks.run(call, self._show_chosen, self._show_not_chosen, writes=True)
+
+    @Slot(object)
+    def _show_chosen(self, number: int) -> None:
+        if number:
+            self._show_choice(self.tr("The next run does so for %Ln file(s).", "", number))
+            if not self._controller.state.at_work:
+                self._controller.start()
+        else:
+            self._show_choice(self.tr("This is not possible for these files now; run first."))
+
+    @Slot(object)
+    def _show_not_chosen(self, error: UploaderError) -> None:
+        self._show_choice(texts.error_text(error))
+
+    def _show_choice(self, text: str) -> None:
+        self._chosen.setText(text)
+        self._chosen.show()
+
+    @Slot()
     def _hide_group(self) -> None:
         group = self._kinds.group
         if group is not None:
@@ -303,3 +376,34 @@ class ProblemsPage(Page):
     @Slot()
     def _choose_files(self) -> None:
         self._actions.show_rows(self._files.table.rows())
+
+
+class ReplaceQuestion(Prompt):
+    """Asks whether to replace verified copies on the server; `confirmed` is emitted if so."""
+
+    confirmed = Signal()
+
+    def __init__(self, files: int, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setIcon(Prompt.Icon.Question)
+        self.setWindowTitle(self.tr("Replace the server's copies"))
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setText(self.tr("Replace the server's copies of %Ln file(s)?", "", files))
+        self.setInformativeText(
+            self.tr(
+                "The next run replaces the verified copies by the files of this computer. Do this "
+                "only if the files here are right."
+            )
+        )
+        role = Prompt.ButtonRole
+        self._replace = self.addButton(self.tr("&Replace"), role.DestructiveRole)
+        cancel = self.addButton(self.tr("&Cancel"), role.RejectRole)
+        self.setDefaultButton(cancel)
+        self.setEscapeButton(cancel)
+        self.buttonClicked.connect(self._answer)
+
+    @Slot(QAbstractButton)
+    def _answer(self, button: QAbstractButton) -> None:
+        if button is self._replace:
+            self.confirmed.emit()

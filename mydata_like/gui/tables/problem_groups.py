@@ -297,6 +297,11 @@ class ProblemCard(QFrame):
         self._button.setText(self._action_text(info.action))
         self._enable()
 
+    def add_buttons(self, *buttons: QPushButton) -> None:
+        """Add buttons in front of the others."""
+        for position, button in enumerate(buttons):
+            self._buttons.insertWidget(position, button)
+
     def allow_retry(self, *, allowed: bool) -> None:
         """Enable or disable the retry, which may be impossible now."""
         self._retry_allowed = allowed

@@ -31,6 +31,7 @@ from PySide6.QtWidgets import (
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.formatting import format_path
+from mydata_like.core.model import HELD, HELD_FILES
 from mydata_like.core.queries import FileRow, FolderGroup, ProblemGroup, Row, View
 from mydata_like.gui import services
 from mydata_like.gui.base import AppContext, NavigationRequest
@@ -599,7 +600,11 @@ def opener(controller: WindowController) -> Open:
 def group_problems(settings: Settings, config: Path | None) -> list[ProblemGroup]:
     """Return the unhealthy files by kind and code; raises `UploaderError`."""
     survey = services.open_summary(settings, config)
-    return survey.group_problems() if survey else []
+    groups = survey.group_problems() if survey else []
+    return [
+        one._replace(problem=HELD_FILES) if one.problem.code == HELD and one.files > 1 else one
+        for one in groups
+    ]
 
 
 def list_levels(
