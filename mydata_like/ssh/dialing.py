@@ -129,6 +129,7 @@ class _Race:
 
 
 REFUSED: Final = "link.refused"
+UNCHECKED: Final = "ssh.unchecked"
 LOST: Final = "link.lost"
 STALLED: Final = "link.stalled"
 NO_CHANNEL: Final = "channel.refused"
@@ -262,11 +263,15 @@ def refused(endpoint: Endpoint, why: str) -> TransientError:
 
 
 class Disagreement(NamedTuple):
-    """The kind of algorithm that host and library do not have in common, and what each offers."""
+    """The kind of algorithm that host and library do not have in common, and what each offers.
+
+    `inward` is whether it is only for what the host sends.
+    """
 
     kind: str
     theirs: Sequence[str]
     ours: Sequence[str]
+    inward: bool = False
 
 
 def no_common_algorithm(endpoint: Endpoint, stack: str, found: Disagreement) -> StagingError:
@@ -278,6 +283,17 @@ def no_common_algorithm(endpoint: Endpoint, stack: str, found: Disagreement) -> 
         f"{', '.join(found.ours)}.",
         hint="Its administrator can allow an algorithm that docs/ssh.md names.",
         code="ssh.no-agreement",
+    )
+
+
+def unchecked(endpoint: Endpoint) -> StagingError:
+    """Return the error for a host whose packets the loaded libssh would not check."""
+    return StagingError(
+        "The installed libssh does not check what it receives with AES-GCM (CVE-2026-59847), and "
+        f"transfer.ciphers and {endpoint.host} have no other cipher in common.",
+        hint='Set transfer.ssh to "auto", which uses paramiko then, or add aes128-ctr to '
+        "transfer.ciphers, if the host offers it.",
+        code=UNCHECKED,
     )
 
 

@@ -27,6 +27,7 @@ from ssh.session import Session as LibrarySession
 from mydata_like.core.errors import TransientError
 from mydata_like.ssh import dialing
 from mydata_like.ssh.keys import KeyPair, PublicKey
+from mydata_like.ssh.libssh_version import select_inward
 from mydata_like.ssh.session import (
     CIPHERS,
     HOST_KEYS,
@@ -277,6 +278,7 @@ class LibsshSession:
     """An authenticated connection; see `OpenSession`."""
 
     stack = "libssh"
+    gcm_only = False
 
     def __init__(self, connection: "LibsshTransport") -> None:
         self._connection = connection
@@ -387,6 +389,7 @@ class LibsshTransport(SharedSocket):
         self.max_in_flight = sys.maxsize  # bytes in flight of a stream, if its window is larger
         self.write_size = _SMALLEST * 2  # bytes of the next write, at most
         self._is_measured = False
+        self._inward = select_inward(endpoint.allowed_inward)
         self._banner = b""
         self._login_round_trip = 0.0  # seconds, or what a busy host made of it
 
@@ -398,8 +401,12 @@ class LibsshTransport(SharedSocket):
             self._until(self.library.connect, _AGAIN)
         except BaseSSHError as error:
             if found := _find_disagreement(error):
+                unchecked = set(self.endpoint.allowed_inward).difference(self._inward)
+                if found.kind == "cipher" and found.inward and unchecked.intersection(found.theirs):
+                    raise dialing.unchecked(self.endpoint) from error
                 raise dialing.no_common_algorithm(self.endpoint, "libssh", found) from error
             raise dialing.refused(self.endpoint, _reason(error)) from error
+        self._check_inward()
         blob = base64.b64decode(self.library.get_server_publickey().export_pubkey_base64())
         length = int.from_bytes(blob[:4], "big")
         return PublicKey(blob[4 : 4 + length].decode(), blob)
@@ -422,6 +429,16 @@ class LibsshTransport(SharedSocket):
                 raise dialing.key_refused(self.endpoint) from error
             raise self._broken(error) from error
         self._login_round_trip = (time.perf_counter() - begun) / _LOGIN
+
+    def _check_inward(self) -> None:
+        """Check the cipher of received data, which a key renewal may change.
+
+        Raises `TransientError` if what has arrived must not be used.
+        """
+        cipher: str = self.library.get_cipher_in().decode()
+        if cipher not in self._inward:
+            self.abort()
+            raise dialing.lost(self.endpoint, f"it sends with {cipher}, which is not checked")
 
     def _offer(self, private: SSHKey) -> int:
         """Continue to authenticate, in a turn; return the library's status."""
@@ -541,6 +558,7 @@ class LibsshTransport(SharedSocket):
             if self.library.is_connected():
                 return b""  # the command has ended and all output was read
             raise self._broken(error) from error
+        self._check_inward()
         return more
 
     def pump(self) -> None:
@@ -599,7 +617,6 @@ class LibsshTransport(SharedSocket):
         return dialing.lost(self.endpoint, _reason(error))
 
     def _set_options(self, host_keys: tuple[str, ...]) -> None:
-        ciphers = ",".join(self.endpoint.ciphers or CIPHERS)
         macs = ",".join(MACS)
         chosen = (
             (options.HOST, self.endpoint.host),
@@ -609,8 +626,8 @@ class LibsshTransport(SharedSocket):
             (options.KEY_EXCHANGE, ",".join(KEY_EXCHANGES)),
             (options.HOSTKEYS, ",".join(host_keys)),
             (options.PUBLICKEY_ACCEPTED_TYPES, ",".join(HOST_KEYS)),
-            (options.CIPHERS_C_S, ciphers),
-            (options.CIPHERS_S_C, ciphers),
+            (options.CIPHERS_C_S, ",".join(self.endpoint.ciphers or CIPHERS)),
+            (options.CIPHERS_S_C, ",".join(self._inward)),
             (options.HMAC_C_S, macs),
             (options.HMAC_S_C, macs),
             (options.COMPRESSION_C_S, "none"),
@@ -636,7 +653,7 @@ _KINDS: Final = {  # the names of libssh's kex.c
     "mac algo": "MAC",
 }
 _DISAGREEMENT: Final = re.compile(
-    r"no match for method (.*?)(?: client->server| server->client)?: "
+    r"no match for method (.*?)(?: client->server| (server->client))?: "
     r"server \[(.*?)\], client \[(.*?)\]"
 ).search
 
@@ -646,8 +663,10 @@ def _find_disagreement(error: BaseSSHError) -> dialing.Disagreement | None:
     found = _DISAGREEMENT(_message(error))
     if found is None:
         return None
-    kind, theirs, ours = found.groups()
-    return dialing.Disagreement(_KINDS.get(kind, kind), theirs.split(","), ours.split(","))
+    kind, inward, theirs, ours = found.groups()
+    return dialing.Disagreement(
+        _KINDS.get(kind, kind), theirs.split(","), ours.split(","), inward=inward is not None
+    )
 
 
 def _reason(error: BaseSSHError) -> str:

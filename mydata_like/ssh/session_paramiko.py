@@ -263,8 +263,9 @@ class ParamikoSession:
 
     stack = "paramiko"
 
-    def __init__(self, connection: "ParamikoTransport") -> None:
+    def __init__(self, connection: "ParamikoTransport", *, gcm_only: bool) -> None:
         self._connection = connection
+        self.gcm_only = gcm_only
         self.blocked_seconds = 0.0
 
     @property
@@ -387,6 +388,7 @@ class ParamikoTransport:
         self.endpoint = endpoint
         self._socket = TimeoutSocket.adopt(wire, endpoint.stall_timeout)
         self.transport = _Transport(self._socket)
+        self.gcm_only = False  # see `OpenSession`
         self._stalled = False
 
     @property
@@ -492,7 +494,7 @@ class ParamikoTransport:
 
     def session(self) -> ParamikoSession:
         """Return the session of an authenticated connection."""
-        return ParamikoSession(self)
+        return ParamikoSession(self, gcm_only=self.gcm_only)
 
     def open_channel(self) -> paramiko.Channel:
         """Open a channel; raises `TransientError` if none is granted."""

@@ -388,10 +388,13 @@ class StagingTransport:
         return known
 
     def _build_config(self, endpoint: Destination) -> WorkerConfig:
+        known = self._find_capabilities(endpoint.host)
+        if known and known.gcm_only and isinstance(endpoint, Endpoint) and endpoint.stack == "auto":
+            endpoint = endpoint._replace(stack="paramiko")
         return WorkerConfig(
             endpoint,
             self._location,
-            self._find_capabilities(endpoint.host),
+            known,
             confirm=self._sessions.serves,
             compress=self._settings.compression == "auto",
             named=self._sessions.broken,
@@ -419,6 +422,13 @@ class StagingTransport:
 
 def list_limits(host: str, capabilities: HostCapabilities) -> Iterator[Problem]:
     """Yield what a host lacks that makes a difference to its users."""
+    if capabilities.gcm_only:
+        yield Problem(
+            "ssh.paramiko",
+            f"{host} is reached with paramiko, which is slower: the installed libssh does not "
+            "check what it receives with AES-GCM, and both sides allow no other cipher.",
+            "If the host offers aes128-ctr, add it to transfer.ciphers.",
+        )
     if capabilities.access == "shell" and not capabilities.tar:
         message = f"{host} has no supported tar: small files are sent one by one."
         yield Problem("staging.no-tar", message)
