@@ -2,7 +2,9 @@
 
 import socket
 import struct
+from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import Final, Self
@@ -66,28 +68,73 @@ class TamperingProxy:
                 self._sockets += near, far
                 for source, target, inward in ((near, far, False), (far, near, True)):
                     target.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                    arguments = source, target, inward
-                    Thread(target=self._relay, args=arguments, name="proxy", daemon=True).start()
+                    relay = partial(self._relay, source, target, inward=inward)
+                    Thread(target=relay, name="proxy", daemon=True).start()
 
-    def _relay(self, source: socket.socket, target: socket.socket, inward: bool) -> None:  # noqa: FBT001
-        clear: bytes | None = b""  # unparsed bytes of the key exchange; None after it
-        named = False
+    def _relay(self, source: socket.socket, target: socket.socket, *, inward: bool) -> None:
+        exchange = _KeyExchange()
         with suppress(OSError):
             while data := source.recv(_CHUNK):
-                if clear is not None:
-                    clear += data
-                    data = b""
-                    if not named and b"\n" in clear:
-                        line, clear = clear.split(b"\n", 1)
-                        data, named = line + b"\n", line.startswith(b"SSH-")
-                    while named and clear is not None and (packet := _take_packet(clear)):
-                        clear = clear[len(packet) :]
-                        if packet[5] == _NEWKEYS:
-                            data += self._added(inward)
-                            packet, clear = packet + self._changed(clear, inward), None
-                        data += packet
-                else:
-                    data = self._changed(data, inward)
-                target.sendall(data)
-        with suppress(OSError):
-            target.shutdown(socket.SHUT_RDWR)
+                out = b""
+                if not exchange.done:
+                    for part in exchange.split(data):
+                        out += self._add(inward=inward) if exchange.done else b""
+                        out += part
+                    data = exchange.rest if exchange.done else b""
+                target.sendall(out + self._change(data, inward=inward))
+        for one in (source, target):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+    def _add(self, *, inward: bool) -> bytes:
+        """Return the packet to add to the end of the key exchange."""
+        if not (inward and self.injects):
+            return b""
+        self.changed.set()
+        padding = 16 - (5 + len(_IGNORE)) % 8
+        return struct.pack(">IB", 1 + len(_IGNORE) + padding, padding) + _IGNORE + bytes(padding)
+
+    def _change(self, data: bytes, *, inward: bool) -> bytes:
+        """Return encrypted bytes with the bit flipped, if it is one of them."""
+        with self._lock:
+            self._passed[inward] += len(data)
+            if self._flip is None or self._flip[0] != inward:
+                return data
+            _, after, bit = self._flip
+            self._flip = None if after < len(data) else (inward, after - len(data), bit)
+        if after >= len(data):
+            return data
+        self.changed.set()
+        changed = bytearray(data)
+        changed[after] ^= 1 << bit
+        return bytes(changed)
+
+
+class _KeyExchange:
+    """The beginning of one direction, which is not encrypted: a line, then packets.
+
+    It is `done` after the packet from which on the sender encrypts; `rest` are unused bytes.
+    """
+
+    def __init__(self) -> None:
+        self.done = False
+        self.rest = b""
+        self._named = False  # whether the sender's version has passed
+
+    def split(self, data: bytes) -> Iterator[bytes]:
+        """Yield the lines and packets that are complete with these bytes."""
+        self.rest += data
+        while not self.done and (part := self._find_part()):
+            self.rest = self.rest[len(part) :]
+            yield part
+
+    def _find_part(self) -> bytes:
+        if not self._named:
+            line, end, _ = self.rest.partition(b"\n")
+            self._named = bool(end) and line.startswith(b"SSH-")
+            return line + end if end else b""
+        size = 4 + int.from_bytes(self.rest[:4], "big")
+        if len(self.rest) < max(size, 6):
+            return b""
+        self.done = self.rest[5] == _NEWKEYS
+        return self.rest[:size]

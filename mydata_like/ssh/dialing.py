@@ -134,6 +134,12 @@ LOST: Final = "link.lost"
 STALLED: Final = "link.stalled"
 NO_CHANNEL: Final = "channel.refused"
 
+DAMAGED: Final = "a packet was damaged or changed on the way"
+# What libssh and paramiko say of such a packet.
+_OF_DAMAGE: Final = frozenset(
+    {"HMAC error", "Decryption error", "Mismatched MAC", "Invalid packet blocking"}
+)
+
 # Bytes of a command's unread output. The longest useful output names 10,000 members of a batch; of
 # error output, only the last lines are used.
 MOST_OUTPUT: Final = 32 * 1024 * 1024
@@ -308,7 +314,7 @@ def tunnel_refused(endpoint: Endpoint, host: str, port: int) -> TransientError:
 
 def lost(endpoint: Endpoint, why: str = "") -> TransientError:
     """Return the error for a broken connection."""
-    reason = f": {why}" if why else ""
+    reason = f": {DAMAGED if why in _OF_DAMAGE else why}" if why else ""
     return TransientError(f"The connection to {endpoint.host} was lost{reason}.", code=LOST)
 
 

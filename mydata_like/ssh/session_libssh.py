@@ -21,7 +21,7 @@ from ssh import options
 from ssh.channel import Channel
 from ssh.exceptions import EOF, AuthenticationDenied, AuthenticationPartial, BaseSSHError
 from ssh.key import SSHKey, import_privkey_base64
-from ssh.session import SSH_AUTH_AGAIN, SSH_WRITE_PENDING
+from ssh.session import SSH_AUTH_AGAIN, SSH_CLOSED_ERROR, SSH_WRITE_PENDING
 from ssh.session import Session as LibrarySession
 
 from mydata_like.core.errors import TransientError
@@ -505,7 +505,7 @@ class LibsshTransport(SharedSocket):
         try:
             self._until(request, _AGAIN)
         except BaseSSHError as error:
-            if self.library.is_connected():
+            if self._is_usable():
                 return False
             raise self._broken(error) from error
         return True
@@ -536,7 +536,7 @@ class LibsshTransport(SharedSocket):
             try:
                 send()
             except BaseSSHError as error:
-                if self.library.is_connected():
+                if self._is_usable():
                     return False
                 raise self._broken(error) from error
             finally:
@@ -555,7 +555,7 @@ class LibsshTransport(SharedSocket):
         except EOF:
             return b""
         except BaseSSHError as error:
-            if self.library.is_connected():
+            if self._is_usable():
                 return b""  # the command has ended and all output was read
             raise self._broken(error) from error
         self._check_inward()
@@ -569,8 +569,15 @@ class LibsshTransport(SharedSocket):
             self._pump.poll()
         except BaseSSHError as error:
             raise self._broken(error) from error
-        if not self.library.is_connected():
-            raise dialing.lost(self.endpoint)
+        if not self._is_usable():
+            failed = self.library.get_status() & SSH_CLOSED_ERROR
+            raise dialing.lost(self.endpoint, self.library.get_error() if failed else "")
+
+    def _is_usable(self) -> bool:
+        """Return whether the connection is open; the library keeps it so after a damaged packet."""
+        return (
+            bool(self.library.is_connected()) and not self.library.get_status() & SSH_CLOSED_ERROR
+        )
 
     def is_pending(self) -> bool:
         return bool(self.library.get_poll_flags() & SSH_WRITE_PENDING)
