@@ -1,13 +1,22 @@
-"""A proxy on loopback that changes what an SSH client and its server send each other."""
+"""A proxy on loopback that changes what an SSH client and its server send each other, and a trial.
+
+Whoever can do that on the way to a staging host must not be able to forge an answer.
+"""
 
 import socket
 import struct
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
 from functools import partial
+from pathlib import Path
 from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import Final, Self
+
+from mydata_like.core.errors import UploaderError
+from mydata_like.ssh.connect import connect, fetch_host_key
+from mydata_like.ssh.keys import create_key
+from mydata_like.ssh.session import Endpoint, OpenSession
 
 _CHUNK: Final = 64 * 1024
 _NEWKEYS: Final = 21  # RFC 4253, section 12
@@ -108,6 +117,76 @@ class TamperingProxy:
         changed = bytearray(data)
         changed[after] ^= 1 << bit
         return bytes(changed)
+
+
+# The ciphers and MACs that a test host allows, if not all.
+_HOSTS: Final[tuple[tuple[Sequence[str], Sequence[str]], ...]] = (
+    ((), ()),
+    (("aes128-gcm@openssh.com",), ()),
+    (("aes128-gcm@openssh.com", "aes128-ctr"), ()),
+    (("aes256-ctr",), ("hmac-sha2-256",)),  # without encrypt-then-MAC
+)
+_PLACES: Final = {True: (5, 40, 90), False: (20,)}  # bytes before the changed one, if inward or not
+_TIMEOUT: Final = 2.0  # seconds; a changed length may stall a connection
+
+
+def try_changes(folder: Path) -> str:
+    """Change packets between local hosts and each SSH library; return a description.
+
+    Raises `RuntimeError` if a change is accepted, or if nothing works without changes.
+    """
+    from mydata_like.demo.ssh_servers import AsyncSshd
+
+    key, refused, used = create_key(folder / "tampering"), 0, set[str]()
+    for number, (ciphers, macs) in enumerate(_HOSTS):
+        with AsyncSshd(folder / f"host {number}", ciphers=ciphers, macs=macs) as host:
+            host.authorize(key.public)
+            endpoint = Endpoint(
+                host=host.host,
+                port=host.port,
+                username=host.username,
+                key_file=key.path,
+                known_hosts=folder / "known_hosts",
+                host_keys=(host.fingerprint,),
+                stall_timeout=_TIMEOUT,
+            )
+            for stack in ("auto", "paramiko"):
+                used.add(_try_host(endpoint._replace(stack=stack)))
+                refused += 1 + sum(map(len, _PLACES.values()))
+    return f"{refused} changed packets were refused by {' and '.join(sorted(used))}"
+
+
+def _try_host(endpoint: Endpoint) -> str:
+    """Try all changes with one library, and return its name."""
+    with TamperingProxy(endpoint.port) as proxy:
+        through = endpoint._replace(port=proxy.port)
+        session = connect(through)
+        session.open_sftp().close()
+        session.close()
+        for inward, places in _PLACES.items():
+            for place in places:
+                attacked = connect(through)
+                proxy.flip(inward=inward, after=place, bit=place % 8)
+                _require_refusal(partial(_use, attacked), proxy)
+        proxy.changed.clear()
+        proxy.injects = True
+        _require_refusal(partial(fetch_host_key, through), proxy)
+    return session.stack
+
+
+def _use(session: OpenSession) -> None:
+    """Use a session in a way that fails if any packet is refused."""
+    with closing(session):
+        session.open_sftp().find_size(b"/")
+        session.open_sftp()
+
+
+def _require_refusal(action: Callable[[], object], proxy: TamperingProxy) -> None:
+    with suppress(UploaderError):
+        action()
+        raise RuntimeError("A packet that was changed on the way was accepted.")
+    if not proxy.changed.is_set():
+        raise RuntimeError("No packet was changed.")
 
 
 class _KeyExchange:
