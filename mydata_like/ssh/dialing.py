@@ -155,6 +155,11 @@ RENEW: Final = (
     "The uploader's key is not the problem. The host's administrator can renew the account or its "
     "password."
 )
+# What libssh and paramiko say of a connection that the host has closed.
+_CLOSED: Final = re.compile(
+    r"disconnected|reset by peer|aborted|forcibly closed|broken pipe|reading SSH protocol banner",
+    re.IGNORECASE,
+).search
 _NO_ALGORITHMS: Final = ("kex-strict-", "ext-info-")  # names of extensions in lists of algorithms
 _MOST_NAMES: Final = 300  # characters of a host's text in a message
 _MOST_READ: Final = 64 * 1024  # bytes
@@ -261,9 +266,23 @@ def acknowledge_at_once(connection: socket.socket) -> None:
 def refused(endpoint: Endpoint, why: str) -> TransientError:
     """Return the error for a host that cannot be connected to."""
     return TransientError(
-        f"{endpoint.host} cannot be reached on port {endpoint.port}: "
-        f"{why or 'it closed the connection'}.",
+        f"{endpoint.host} cannot be reached on port {endpoint.port}: {why}.",
         hint="Check the network; the staging host may be down.",
+        code=REFUSED,
+    )
+
+
+def handshake_failed(endpoint: Endpoint, why: str) -> TransientError:
+    """Return the error for a host that was connected to, but did not complete the key exchange."""
+    host, port = endpoint.host, endpoint.port
+    closed = not why or _CLOSED(why) is not None
+    return TransientError(
+        f"{host} closed the connection on port {port} during the key exchange."
+        if closed
+        else f"The key exchange with {host} on port {port} failed: {why}.",
+        hint="The host answers, but it may limit logins (MaxStartups of sshd) or block this "
+        "computer (fail2ban, TCP wrappers, a firewall), or the port is not that of its SSH server. "
+        "Its administrator finds the reason in the log of sshd.",
         code=REFUSED,
     )
 

@@ -405,7 +405,7 @@ class LibsshTransport(SharedSocket):
                 if found.kind == "cipher" and found.inward and unchecked.intersection(found.theirs):
                     raise dialing.unchecked(self.endpoint) from error
                 raise dialing.no_common_algorithm(self.endpoint, "libssh", found) from error
-            raise dialing.refused(self.endpoint, _reason(error)) from error
+            raise dialing.handshake_failed(self.endpoint, _reason(error)) from error
         self._check_inward()
         blob = base64.b64decode(self.library.get_server_publickey().export_pubkey_base64())
         length = int.from_bytes(blob[:4], "big")

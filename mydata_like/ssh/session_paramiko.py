@@ -439,7 +439,7 @@ class ParamikoTransport:
             if isinstance(error, paramiko.ssh_exception.IncompatiblePeer):
                 found = _find_disagreement(transport)
                 raise dialing.no_common_algorithm(self.endpoint, "paramiko", found) from error
-            raise dialing.refused(self.endpoint, _reason(error)) from error
+            raise dialing.handshake_failed(self.endpoint, _reason(error)) from error
         return PublicKey(key.get_name(), key.asbytes())
 
     def authenticate(self, key: KeyPair) -> None:
