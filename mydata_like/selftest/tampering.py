@@ -135,6 +135,7 @@ def try_changes(folder: Path) -> str:
 
     Raises `RuntimeError` if a change is accepted, or if nothing works without changes.
     """
+    # Imported late: installations may lack its libraries.
     from mydata_like.demo.ssh_servers import AsyncSshd
 
     key, refused, used = create_key(folder / "tampering"), 0, set[str]()
