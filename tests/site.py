@@ -27,6 +27,7 @@ from mydata_like.demo.demo_server import EmbeddedServer
 from mydata_like.demo.demo_site import DemoSite, start_site
 from mydata_like.demo.fixtures import make_samples
 from mydata_like.demo.ssh_servers import AsyncSshd, PrivateSshd
+from mydata_like.engine.command_handler import CommandHandler
 from mydata_like.engine.scheduler import SOURCE
 from tests.openssh import open_ssh
 from tests.privileges import HAS_SSHD
@@ -178,6 +179,7 @@ class Site:
         watch: Callable[[Event], object] = id,
         patience: float | None = None,
         sources: Sequence[SourceRequest] = (),
+        controller: CommandHandler | None = None,
     ) -> "Carried":
         """Run in this process; `watch` is called with each event, for example to inject faults.
 
@@ -198,7 +200,7 @@ class Site:
             reason=SOURCE if sources else "person",
             sources=tuple(sources),
         )
-        with open_run(request, RunObserver(emit=emit)) as run:
+        with open_run(request, RunObserver(emit=emit, controller=controller)) as run:
             end = run.execute()
         return Carried(end.exit_code, end.finished, events)
 

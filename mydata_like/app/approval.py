@@ -22,6 +22,7 @@ from mydata_like.core.errors import (
     Problem,
     RunError,
     SettingsError,
+    StagingError,
     UploaderError,
 )
 from mydata_like.core.events import ChannelChanged, Event, Notice
@@ -129,6 +130,22 @@ class ApprovalRequest:
         if approved and self._area is None:
             self._area = approved.area
         return approved
+
+    def renew_host_keys(self) -> tuple[str, ...]:
+        """Ask the server for the keys of the staging hosts again, which may have been corrected.
+
+        Those known before are returned if it does not answer, or names another area: an area is
+        only changed by the next run.
+        """
+        known = self._area.host_keys if self._area else ()
+        try:
+            approved = self.fetch_approval()
+        except (NotApprovedError, StagingError, ItemError) as error:
+            logger.info("The server does not name the keys of the staging hosts again: %s", error)
+            return known
+        if approved and self._area == replace(approved.area, host_keys=known):
+            self._area = approved.area
+        return self._area.host_keys if self._area else ()
 
     def request_box(self) -> Box:
         """Request approval as `request` does, and return the storage box, of whatever kind."""

@@ -309,6 +309,7 @@ def open_transport(
         known_hosts=places.known_hosts,
         emit=approval_request.follow,
         explain=approval_request.explain,
+        renew=approval_request.renew_host_keys,
         owner=approval_request.applicant.installation.uuid,
         visiting=open_visited(settings, places, SystemClock()).note,
         preparations=preparations,

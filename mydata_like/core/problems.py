@@ -253,6 +253,18 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         OPEN_SETTINGS,
         "transfer.ssh",
     ),
+    "ssh.unchecked": ProblemInfo(
+        "The installed libssh would not check what the staging host sends.",
+        USER,
+        OPEN_SETTINGS,
+        "transfer.ciphers",
+    ),
+    "ssh.paramiko": ProblemInfo(
+        "The staging host is reached with paramiko, which checks what the host sends.",
+        USER,
+        OPEN_SETTINGS,
+        "transfer.ciphers",
+    ),
     "ssh.expired": ProblemInfo(
         "The account on the staging host, or its password, has expired.", ADMINISTRATOR, TRY_AGAIN
     ),

@@ -226,9 +226,15 @@ _ASYNCSSH_TIMEOUT: Final = 20.0  # seconds for the server to start or to stop
 
 
 class AsyncSshd:
-    """An SSH server within this process, with the interface of `PrivateSshd`."""
+    """An SSH server within this process, with the interface of `PrivateSshd`.
 
-    def __init__(self, directory: Path) -> None:
+    It allows the given ciphers and MACs, or those that asyncssh allows.
+    """
+
+    def __init__(
+        self, directory: Path, *, ciphers: Sequence[str] = (), macs: Sequence[str] = ()
+    ) -> None:
+        self._algorithms = {"encryption_algs": tuple(ciphers), "mac_algs": tuple(macs)}
         directory.mkdir(parents=True, exist_ok=True)
         key = create_key(directory / f"host_key_{os.getpid()}_{os.urandom(4).hex()}")
         self._key_file = key.path
@@ -293,6 +299,7 @@ class AsyncSshd:
             sftp_factory=True,
             allow_scp=True,
             reuse_address=True,
+            **{name: names for name, names in self._algorithms.items() if names},
         )
         self.port = self._acceptor.get_port()
 

@@ -3,18 +3,16 @@
 They are read from the metadata of the packages, in bundles as well.
 """
 
-import ctypes
 import platform
 import re
 import sqlite3
 import ssl
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, version
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from mydata_like import __version__
+from mydata_like.ssh.libssh_version import ask_libssh
 
 PROGRAM: Final = "mydata-like"
 EXTRAS: Final = frozenset(
@@ -178,27 +176,11 @@ def _number(text: str) -> str:
 
 
 def _libssh() -> str:
-    return _call_libssh("ssh_version").partition("/")[0]
+    return ask_libssh("ssh_version").partition("/")[0]
 
 
 def _openssl_of_libssh() -> str:
-    return _number(_call_libssh("OpenSSL_version"))
-
-
-def _call_libssh(name: str) -> str:
-    """Return the version text of a function of libssh or of one of its dependencies.
-
-    The package has neither. A name that is looked up in its extension module is found in all
-    libraries that the module links to; Windows needs the library itself.
-    """
-    extension = Path(str(import_module("ssh.session").__file__))
-    near = (extension.parent, extension.parent.parent / "ssh_python.libs")
-    for file in (extension, *(found for folder in near for found in folder.glob("*.dll"))):
-        ask = getattr(ctypes.CDLL(str(file)), name, None)
-        if ask is not None:
-            ask.restype, ask.argtypes = ctypes.c_char_p, (ctypes.c_int,)
-            return str(ask(0).decode("ascii"))
-    raise ValueError(f"there is no {name}")
+    return _number(ask_libssh("OpenSSL_version"))
 
 
 def _openssl_of_cryptography() -> str:

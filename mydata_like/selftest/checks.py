@@ -115,6 +115,14 @@ def _ssh() -> str:
     return ", ".join(found)
 
 
+def _tampering() -> str:
+    """Change packets of local test hosts; each SSH library must refuse every one."""
+    _require_demo()
+    from mydata_like.selftest.tampering import try_changes
+
+    return try_changes(Path(os.environ[HOME]))
+
+
 def _s3() -> str:
     """Open a client for object storage, which reads botocore's data files; nothing is sent."""
     from mydata_like.transfer.s3_client import Bucket, S3Options, open_client
@@ -195,6 +203,7 @@ PARTS: Final = MappingProxyType[str, Callable[[], str]](
         "tls": _tls,
         "keyring": _keyring,
         "ssh": _ssh,
+        "tampering": _tampering,
         "s3": _s3,
         "speed": _speed,
         "upload": _upload,

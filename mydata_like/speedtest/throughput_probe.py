@@ -72,7 +72,9 @@ class FloodPool:
         """
         effort = self._budget.effort
         sessions = min(channels, self.sessions)
-        endpoint = self._endpoint._replace(ciphers=ciphers or self._endpoint.ciphers)
+        endpoint = self._endpoint
+        if ciphers:  # those of what the host sends do not matter
+            endpoint = endpoint._replace(ciphers=ciphers, inward=endpoint.allowed_inward)
         seconds = self._warm_up + share * effort.seconds * effort.samples / (1 - _WARM)
         # Several channels take longer to fill.
         size = int(share * effort.flood) * min(channels, 2) // sessions

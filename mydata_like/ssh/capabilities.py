@@ -75,7 +75,8 @@ class HostCapabilities(NamedTuple):
     standard input, or empty. `cpus` is None if unknown. `zstd` is whether the host can unpack zstd,
     `times` whether it can set modification times, and `renames` whether it can rename and remove
     files. `lacks` are the programs without which its shell is not used. `doubtful` is whether a
-    better kind of access did not answer, so that it may work another time.
+    better kind of access did not answer, so that it may work another time. `gcm_only` is whether
+    only paramiko checks what the host sends.
     """
 
     access: str
@@ -88,6 +89,7 @@ class HostCapabilities(NamedTuple):
     renames: bool = True
     lacks: str = ""
     doubtful: bool = False
+    gcm_only: bool = False
 
     @property
     def in_place(self) -> bool:
@@ -199,7 +201,12 @@ def probe(
             refusals.append(f"{name} did not answer ({error.message.rstrip('.')})")
         else:
             why = "; ".join([*refusals, found.why])
-            return session, found._replace(why=why, lacks=lacks, doubtful=unanswered is not None)
+            return session, found._replace(
+                why=why,
+                lacks=lacks,
+                doubtful=unanswered is not None,
+                gcm_only=session.gcm_only,
+            )
     raise _refused("; ".join(refusals), hint, unanswered)
 
 

@@ -18,6 +18,7 @@ from mydata_like.ssh.keys import (
     load_key,
     preferred_types,
 )
+from mydata_like.ssh.libssh_version import may_receive
 from mydata_like.ssh.session import HOST_KEYS, Endpoint, OpenSession, prefer
 
 _FAMILIES = (HOST_KEYS[:1], HOST_KEYS[1:4], HOST_KEYS[4:])  # Ed25519, ECDSA, RSA
@@ -39,9 +40,10 @@ class _Connection(Protocol):
 def connect(endpoint: Endpoint) -> OpenSession:
     """Return an authenticated session; nothing is sent before the host's key was checked.
 
-    Raises `HostKeyError`, `AccessDeniedError` if our key is refused, `SettingsError` if it is not
-    usable, `StagingError` if there is no common encryption, and `TransientError` if the host does
-    not answer.
+    Libssh is used if it is installed, but paramiko for a host from which libssh could only receive
+    with ciphers that it does not check. Raises `HostKeyError`, `AccessDeniedError` if our key is
+    refused, `SettingsError` if it is not usable, `StagingError` if there is no common encryption,
+    and `TransientError` if the host does not answer.
     """
     key = load_key(endpoint.key_file)
     usable = _for_key(endpoint, key)
@@ -64,15 +66,17 @@ def fetch_host_key(endpoint: Endpoint) -> PublicKey:
 
 
 def _fetch_shown(endpoint: Endpoint, dial: _Dial, host_keys: tuple[str, ...]) -> PublicKey:
-    connection = _open_connection(endpoint, dial)
-    try:
-        return connection.handshake(host_keys)
-    finally:
-        connection.abort()
+    connection, shown = _shake_hands(endpoint, dial, host_keys)
+    connection.abort()
+    return shown
 
 
 def choose_library(endpoint: Endpoint) -> str:
-    """Return `libssh` or `paramiko`; raises `SettingsError` if the required one is missing."""
+    """Return `libssh` or `paramiko`.
+
+    Raises `SettingsError` if the required one is missing, `StagingError` if it would check nothing
+    that it receives.
+    """
     installed = _has_libssh()
     if endpoint.stack == "libssh" and not installed:
         raise SettingsError(
@@ -80,7 +84,13 @@ def choose_library(endpoint: Endpoint) -> str:
             hint='Install the package ssh-python, or set transfer.ssh to "auto".',
             code="ssh.no-libssh",
         )
-    return "libssh" if installed and endpoint.stack != "paramiko" else "paramiko"
+    if not installed or endpoint.stack == "paramiko":
+        return "paramiko"
+    if may_receive(endpoint.allowed_inward):
+        return "libssh"
+    if endpoint.stack == "libssh":
+        raise dialing.unchecked(endpoint)
+    return "paramiko"
 
 
 def import_ahead() -> None:
@@ -163,18 +173,38 @@ def _open_known(endpoint: Endpoint, dial: _Dial) -> _Connection:
 
 
 def _open_checked(endpoint: Endpoint, dial: _Dial, host_keys: tuple[str, ...]) -> _Connection:
-    connection = _open_connection(endpoint, dial)
+    connection, shown = _shake_hands(endpoint, dial, host_keys)
     try:
-        check_host_key(endpoint, connection.handshake(host_keys))
+        check_host_key(endpoint, shown)
     except BaseException:
         connection.abort()
         raise
     return connection
 
 
-def _open_connection(endpoint: Endpoint, dial: _Dial) -> _Connection:
-    """Connect with one of the libraries."""
+def _shake_hands(
+    endpoint: Endpoint, dial: _Dial, host_keys: tuple[str, ...]
+) -> tuple[_Connection, PublicKey]:
+    """Return a connection and the host's key, which is not checked yet.
+
+    If the host and libssh agree on no cipher that libssh checks, paramiko is used from the start of
+    another connection.
+    """
     library = choose_library(endpoint)
+    while True:
+        connection = _open_connection(endpoint, dial, library)
+        try:
+            return connection, connection.handshake(host_keys)
+        except BaseException as error:
+            connection.abort()
+            unchecked = getattr(error, "problem_code", "") == dialing.UNCHECKED
+            if not unchecked or endpoint.stack == "libssh":
+                raise
+            library = "paramiko"
+
+
+def _open_connection(endpoint: Endpoint, dial: _Dial, library: str) -> _Connection:
+    """Connect with one of the libraries."""
     connected = dial()
     if library == "libssh":
         # Only the chosen library is imported, while the host prepares its first message.
@@ -184,4 +214,6 @@ def _open_connection(endpoint: Endpoint, dial: _Dial) -> _Connection:
     # Importing this one takes 110 ms.
     from mydata_like.ssh import session_paramiko
 
-    return session_paramiko.ParamikoTransport(endpoint, connected)
+    connection = session_paramiko.ParamikoTransport(endpoint, connected)
+    connection.gcm_only = endpoint.stack == "auto" and _has_libssh()
+    return connection

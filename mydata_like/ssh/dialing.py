@@ -129,9 +129,16 @@ class _Race:
 
 
 REFUSED: Final = "link.refused"
+UNCHECKED: Final = "ssh.unchecked"
 LOST: Final = "link.lost"
 STALLED: Final = "link.stalled"
 NO_CHANNEL: Final = "channel.refused"
+
+DAMAGED: Final = "a packet was damaged or changed on the way"
+# What libssh and paramiko say of such a packet.
+_OF_DAMAGE: Final = frozenset(
+    {"HMAC error", "Decryption error", "Mismatched MAC", "Invalid packet blocking"}
+)
 
 # Bytes of a command's unread output. The longest useful output names 10,000 members of a batch; of
 # error output, only the last lines are used.
@@ -148,6 +155,11 @@ RENEW: Final = (
     "The uploader's key is not the problem. The host's administrator can renew the account or its "
     "password."
 )
+# What libssh and paramiko say of a connection that the host has closed.
+_CLOSED: Final = re.compile(
+    r"disconnected|reset by peer|aborted|forcibly closed|broken pipe|reading SSH protocol banner",
+    re.IGNORECASE,
+).search
 _NO_ALGORITHMS: Final = ("kex-strict-", "ext-info-")  # names of extensions in lists of algorithms
 _MOST_NAMES: Final = 300  # characters of a host's text in a message
 _MOST_READ: Final = 64 * 1024  # bytes
@@ -254,19 +266,37 @@ def acknowledge_at_once(connection: socket.socket) -> None:
 def refused(endpoint: Endpoint, why: str) -> TransientError:
     """Return the error for a host that cannot be connected to."""
     return TransientError(
-        f"{endpoint.host} cannot be reached on port {endpoint.port}: "
-        f"{why or 'it closed the connection'}.",
+        f"{endpoint.host} cannot be reached on port {endpoint.port}: {why}.",
         hint="Check the network; the staging host may be down.",
         code=REFUSED,
     )
 
 
+def handshake_failed(endpoint: Endpoint, why: str) -> TransientError:
+    """Return the error for a host that was connected to, but did not complete the key exchange."""
+    host, port = endpoint.host, endpoint.port
+    closed = not why or _CLOSED(why) is not None
+    return TransientError(
+        f"{host} closed the connection on port {port} during the key exchange."
+        if closed
+        else f"The key exchange with {host} on port {port} failed: {why}.",
+        hint="The host answers, but it may limit logins (MaxStartups of sshd) or block this "
+        "computer (fail2ban, TCP wrappers, a firewall), or the port is not that of its SSH server. "
+        "Its administrator finds the reason in the log of sshd.",
+        code=REFUSED,
+    )
+
+
 class Disagreement(NamedTuple):
-    """The kind of algorithm that host and library do not have in common, and what each offers."""
+    """The kind of algorithm that host and library do not have in common, and what each offers.
+
+    `inward` is whether it is only for what the host sends.
+    """
 
     kind: str
     theirs: Sequence[str]
     ours: Sequence[str]
+    inward: bool = False
 
 
 def no_common_algorithm(endpoint: Endpoint, stack: str, found: Disagreement) -> StagingError:
@@ -281,6 +311,17 @@ def no_common_algorithm(endpoint: Endpoint, stack: str, found: Disagreement) -> 
     )
 
 
+def unchecked(endpoint: Endpoint) -> StagingError:
+    """Return the error for a host whose packets the loaded libssh would not check."""
+    return StagingError(
+        "The installed libssh does not check what it receives with AES-GCM (CVE-2026-59847), and "
+        f"transfer.ciphers and {endpoint.host} have no other cipher in common.",
+        hint='Set transfer.ssh to "auto", which uses paramiko then, or add aes128-ctr to '
+        "transfer.ciphers, if the host offers it.",
+        code=UNCHECKED,
+    )
+
+
 def tunnel_refused(endpoint: Endpoint, host: str, port: int) -> TransientError:
     """Return the error for a jump host that does not connect to the next host."""
     return TransientError(
@@ -292,7 +333,7 @@ def tunnel_refused(endpoint: Endpoint, host: str, port: int) -> TransientError:
 
 def lost(endpoint: Endpoint, why: str = "") -> TransientError:
     """Return the error for a broken connection."""
-    reason = f": {why}" if why else ""
+    reason = f": {DAMAGED if why in _OF_DAMAGE else why}" if why else ""
     return TransientError(f"The connection to {endpoint.host} was lost{reason}.", code=LOST)
 
 

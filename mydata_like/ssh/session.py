@@ -61,8 +61,8 @@ class Endpoint(NamedTuple):
 
     `host_keys` are pinned fingerprints (`SHA256:...`). Without any, the host's key must be in
     `known_hosts` or `also_trusted`. `pinned_by_server` tells them from those of the settings.
-    Timeouts are in seconds; `stall_timeout` limits every wait
-    without progress.
+    `inward` are the ciphers allowed for received data, if they are others than `ciphers`. Timeouts
+    are in seconds; `stall_timeout` limits every wait without progress.
     """
 
     host: str
@@ -74,6 +74,7 @@ class Endpoint(NamedTuple):
     pinned_by_server: bool = False
     also_trusted: tuple[str, ...] = ()
     ciphers: tuple[str, ...] = ()
+    inward: tuple[str, ...] = ()
     connect_timeout: float = 10.0
     stall_timeout: float = 60.0
     stack: str = "auto"  # "auto", "libssh" or "paramiko"
@@ -85,6 +86,11 @@ class Endpoint(NamedTuple):
     def way(self) -> tuple["Endpoint", ...]:
         """The hosts of all logins in their order, this one last."""
         return (*(self.via.way if self.via else ()), self)
+
+    @property
+    def allowed_inward(self) -> tuple[str, ...]:
+        """The ciphers that are allowed for received data."""
+        return self.inward or self.ciphers or CIPHERS
 
 
 class CommandResult(NamedTuple):
@@ -255,6 +261,10 @@ class SessionWriter(Protocol):
 
 class OpenSession(SshSession, SessionWriter, Protocol):
     """A session as it was opened, whose channels are not limited in bandwidth yet."""
+
+    @property
+    def gcm_only(self) -> bool:
+        """Whether paramiko is used because libssh would not check what the host sends."""
 
     def limit_waits(self, seconds: float) -> AbstractContextManager[None]:
         """Reduce the stall timeout to `seconds` in this context."""

@@ -21,12 +21,13 @@ from ssh import options
 from ssh.channel import Channel
 from ssh.exceptions import EOF, AuthenticationDenied, AuthenticationPartial, BaseSSHError
 from ssh.key import SSHKey, import_privkey_base64
-from ssh.session import SSH_AUTH_AGAIN, SSH_WRITE_PENDING
+from ssh.session import SSH_AUTH_AGAIN, SSH_CLOSED_ERROR, SSH_WRITE_PENDING
 from ssh.session import Session as LibrarySession
 
 from mydata_like.core.errors import TransientError
 from mydata_like.ssh import dialing
 from mydata_like.ssh.keys import KeyPair, PublicKey
+from mydata_like.ssh.libssh_version import select_inward
 from mydata_like.ssh.session import (
     CIPHERS,
     HOST_KEYS,
@@ -277,6 +278,7 @@ class LibsshSession:
     """An authenticated connection; see `OpenSession`."""
 
     stack = "libssh"
+    gcm_only = False
 
     def __init__(self, connection: "LibsshTransport") -> None:
         self._connection = connection
@@ -387,6 +389,7 @@ class LibsshTransport(SharedSocket):
         self.max_in_flight = sys.maxsize  # bytes in flight of a stream, if its window is larger
         self.write_size = _SMALLEST * 2  # bytes of the next write, at most
         self._is_measured = False
+        self._inward = select_inward(endpoint.allowed_inward)
         self._banner = b""
         self._login_round_trip = 0.0  # seconds, or what a busy host made of it
 
@@ -398,8 +401,12 @@ class LibsshTransport(SharedSocket):
             self._until(self.library.connect, _AGAIN)
         except BaseSSHError as error:
             if found := _find_disagreement(error):
+                unchecked = set(self.endpoint.allowed_inward).difference(self._inward)
+                if found.kind == "cipher" and found.inward and unchecked.intersection(found.theirs):
+                    raise dialing.unchecked(self.endpoint) from error
                 raise dialing.no_common_algorithm(self.endpoint, "libssh", found) from error
-            raise dialing.refused(self.endpoint, _reason(error)) from error
+            raise dialing.handshake_failed(self.endpoint, _reason(error)) from error
+        self._check_inward()
         blob = base64.b64decode(self.library.get_server_publickey().export_pubkey_base64())
         length = int.from_bytes(blob[:4], "big")
         return PublicKey(blob[4 : 4 + length].decode(), blob)
@@ -422,6 +429,16 @@ class LibsshTransport(SharedSocket):
                 raise dialing.key_refused(self.endpoint) from error
             raise self._broken(error) from error
         self._login_round_trip = (time.perf_counter() - begun) / _LOGIN
+
+    def _check_inward(self) -> None:
+        """Check the cipher of received data, which a key renewal may change.
+
+        Raises `TransientError` if what has arrived must not be used.
+        """
+        cipher: str = self.library.get_cipher_in().decode()
+        if cipher not in self._inward:
+            self.abort()
+            raise dialing.lost(self.endpoint, f"it sends with {cipher}, which is not checked")
 
     def _offer(self, private: SSHKey) -> int:
         """Continue to authenticate, in a turn; return the library's status."""
@@ -488,7 +505,7 @@ class LibsshTransport(SharedSocket):
         try:
             self._until(request, _AGAIN)
         except BaseSSHError as error:
-            if self.library.is_connected():
+            if self._is_usable():
                 return False
             raise self._broken(error) from error
         return True
@@ -519,7 +536,7 @@ class LibsshTransport(SharedSocket):
             try:
                 send()
             except BaseSSHError as error:
-                if self.library.is_connected():
+                if self._is_usable():
                     return False
                 raise self._broken(error) from error
             finally:
@@ -538,9 +555,10 @@ class LibsshTransport(SharedSocket):
         except EOF:
             return b""
         except BaseSSHError as error:
-            if self.library.is_connected():
+            if self._is_usable():
                 return b""  # the command has ended and all output was read
             raise self._broken(error) from error
+        self._check_inward()
         return more
 
     def pump(self) -> None:
@@ -551,8 +569,15 @@ class LibsshTransport(SharedSocket):
             self._pump.poll()
         except BaseSSHError as error:
             raise self._broken(error) from error
-        if not self.library.is_connected():
-            raise dialing.lost(self.endpoint)
+        if not self._is_usable():
+            failed = self.library.get_status() & SSH_CLOSED_ERROR
+            raise dialing.lost(self.endpoint, self.library.get_error() if failed else "")
+
+    def _is_usable(self) -> bool:
+        """Return whether the connection is open; the library keeps it so after a damaged packet."""
+        return (
+            bool(self.library.is_connected()) and not self.library.get_status() & SSH_CLOSED_ERROR
+        )
 
     def is_pending(self) -> bool:
         return bool(self.library.get_poll_flags() & SSH_WRITE_PENDING)
@@ -599,7 +624,6 @@ class LibsshTransport(SharedSocket):
         return dialing.lost(self.endpoint, _reason(error))
 
     def _set_options(self, host_keys: tuple[str, ...]) -> None:
-        ciphers = ",".join(self.endpoint.ciphers or CIPHERS)
         macs = ",".join(MACS)
         chosen = (
             (options.HOST, self.endpoint.host),
@@ -609,8 +633,8 @@ class LibsshTransport(SharedSocket):
             (options.KEY_EXCHANGE, ",".join(KEY_EXCHANGES)),
             (options.HOSTKEYS, ",".join(host_keys)),
             (options.PUBLICKEY_ACCEPTED_TYPES, ",".join(HOST_KEYS)),
-            (options.CIPHERS_C_S, ciphers),
-            (options.CIPHERS_S_C, ciphers),
+            (options.CIPHERS_C_S, ",".join(self.endpoint.ciphers or CIPHERS)),
+            (options.CIPHERS_S_C, ",".join(self._inward)),
             (options.HMAC_C_S, macs),
             (options.HMAC_S_C, macs),
             (options.COMPRESSION_C_S, "none"),
@@ -636,7 +660,7 @@ _KINDS: Final = {  # the names of libssh's kex.c
     "mac algo": "MAC",
 }
 _DISAGREEMENT: Final = re.compile(
-    r"no match for method (.*?)(?: client->server| server->client)?: "
+    r"no match for method (.*?)(?: client->server| (server->client))?: "
     r"server \[(.*?)\], client \[(.*?)\]"
 ).search
 
@@ -646,8 +670,10 @@ def _find_disagreement(error: BaseSSHError) -> dialing.Disagreement | None:
     found = _DISAGREEMENT(_message(error))
     if found is None:
         return None
-    kind, theirs, ours = found.groups()
-    return dialing.Disagreement(_KINDS.get(kind, kind), theirs.split(","), ours.split(","))
+    kind, inward, theirs, ours = found.groups()
+    return dialing.Disagreement(
+        _KINDS.get(kind, kind), theirs.split(","), ours.split(","), inward=inward is not None
+    )
 
 
 def _reason(error: BaseSSHError) -> str:

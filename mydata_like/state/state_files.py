@@ -103,6 +103,7 @@ class HostRecord(NamedTuple):
     renames: bool = True
     lacks: str = ""
     doubtful: bool = False
+    gcm_only: bool = False
 
 
 class Heartbeat(NamedTuple):

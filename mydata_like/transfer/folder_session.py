@@ -16,6 +16,7 @@ class FolderSession:
     """The folder in the place of an SSH session, with nothing but file operations."""
 
     stack = ""
+    gcm_only = False
     cipher = ""
     network_round_trip = None
     blocked_seconds = 0.0

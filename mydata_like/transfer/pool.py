@@ -3,6 +3,8 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Final, NamedTuple, Protocol
@@ -10,6 +12,7 @@ from typing import Final, NamedTuple, Protocol
 from mydata_like.core.channel_time import NOTHING_SPENT, TimeByCause
 from mydata_like.core.errors import (
     AccessDeniedError,
+    HostKeyError,
     Problem,
     ServerUnavailableError,
     SettingsError,
@@ -148,7 +151,8 @@ class StagingTransport:
     their channel (see `Sessions.find_shared`).
 
     Any number of threads may use it, each with its own channels. `explain` is called to find out
-    why the staging hosts refuse our key. `owner` is the uuid in temporary names. `visiting` is
+    why the staging hosts refuse our key, `renew` to find out which keys the server names for a host
+    that has another key. `owner` is the uuid in temporary names. `visiting` is
     called with the folders below the location in which temporary files may be left.
 
     Capabilities of the hosts come from the memory of `preparations`, to save the time of a probe.
@@ -164,19 +168,24 @@ class StagingTransport:
         known_hosts: Path,
         emit: Emit,
         explain: Callable[[AccessDeniedError], UploaderError] = lambda error: error,
+        renew: Callable[[], tuple[str, ...]] | None = None,
         owner: str = "",
         visiting: Callable[[Iterable[str]], object] = frozenset,
         preparations: Preparations = NOTHING_PREPARED,
     ) -> None:
-        destinations = build_destinations(
-            area, settings, key_file=key_file, known_hosts=known_hosts
+        self._area = area
+        self._build = partial(
+            build_destinations, settings=settings, key_file=key_file, known_hosts=known_hosts
         )
+        destinations = self._build(area)
         self._location = locate(area, destinations)
         self._settings = settings
         self.timeout = settings.stall_timeout * _TIMEOUT_FACTOR
         self._opening_timeout = _STARTING + settings.connect_timeout + 2 * self.timeout
         self.emit = emit
         self._explain = explain
+        self._renew = renew
+        self._renewing = Lock()
         self.mark = owner_mark(owner)
         self._visiting = visiting
         self._memory = preparations.memory
@@ -226,16 +235,34 @@ class StagingTransport:
     def open_worker(self, number: int) -> WorkerProcess:
         """Return the worker that a channel has joined, on the first host that accepts the login.
 
-        A host with a changed host key (`HostKeyError`) raises; no other host is tried. While a
-        session is open, other refusals have the code `channel.refused`: a host at its limit of
-        sessions, processes or space may give any reason.
+        A host with a changed host key (`HostKeyError`) raises, unless the server now names this key
+        for it; no other host is tried. While a session is open, other refusals have the code
+        `channel.refused`: a host at its limit of sessions, processes or space may give any reason.
         """
+        named = self._area.host_keys
         try:
+            return self._open_worker(number)
+        except HostKeyError:
+            if not self._has_other_keys(named):
+                raise
             return self._open_worker(number)
         except (*_UNREACHABLE, StagingError) as error:
             if not self._sessions.serves or self._sessions.closed:
                 raise
             raise TransientError(error.message, hint=error.hint, code=NO_CHANNEL) from error
+
+    def _has_other_keys(self, named: tuple[str, ...]) -> bool:
+        """Return whether the server names other host keys than these now, which are then used.
+
+        If keys are pinned in the settings, those of the server do not count.
+        """
+        if self._renew is None or self._settings.host_keys:
+            return False
+        with self._renewing:
+            if self._area.host_keys == named:  # as no other channel has asked in the meantime
+                self._area = replace(self._area, host_keys=self._renew())
+                self._sessions.replace_endpoints(self._build(self._area))
+            return self._area.host_keys != named
 
     def _open_worker(self, number: int) -> WorkerProcess:
         failures: list[tuple[SessionSlot, UploaderError]] = []
@@ -388,10 +415,13 @@ class StagingTransport:
         return known
 
     def _build_config(self, endpoint: Destination) -> WorkerConfig:
+        known = self._find_capabilities(endpoint.host)
+        if known and known.gcm_only and isinstance(endpoint, Endpoint) and endpoint.stack == "auto":
+            endpoint = endpoint._replace(stack="paramiko")
         return WorkerConfig(
             endpoint,
             self._location,
-            self._find_capabilities(endpoint.host),
+            known,
             confirm=self._sessions.serves,
             compress=self._settings.compression == "auto",
             named=self._sessions.broken,
@@ -419,6 +449,13 @@ class StagingTransport:
 
 def list_limits(host: str, capabilities: HostCapabilities) -> Iterator[Problem]:
     """Yield what a host lacks that makes a difference to its users."""
+    if capabilities.gcm_only:
+        yield Problem(
+            "ssh.paramiko",
+            f"{host} is reached with paramiko, which is slower: the installed libssh does not "
+            "check what it receives with AES-GCM, and both sides allow no other cipher.",
+            "If the host offers aes128-ctr, add it to transfer.ciphers.",
+        )
     if capabilities.access == "shell" and not capabilities.tar:
         message = f"{host} has no supported tar: small files are sent one by one."
         yield Problem("staging.no-tar", message)

@@ -140,6 +140,10 @@ class Sessions:
         sessions = self._count()
         return min(sessions * self._count_channels(), max(sessions, _MANY))
 
+    def replace_endpoints(self, endpoints: Sequence[Destination]) -> None:
+        """Open further sessions with these endpoints of the same hosts."""
+        self._rotation.endpoints = tuple(endpoints)
+
     def prepare(self, number: int) -> None:
         """Start to open the first session for a channel that will ask for it.
 

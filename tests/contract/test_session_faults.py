@@ -15,7 +15,7 @@ from mydata_like.ssh.connect import connect
 from mydata_like.transfer.interleaved_sender import InterleavedSender
 from mydata_like.transfer.shared_reader import SharedReader
 from mydata_like.transfer.throttled_session import ChannelTimer, ThrottledSession
-from tests.faults.tcpproxy import SilentServer, TcpProxy, seconds_for
+from tests.faults.tcpproxy import ClosingServer, SilentServer, TcpProxy, seconds_for
 from tests.privileges import count_descriptors
 from tests.sshd_fixture import (
     STACKS,
@@ -101,6 +101,26 @@ def test_nothing_that_listens_is_said_plainly(sshd, stack, tmp_path):
     with pytest.raises(TransientError, match="the connection was refused") as raised:
         connect(endpoint)
     assert raised.value.problem_code == "link.refused"
+
+
+@pytest.mark.parametrize(
+    "greeting", [b"", b"SSH-2.0-OpenSSH_9.9\r\n", b"Not allowed at this time\r\n"]
+)
+@pytest.mark.parametrize("resets", [False, True])
+def test_a_host_that_ends_the_key_exchange_is_not_said_to_be_down(
+    sshd, stack, tmp_path, greeting, resets
+):
+    with (
+        ClosingServer(greeting, resets=resets) as server,
+        pytest.raises(TransientError) as raised,
+    ):
+        connect(endpoint_of(sshd, tmp_path, stack=stack, port=server.port))
+    assert raised.value.problem_code == "link.refused"
+    assert raised.value.message == (
+        f"127.0.0.1 closed the connection on port {server.port} during the key exchange."
+    )
+    assert "MaxStartups" in raised.value.hint
+    assert "fail2ban" in raised.value.hint
 
 
 def test_an_unknown_name_is_reported_plainly(sshd, stack, tmp_path):

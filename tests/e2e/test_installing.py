@@ -97,7 +97,18 @@ def test_an_installed_program_reports_that_all_its_parts_work(installed, tmp_pat
     ended = ask(installed / "mydata-like", "--self-test", home=tmp_path)
 
     told = [line.split()[:2] for line in ended.stdout.splitlines()]
-    parts = ["program", "resources", "window", "tls", "keyring", "ssh", "s3", "speed", "upload"]
+    parts = [
+        "program",
+        "resources",
+        "window",
+        "tls",
+        "keyring",
+        "ssh",
+        "tampering",
+        "s3",
+        "speed",
+        "upload",
+    ]
     assert told == [["ok", part] for part in parts], ended.stdout
     assert ended.returncode == 0
 

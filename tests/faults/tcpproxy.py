@@ -161,6 +161,32 @@ class SilentServer:
         self._listener.close()
 
 
+class ClosingServer(SilentServer):
+    """A server that sends a greeting to its first caller, and ends the connection at its answer."""
+
+    def __init__(self, greeting=b"", *, resets=False):
+        self._greeting = greeting
+        self._resets = resets
+
+    def __enter__(self):
+        super().__enter__()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error):
+        super().__exit__(*error)
+        self._thread.join(60)
+
+    def _serve(self):
+        caller, _ = self._listener.accept()
+        with caller, suppress(OSError):
+            caller.sendall(self._greeting)
+            caller.recv(_CHUNK)
+            if self._resets:
+                caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
 def seconds_for(action):
     """Return the duration of an action in seconds."""
     start = time.monotonic()

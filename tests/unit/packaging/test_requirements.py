@@ -67,6 +67,14 @@ def test_whatever_is_locked_has_a_hash_and_no_address(lock):
     assert "://" not in text
 
 
+@pytest.mark.parametrize("name", ["ssh-python", "cryptography", "pyside6-essentials", "zstandard"])
+def test_the_known_vulnerabilities_are_those_of_the_locked_versions(name):
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    tables = text.partition("### Known vulnerabilities")[2].partition("\n## ")[0]
+
+    assert [one for one in locked("requirements-bundle.txt")[name] if one not in tables] == []
+
+
 @pytest.mark.parametrize("name", MENDED)
 def test_no_library_is_older_than_its_last_advisory(name):
     least = MENDED[name][:2]
