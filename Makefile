@@ -143,13 +143,14 @@ pages: setup
 	$(BIN)/python -m mydata_like.core.events_reference docs/events.md
 	$(BIN)/python -m tests.structure --list docs/architecture.md
 
-wheel: setup
+wheel: .venv/program-ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'hatchling>=1.27'
 	$(BIN)/python -m hatchling build -t wheel -t sdist
 
 package: setup
 	$(PYTHON) packaging/build.py
 
-test-package: package
+test-package: package wheel
 	[ "$$(id -u)" -ne 0 ] || sh packaging/setup_tests.sh debootstrap
 	$(BIN)/pytest -rs packaging/linux
 

@@ -148,9 +148,8 @@ def _speed() -> str:
 @contextmanager
 def _staging_host() -> "Iterator[Endpoint]":
     """Start a local SSH server; yield its endpoint."""
-    from mydata_like.ssh.session import Endpoint
-
     from mydata_like.demo.demo_site import start_site
+    from mydata_like.ssh.session import Endpoint
 
     with TemporaryDirectory(dir=os.environ[HOME]) as name, start_site(Path(name)) as place:
         yield Endpoint(
