@@ -23,12 +23,16 @@ BIN := .venv/bin
 
 setup: .venv/ready
 
-.venv/ready: pyproject.toml packaging/setup.sh packaging/compile_md5.py mydata_like/core/md5.c
+.venv/ready: .venv/program-ready packaging/setup_tests.sh
+	sh packaging/setup_tests.sh
+	touch $@
+
+.venv/program-ready: pyproject.toml packaging/setup.sh packaging/compile_md5.py mydata_like/core/md5.c
 	PYTHON="$(PYTHON)" sh packaging/setup.sh
 	touch $@
 
 staging-hosts: setup
-	apt-get install -y --no-install-recommends proftpd-core proftpd-mod-crypto dropbear-bin busybox sshfs samba smbnetfs \
+	sh packaging/install_packages.sh proftpd-core proftpd-mod-crypto dropbear-bin busybox sshfs samba smbnetfs \
 		ksh zsh fish tcsh default-jdk-headless maven
 	$(MAKE) build/hosts/sftpgo build/hosts/mina
 	$(BIN)/python -m tests.hosts --all
@@ -53,7 +57,7 @@ s3-hosts: setup
 S3_TESTS := tests/contract/test_object_storage.py tests/faults/test_object_storage_answers.py \
 	tests/flow/test_run_object_storage.py tests/e2e/test_object_storage.py
 
-demo: setup
+demo: .venv/program-ready
 	$(BIN)/mydata-like demo --no-window
 
 test: lint types contracts docs tests windows-quick
@@ -112,8 +116,7 @@ translations: setup
 
 screenshots: setup
 	fc-list :charset=6f22 file | grep -q . && fc-list :charset=1f52c file | grep -q . || \
-		{ apt-get update -qq && apt-get install -y --no-install-recommends fontconfig fonts-droid-fallback \
-		fonts-noto-color-emoji; }
+		sh packaging/install_packages.sh fontconfig fonts-droid-fallback fonts-noto-color-emoji
 	$(BIN)/python -m tests.pictures
 
 bench: setup
@@ -140,14 +143,15 @@ pages: setup
 	$(BIN)/python -m mydata_like.core.events_reference docs/events.md
 	$(BIN)/python -m tests.structure --list docs/architecture.md
 
-wheel: setup
+wheel: .venv/program-ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'hatchling>=1.27'
 	$(BIN)/python -m hatchling build -t wheel -t sdist
 
 package: setup
 	$(PYTHON) packaging/build.py
 
-test-package: package
-	[ "$$(id -u)" -ne 0 ] || PYTHON="$(PYTHON)" sh packaging/setup.sh debootstrap
+test-package: package wheel
+	[ "$$(id -u)" -ne 0 ] || sh packaging/setup_tests.sh debootstrap
 	$(BIN)/pytest -rs packaging/linux
 
 test-windows:
@@ -164,7 +168,7 @@ lock: setup
 	$(BIN)/python -m venv --without-pip .venv/lock
 	$(BIN)/python -m pip --python .venv/lock/bin/python install --quiet --group lock
 	$(LOCK) -o packaging/requirements.txt
-	$(LOCK) --extra demo --extra s3 --group packaging -o packaging/requirements-bundle.txt
+	$(LOCK) --extra s3 --group packaging -o packaging/requirements-bundle.txt
 
 clean:
 	rm -rf .venv packaging/build build dist

@@ -11,13 +11,5 @@ command -v rsync >/dev/null 2>&1 || need rsync
 command -v lftp >/dev/null 2>&1 || need lftp
 command -v rclone >/dev/null 2>&1 || need rclone
 
-[ -n "$missing" ] || exit 0
-if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-    echo "Installing peers of the benchmarks:$missing"
-    apt-get update -qq
-    # shellcheck disable=SC2086
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
-else
-    echo "These peers are missing and will be skipped:$missing" >&2
-    echo "On Debian or Ubuntu: sudo apt-get install$missing" >&2
-fi
+# shellcheck disable=SC2086
+sh packaging/install_packages.sh $missing || [ $? -eq 2 ]

@@ -1,4 +1,4 @@
-"""The embedded server for the front ends; importable only if the extra `demo` is installed."""
+"""The embedded server for the front ends."""
 
 from mydata_like.demo.demo_site import DemoSite, open_demo
 

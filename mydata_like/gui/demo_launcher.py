@@ -1,7 +1,6 @@
 """Start the demonstration: a second window with sample data and its own server."""
 
 from functools import partial
-from importlib.util import find_spec
 
 from PySide6.QtCore import QObject, QProcess, Qt, Slot
 from PySide6.QtWidgets import QApplication
@@ -11,13 +10,6 @@ from mydata_like.gui import services
 from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import Prompt
-
-_NEEDED = "flask"  # for the embedded server; installed by the extra `demo` only
-
-
-def is_installed() -> bool:
-    """Return whether this installation can show a demonstration."""
-    return find_spec(_NEEDED) is not None
 
 
 class DemoLauncher(QObject):

@@ -15,9 +15,7 @@ from mydata_like import __version__
 from mydata_like.ssh.libssh_version import ask_libssh
 
 PROGRAM: Final = "mydata-like"
-EXTRAS: Final = frozenset(
-    {"demo", "s3"}
-)  # of the program itself; extras of its dependencies are ignored
+EXTRAS: Final = frozenset({"s3"})  # of the program itself; those of its dependencies are ignored
 ICONS_VERSION: Final = "1.62.0"  # of Lucide, see resources/icons/LICENSE
 _NAME: Final = re.compile(r"[\w.-]+")
 _EXTRA: Final = re.compile(r"""extra\s*==\s*["']([\w-]+)["']""")

@@ -156,10 +156,8 @@ def _speed() -> str:
 @contextmanager
 def _staging_host() -> "Iterator[Endpoint]":
     """Start a local SSH server; yield its endpoint."""
-    from mydata_like.ssh.session import Endpoint
-
-    _require_demo()
     from mydata_like.demo.demo_site import start_site
+    from mydata_like.ssh.session import Endpoint
 
     with TemporaryDirectory(dir=os.environ[HOME]) as name, start_site(Path(name)) as place:
         yield Endpoint(
@@ -176,7 +174,6 @@ def _upload() -> str:
     """Upload sample data to a local server over channel workers, and compare every byte."""
     import sqlite3
 
-    _require_demo()
     command = [*find_program(), "demo", "--json"]
     ended = subprocess.run(  # noqa: S603 - our own program
         command, capture_output=True, encoding="utf-8", check=False
@@ -188,11 +185,6 @@ def _upload() -> str:
         )
     sums = json.loads(ended.stdout.splitlines()[-1])
     return f"{sums['verified']} files verified, byte for byte; SQLite {sqlite3.sqlite_version}"
-
-
-def _require_demo() -> None:
-    if not find_spec("flask"):
-        raise LeftOut("the embedded server is not installed (the extra `demo`)")
 
 
 PARTS: Final = MappingProxyType[str, Callable[[], str]](

@@ -1,7 +1,7 @@
 """Clients of an S3 service: the bucket, its address and its account.
 
 botocore is Amazon's own implementation of the protocol, the part of boto3 without its transfer
-manager. It is an optional dependency (`pip install mydata-like[s3]`).
+manager. It is an optional dependency (the extra `s3`).
 """
 
 import logging
@@ -74,7 +74,7 @@ def open_client(bucket: Bucket, secret: str, options: S3Options) -> Any:
     except ImportError as error:
         raise SettingsError(
             "Files cannot be sent to object storage: the package botocore is not installed.",
-            hint="Install it with: pip install mydata-like[s3]",
+            hint='Install it with: pip install "mydata-like[s3]"',
             code="s3.not-installed",
         ) from error
     logging.getLogger("botocore").setLevel(logging.WARNING)  # it logs whole requests otherwise

@@ -58,7 +58,7 @@ def test_the_program_starts_by_the_name_that_is_on_the_path(ask):
 def test_every_part_works_from_the_package(ask):
     ended = ask("--self-test")
 
-    assert [line.split()[0] for line in ended.stdout.splitlines()] == ["ok"] * 10, ended.stdout
+    assert {line.split()[0] for line in ended.stdout.splitlines()} == {"ok"}, ended.stdout
     assert ended.returncode == 0
 
 

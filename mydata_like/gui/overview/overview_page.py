@@ -19,7 +19,6 @@ from PySide6.QtWidgets import (
 
 from mydata_like.core.extra_sources import KnownSource
 from mydata_like.gui.base import PAGE_MARGINS, AppContext, NavigationRequest, Page
-from mydata_like.gui.demo_launcher import is_installed
 from mydata_like.gui.overview.bars import (
     SentBar,
     StatusBreakdownBar,
@@ -98,7 +97,6 @@ class EmptyState(QWidget):
         demo = QPushButton(self.tr("Try the de&mo"), self)
         demo.setToolTip(self.tr("Upload sample data to a server inside this program"))
         self._begin.clicked.connect(self.set_up)
-        demo.setVisible(is_installed())
         demo.clicked.connect(self.demo)
         row = QHBoxLayout()
         row.addStretch(1)

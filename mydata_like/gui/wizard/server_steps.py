@@ -12,7 +12,6 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLineEdit, QPus
 from mydata_like.core.errors import UploaderError
 from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.demo_launcher import is_installed
 from mydata_like.gui.services import InstrumentChoices
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import PlainLabel, choose_file, icon
@@ -53,7 +52,6 @@ class AddressStep(WizardStep):
         self.import_button = QPushButton(icon("import"), self.tr("&Import from MyData…"), self)
         self._choose_button = QPushButton(self.tr("&Choose a MyData.cfg…"), self)
         self.demo = QPushButton(icon("start"), self.tr("&Try the demo"), self)
-        self.demo.setVisible(is_installed())
         self._lay_out()
         self._connect()
 

@@ -1,8 +1,10 @@
 """What is locked for installations and bundles, and how old no library may be."""
 
+import ast
 import re
+import sys
 import tomllib
-from importlib.metadata import requires, version
+from importlib.metadata import packages_distributions, requires, version
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,11 @@ MENDED = {
     "requests": (2, 33, "CVE-2026-25645; netrc is not leaked: CVE-2024-47081"),
     "urllib3": (2, 7, "headers stay with their host, bombs are defused: CVE-2026-44431, -44432"),
     "cryptography": (44, 0, "OpenSSL's advisories of the wheels"),
+}
+# Versions before these end the program; `make test-package` tries the least of all.
+WORKING = {
+    "PySide6-Essentials": (6, 10, "QStyleHints.accessibility"),
+    "typer": (0, 16, "0.15 shows no help with click 8.2 and newer"),
 }
 
 
@@ -37,6 +44,26 @@ def locked(lock):
     for name, wanted in re.findall(r"^([\w.-]+)==([\w.]+)", text, re.M):
         found.setdefault(name, []).append(wanted)
     return found
+
+
+def asked_for(name):
+    """Return the versions of a package that the program accepts, one for each kind of computer."""
+    texts = (text for text in PROJECT["dependencies"] if name_of(text) == name_of(name))
+    return [text[len(name) :] for text in texts]
+
+
+def imported_packages():
+    """Return the names of the packages whose modules the program imports anywhere."""
+    modules = set()
+    for file in (ROOT / "mydata_like").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                modules |= {one.name.partition(".")[0] for one in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                modules.add(str(node.module).partition(".")[0])
+    packages = packages_distributions()
+    foreign = modules - sys.stdlib_module_names - {"mydata_like", "shiboken6"}  # of PySide6
+    return {name_of(packages[one][0]) for one in foreign & packages.keys()}
 
 
 def needed_by(requirements):
@@ -81,5 +108,18 @@ def test_no_library_is_older_than_its_last_advisory(name):
 
     assert numbers_of(version(name)) >= least
     assert [numbers_of(one) for one in locked("requirements.txt")[name]] >= [least]
-    asked = next(text for text in PROJECT["dependencies"] if name_of(text) == name)
-    assert numbers_of(asked) >= least, MENDED[name][2]
+    assert [one for one in asked_for(name) if numbers_of(one) < least] == [], MENDED[name][2]
+
+
+@pytest.mark.parametrize("name", WORKING)
+def test_no_version_is_accepted_with_which_the_program_fails(name):
+    least = WORKING[name][:2]
+
+    assert [one for one in asked_for(name) if numbers_of(one) < least] == [], WORKING[name][2]
+
+
+def test_whatever_the_program_imports_is_installed_with_it():
+    asked = {name_of(text) for text in PROJECT["dependencies"]}
+    for_s3 = {name_of(text) for text in PROJECT["optional-dependencies"]["s3"]}
+
+    assert imported_packages() - asked == for_s3
