@@ -16,6 +16,7 @@ UploaderError
     ├── StagingError          the staging area accepts no bytes (full, no method works)
     ├── AlreadyRunningError   another run holds this data directory
     └── ServerUnavailableError  the server or the network is unavailable
+        └── WaitRequestedError  the server asks for no requests until a certain time
 Cancelled                     the user or the system requested a stop (not an Exception)
 """
 
@@ -58,15 +59,9 @@ class ItemError(UploaderError):
 
 
 class TransientError(ItemError):
-    """A temporary error; `retry_after` is the delay the server asked for, in seconds."""
+    """A temporary error: the same may succeed later."""
 
     code = "item.transient"
-
-    def __init__(
-        self, message: str, *, hint: str = "", code: str | None = None, retry_after: float = 0.0
-    ) -> None:
-        super().__init__(message, hint=hint, code=code)
-        self.retry_after = retry_after
 
 
 class UnansweredError(TransientError):
@@ -172,6 +167,18 @@ class ServerUnavailableError(RunError):
 
     code = "server.unavailable"
     exit_code = 4
+
+
+class WaitRequestedError(ServerUnavailableError):
+    """The server asks for no requests for `rest` more seconds; nothing was sent."""
+
+    code = "server.wait-requested"
+
+    def __init__(
+        self, message: str, *, hint: str = "", code: str | None = None, rest: float = 0.0
+    ) -> None:
+        super().__init__(message, hint=hint, code=code)
+        self.rest = rest
 
 
 class Cancelled(BaseException):

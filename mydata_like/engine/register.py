@@ -325,7 +325,7 @@ class Register:
                 return self._fetch(dataset, keys)
             except TransientError as error:
                 logger.info("Dataset %d could not be listed: %s", dataset, error)
-                self._gate.rest(self._gate.delay(failures, error.retry_after))
+                self._gate.rest(self._gate.delay(failures))
         return self._fetch(dataset, keys)
 
     def _fetch(self, dataset: DatasetId, keys: Set[Key]) -> dict[Key, Datafile]:

@@ -103,7 +103,6 @@ def _unknown(error: TransientError) -> TransientError:
     return kind(
         f"It is not known whether the server stored the records. {error.message}",
         code="register.unknown",
-        retry_after=error.retry_after,
     )
 
 

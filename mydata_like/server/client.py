@@ -8,7 +8,7 @@ import re
 import threading
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from itertools import chain, repeat
 from typing import Any, Final, NoReturn, TypeVar
@@ -23,6 +23,7 @@ from mydata_like.core.errors import (
     SettingsError,
     TransientError,
     UnansweredError,
+    WaitRequestedError,
     describe_wait,
 )
 from mydata_like.core.events import Notice
@@ -216,7 +217,6 @@ class ResponseClassifier:
         return kind(
             f"{self._host} could not answer (status {reply.status}).",
             code={500: "server.error", 429: "server.throttled"}.get(reply.status, "server.busy"),
-            retry_after=parse_rest(reply, self._clock.now()),
         )
 
     def refused(self, reply: HttpResponse) -> RejectedError:
@@ -234,23 +234,75 @@ PAGE: Final = 1000
 _PROOF_LASTS: Final = 30.0
 _WALKS: Final = 4  # times that a listing is read again after it changed during the reading
 _FAILING: Final = ("server.busy", "server.error", "server.connection-lost", "server.slow")
+_SHORT_REST: Final = 5.0  # seconds of a requested pause that a request waits for
+_LOOK_INTERVAL: Final = 3.0  # minimum seconds between looks during a requested pause
 _UNTOUCHED: Final = 429  # the only busy status that guarantees that nothing was done
 _LOOKS: Final = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # seconds between checks for a late result
 
 Query = Mapping[str, str | int]
 
 
+class RequestedPause:
+    """The pause that a server has asked for with Retry-After, in which all threads send nothing.
+
+    A server that is back early is noticed by a request now and then (`enter_look`).
+    """
+
+    def __init__(self, host: str, clock: Clock) -> None:
+        self._host = host
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._until = -math.inf
+        self._look_at = -math.inf
+
+    @property
+    def rest(self) -> float:
+        """How many seconds are left."""
+        return max(0.0, self._until - self._clock.monotonic())
+
+    def begin(self, seconds: float) -> None:
+        """Begin the pause, or prolong it."""
+        with self._lock:
+            now = self._clock.monotonic()
+            self._until = max(self._until, now + seconds)
+            self._look_at = now + _LOOK_INTERVAL
+
+    def end(self) -> None:
+        """End the pause before its time: the server has answered."""
+        self._until = -math.inf
+
+    def enter_look(self) -> None:
+        """Let one thread look whether the server is back; raise `WaitRequestedError` in others."""
+        with self._lock:
+            now = self._clock.monotonic()
+            if now < self._look_at:
+                raise self.error()
+            self._look_at = now + _LOOK_INTERVAL
+
+    def error(self) -> WaitRequestedError:
+        """Return the error for a request during the pause."""
+        rest = self.rest
+        until = (self._clock.now() + timedelta(seconds=rest)).astimezone()
+        return WaitRequestedError(
+            f"{self._host} asks us to wait until {until:%H:%M}.",
+            hint="To try at once, resume the run.",
+            rest=rest,
+        )
+
+
 class ApiClient:
     """A typed client for one server, with retries; every method is thread-safe.
 
     Before the first request, these may be set: `attempts`, the maximum number of attempts of a
-    request; `emit`, which receives an event for long waits; `writes`, which records writes.
+    request; `emit`, which receives an event for long waits; `writes`, which records writes;
+    `pause_at`, where a read waits for the end of a pause that the server has asked for.
     """
 
     def __init__(self, settings: Server, api_key: str, clock: Clock, cancel: CancelSignal) -> None:
         self.attempts = ATTEMPTS
         self.emit: Emit | None = None
         self.writes: WriteLog | None = None
+        self.pause_at: Callable[[WaitRequestedError, Callable[[], None]], None] | None = None
         self.write_timeout = settings.write_timeout
         self.wire = HttpClient(settings, api_key, clock, cancel)
         self._meaning = ResponseClassifier(self.wire.host, api_key, clock)
@@ -259,7 +311,7 @@ class ApiClient:
         self._username = settings.username
         self._clock = clock
         self._cancel = cancel
-        self._quiet_until = 0.0  # the server's Retry-After applies to all threads
+        self._pause = RequestedPause(self.wire.host, clock)
         self._proof_lock = threading.Lock()
         self._account: Account | None = None
         self._proved_at = 0.0
@@ -392,15 +444,39 @@ class ApiClient:
         return self._persist(attempt)
 
     def exchange(self, request: HttpRequest) -> HttpResponse:
-        """Send a request once, after the delay that the server asked for."""
-        rest = self._quiet_until - self._clock.monotonic()
-        if rest > 0:
+        """Send a request once.
+
+        During a pause that the server asked for, it waits for the last seconds only. Before that,
+        a read waits at `pause_at`, and a write raises `WaitRequestedError`: its caller measures
+        from the beginning how long it may take.
+        """
+        rest = self._pause.rest
+        if 0 < rest <= _SHORT_REST:
             self._wait(rest)
+        elif rest > 0:
+            try:
+                self._look()
+            except WaitRequestedError as error:
+                if request.writes or self.pause_at is None:
+                    raise
+                self.pause_at(error, self._look)
+        return self._exchange(request)
+
+    def _look(self) -> None:
+        """End a requested pause if the server answers; else raise `WaitRequestedError`."""
+        self._pause.enter_look()
+        self._exchange(self._account_request(), looks=True)
+        if self._pause.rest > 0:
+            raise self._pause.error()
+
+    def _exchange(self, request: HttpRequest, *, looks: bool = False) -> HttpResponse:
         reply = self.wire.exchange(request)
+        logger.debug("%s %s: %d", request.method, request.path, reply.status)
         asked = parse_rest(reply, self._clock.now())
         if asked and reply.status in (429, 503):
-            self._quiet_until = max(self._quiet_until, self._clock.monotonic() + asked)
-        logger.debug("%s %s: %d", request.method, request.path, reply.status)
+            self._pause.begin(asked)
+        elif looks and reply.status not in _BUSY:
+            self._pause.end()
         return reply
 
     def check(self, reply: HttpResponse, expected: tuple[int, ...]) -> HttpResponse:
@@ -471,10 +547,8 @@ class ApiClient:
             raise Cancelled
 
     def _ask_who_we_are(self, before: Account | None) -> Account:
-        request = HttpRequest("GET", "user/", {"format": "json", "username": self._username})
-
         def attempt() -> Account | None:
-            reply = self.exchange(request)
+            reply = self.exchange(self._account_request())
             if reply.status in (401, 403):
                 return None
             page = self.decode(self.check(reply, (200,)), page_parser(parse_account))
@@ -496,6 +570,9 @@ class ApiClient:
                 hint="Ask the facility's administrator to add it to its group again.",
             )
         return now
+
+    def _account_request(self) -> HttpRequest:
+        return HttpRequest("GET", "user/", {"format": "json", "username": self._username})
 
     def _raise_denied(self) -> NoReturn:
         """Raise for a refused key or a missing permission; the server sends 401 for both."""
@@ -529,8 +606,5 @@ def _is_untouched(error: TransientError) -> bool:
 
 
 def _delay(failures: int) -> float:
-    """Return the seconds to wait after this many failures.
-
-    A delay that the server asked for is added before the next request.
-    """
+    """Return the seconds to wait after this many failures."""
     return min(2.0 ** (failures - 2) + random.random(), 30.0)  # noqa: S311 - not for security

@@ -362,8 +362,8 @@ class Advanced(Section):
         Range(0, 7 * 86_400),
         FieldInfo(
             "Pause timeout",
-            "How long a run waits while the server is unavailable or the staging area is full, "
-            "before it ends.",
+            "How long a run waits while the server is unavailable or asks it to wait, or while the "
+            "staging area is full, before it ends.",
             unit="s",
         ),
     ] = 600.0

@@ -18,7 +18,7 @@ from mydata_like.core.events import (
 from mydata_like.demo.middleware import EMPTY_LIST, Delay, Fault, Hang, Reply, Reset, Truncate
 from mydata_like.server.client import ATTEMPTS
 from tests.invariants import check_carried, check_law
-from tests.site import make_data, open_site
+from tests.site import finish_reading, make_data, open_site, wait_for
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
@@ -128,6 +128,46 @@ def test_an_outage_while_the_server_verifies_pauses_the_run(site):
     paused = [event.problem.code for event in carried.of_kind(RunPaused)]
     assert paused == ["server.connection-lost"]
     check_carried(site, carried)
+
+
+MAINTENANCE = Reply(503, headers={"Retry-After": "600"})
+
+
+@pytest.mark.parametrize(
+    ("path", "count"), [("facility/", 2), ("/dataset/", 1), ("mydata_dataset_file/$", 1)]
+)
+def test_a_pause_that_the_server_asks_for_is_told_and_resume_ends_it_when_it_is_back(
+    site, path, count
+):
+    site.server.faults.add(Fault(action=MAINTENANCE, path=path, count=count))
+    process = site.start("run", "--events", settings=("advanced.pause_patience=600",))
+    seen = wait_for(process, "run_paused")
+    problem = seen[-1]["problem"]
+    while "is paused" not in (status := site.command("status").output):
+        assert process.poll() is None
+
+    site.command("resume")
+
+    ended = finish_reading(process)
+    assert problem["code"] == "server.wait-requested"
+    assert "asks us to wait until" in problem["message"]
+    assert problem["message"] in status
+    assert "run_resumed" in [event["event"] for event in ended.lines]
+    assert (ended.code, ended.sums["verified"]) == (0, ended.sums["found"])
+    assert site.find_wrongs() == []
+
+
+def test_a_server_that_asks_us_to_wait_for_long_ends_a_run_after_the_patience(site):
+    def shut(event):
+        if isinstance(event, RunStarted):
+            site.server.faults.add(Fault(action=MAINTENANCE, count=None))
+
+    carried = site.carry("advanced.pause_patience=1", watch=shut)
+
+    assert (carried.code, carried.sums.problem.code) == (4, "server.wait-requested")
+    assert carried.sums.seconds < 30
+    site.server.faults.clear()
+    check_carried(site, site.carry())
 
 
 def test_an_outage_that_ends_while_it_is_found_out_delays_the_start_of_a_run(site):
