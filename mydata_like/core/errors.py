@@ -20,6 +20,7 @@ UploaderError
 Cancelled                     the user or the system requested a stop (not an Exception)
 """
 
+from enum import Enum
 from typing import ClassVar, Final, NamedTuple
 
 from mydata_like.core.formatting import format_path
@@ -64,6 +65,14 @@ class TransientError(ItemError):
     code = "item.transient"
 
 
+class Loss(Enum):
+    """How the answer to a request was lost, which tells how long the request may go on."""
+
+    SILENT = "silent"  # no answer came in time
+    BROKEN = "broken"  # the connection broke, as it does when the server goes down
+    UNDELIVERED = "undelivered"  # the server's host has not confirmed to have received all of it
+
+
 class UnansweredError(TransientError):
     """The response to a request that writes was lost: the server may still be processing it.
 
@@ -72,6 +81,19 @@ class UnansweredError(TransientError):
     """
 
     code = "server.unanswered"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        code: str | None = None,
+        loss: Loss = Loss.SILENT,
+        sent_at: float = 0.0,
+    ) -> None:
+        super().__init__(message, hint=hint, code=code)
+        self.loss = loss
+        self.sent_at = sent_at  # monotonic
 
 
 def describe_wait(seconds: float) -> Problem:

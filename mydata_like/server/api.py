@@ -8,7 +8,12 @@ from typing import Any, Final, NoReturn, TypeVar
 
 import orjson
 
-from mydata_like.core.errors import RejectedError, SettingsError, TransientError, UnansweredError
+from mydata_like.core.errors import (
+    RejectedError,
+    SettingsError,
+    TransientError,
+    UnansweredError,
+)
 from mydata_like.core.model import (
     Datafile,
     DatafileId,
@@ -99,11 +104,12 @@ def _refuse(client: ApiClient, reply: HttpResponse) -> NoReturn:
 
 
 def _unknown(error: TransientError) -> TransientError:
-    kind = UnansweredError if isinstance(error, UnansweredError) else TransientError
-    return kind(
-        f"It is not known whether the server stored the records. {error.message}",
-        code="register.unknown",
-    )
+    message = f"It is not known whether the server stored the records. {error.message}"
+    if isinstance(error, UnansweredError):
+        return UnansweredError(
+            message, code="register.unknown", loss=error.loss, sent_at=error.sent_at
+        )
+    return TransientError(message, code="register.unknown")
 
 
 T = TypeVar("T")
@@ -299,6 +305,9 @@ class HttpServer:
         uri = self._client.wire.uri
         documents = [registration_document(record, uri) for record in records]
         send_registration(self._client, documents)
+
+    def find_end(self, begun: float, lost: UnansweredError) -> float:
+        return self._client.find_end(begun, lost)
 
     def request_verification(self, datafile: DatafileId) -> None:
         self._client.change("GET", f"dataset_file/{datafile}/verify/", None)

@@ -18,6 +18,7 @@ import orjson
 from mydata_like.core.errors import (
     AccessDeniedError,
     Cancelled,
+    Loss,
     RejectedError,
     ServerUnavailableError,
     SettingsError,
@@ -213,11 +214,12 @@ class ResponseClassifier:
 
     def busy(self, reply: HttpResponse) -> TransientError:
         """Return the error for a server that cannot answer now."""
-        kind = UnansweredError if reply.status in _GAVE_UP else TransientError
-        return kind(
-            f"{self._host} could not answer (status {reply.status}).",
-            code={500: "server.error", 429: "server.throttled"}.get(reply.status, "server.busy"),
-        )
+        message = f"{self._host} could not answer (status {reply.status})."
+        code = {500: "server.error", 429: "server.throttled"}.get(reply.status, "server.busy")
+        if reply.status not in _GAVE_UP:
+            return TransientError(message, code=code)
+        loss = Loss.BROKEN if reply.status == 502 else Loss.SILENT
+        return UnansweredError(message, code=code, loss=loss, sent_at=reply.sent_at)
 
     def refused(self, reply: HttpResponse) -> RejectedError:
         """Return the error for a request that the server refuses."""
@@ -237,7 +239,9 @@ _FAILING: Final = ("server.busy", "server.error", "server.connection-lost", "ser
 _SHORT_REST: Final = 5.0  # seconds of a requested pause that a request waits for
 _LOOK_INTERVAL: Final = 3.0  # minimum seconds between looks during a requested pause
 _UNTOUCHED: Final = 429  # the only busy status that guarantees that nothing was done
-_LOOKS: Final = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # seconds between checks for a late result
+_LOOKS: Final = (1.0, 2.0, 5.0)  # seconds between checks for a late result
+_SETTLING: Final = 10.0  # seconds after which a request has ended whose server went down
+_AT_ONCE: Final = 1.0  # seconds within which a gateway answers that knows no application
 
 Query = Mapping[str, str | int]
 
@@ -378,28 +382,48 @@ class ApiClient:
             begun = self._clock.monotonic()
             try:
                 return self.check(self.exchange(request), (200, 201, 202, 204))
-            except UnansweredError:
-                if request.writes and self.outlast(begun, lambda: seen() or None):
+            except UnansweredError as lost:
+                if request.writes and self.outlast(begun, lost, lambda: seen() or None):
                     return None
                 raise
 
         return self._persist(attempt)
 
-    def outlast(self, begun: float, find: Callable[[], T | None]) -> T | None:
-        """Wait until a write request without an answer must have ended.
+    def outlast(
+        self,
+        begun: float,
+        lost: UnansweredError | None,
+        find: Callable[[], T | None],
+        work: float = 0.0,
+    ) -> T | None:
+        """Wait until a write request without an answer must have ended, as in `find_end`.
 
         The server may process it until then, and would block a second one. Returns the result of
         `find` as soon as there is one; otherwise the request was not carried out.
         """
-        end = begun + self.write_timeout
-        self._report_wait(end - self._clock.monotonic())
+        self._report_wait(self.find_end(begun, lost, work) - self._clock.monotonic())
         for interval in chain(_LOOKS, repeat(_LOOKS[-1])):
             found = find()
-            rest = end - self._clock.monotonic()
+            rest = self.find_end(begun, lost, work) - self._clock.monotonic()
             if found is not None or rest <= 0:
                 return found
             self._wait(min(interval, rest))
         return None
+
+    def find_end(self, begun: float, lost: UnansweredError | None, work: float = 0.0) -> float:
+        """Return the monotonic time when a write request with a lost answer must have ended.
+
+        That is `write_timeout` after `begun`. If the server went down since the request was sent,
+        or it did not arrive completely, the time is shortly after that: a gateway may hide that the
+        application goes on, but not for longer than answers took so far (decision 58). `work` is
+        how many seconds longer than usual the application may work on this request.
+        """
+        latest, known = begun + self.write_timeout, self.wire.down_at
+        if lost is not None and lost.loss is Loss.UNDELIVERED:
+            known = begun
+        elif lost is None or lost.loss is Loss.SILENT or known <= lost.sent_at:
+            return latest
+        return min(latest, known + max(_SETTLING, 3 * self.wire.longest) + work)
 
     def _report_wait(self, seconds: float) -> None:
         logger.info("The server may still process a request for %.0f s", seconds)
@@ -470,7 +494,11 @@ class ApiClient:
             raise self._pause.error()
 
     def _exchange(self, request: HttpRequest, *, looks: bool = False) -> HttpResponse:
+        begun = self._clock.monotonic()
         reply = self.wire.exchange(request)
+        now = self._clock.monotonic()
+        if reply.status == 502 and not request.writes and now - begun < _AT_ONCE:
+            self.wire.down_at = now
         logger.debug("%s %s: %d", request.method, request.path, reply.status)
         asked = parse_rest(reply, self._clock.now())
         if asked and reply.status in (429, 503):

@@ -97,7 +97,7 @@ class Server(Section):
             "Change timeout",
             "How long a request that changes data on the server may take. If its response is "
             "lost, the request is not sent again before this time has passed, because the "
-            "server may still be processing it.",
+            "server may still be processing it, unless it is seen that the server went down.",
             unit="s",
         ),
     ] = 300.0

@@ -1,6 +1,7 @@
 """Whole runs against a server that fails: whatever it does, the next run completes all, once."""
 
 import json
+from contextlib import contextmanager
 from math import inf
 
 import pytest
@@ -17,6 +18,7 @@ from mydata_like.core.events import (
 )
 from mydata_like.demo.middleware import EMPTY_LIST, Delay, Fault, Hang, Reply, Reset, Truncate
 from mydata_like.server.client import ATTEMPTS
+from tests.faults.tcpproxy import TcpProxy
 from tests.invariants import check_carried, check_law
 from tests.site import finish_reading, make_data, open_site, wait_for
 from tests.sshd_fixture import needs_sshd
@@ -178,6 +180,34 @@ def test_an_outage_that_ends_while_it_is_found_out_delays_the_start_of_a_run(sit
 
     paused = [event.problem.code for event in carried.of_kind(RunPaused)]
     assert paused == ["server.connection-lost"]
+    check_carried(site, carried)
+
+
+@contextmanager
+def through_proxy(site):
+    """Let the site's runs reach the server through a proxy."""
+    with TcpProxy(site.server.port) as proxy:
+        for file in (site.config, site.config.with_name("secrets.toml")):
+            file.write_text(file.read_text().replace(f":{site.server.port}", f":{proxy.port}"))
+        yield proxy
+
+
+@pytest.mark.parametrize(
+    ("request_line", "method"), [(b"PATCH", "ssh"), (b"POST /api/v1/mydata_dataset_file/", "http")]
+)
+def test_a_server_that_is_killed_and_started_again_costs_seconds(site, request_line, method):
+    with through_proxy(site) as proxy:
+        proxy.down_on = request_line
+        settings = ("server.write_timeout=300", f"transfer.method={method}")
+
+        def restart(event):
+            if isinstance(event, RunPaused):
+                proxy.up()
+
+        carried = site.carry(*settings, watch=restart)
+
+    assert proxy.down_on is None
+    assert carried.sums.seconds < 45
     check_carried(site, carried)
 
 

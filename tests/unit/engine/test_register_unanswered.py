@@ -109,6 +109,19 @@ def test_what_never_happened_is_sent_again_when_it_must_be_over():
     assert min(at for at, _ in others) - first >= LIMIT
 
 
+def test_what_never_happened_is_sent_again_when_the_server_is_known_to_have_ended_it():
+    clock = FakeClock()
+    bench = Bench(SlowServer(clock, lasts=inf), clock=clock)
+    bench.server.ends_at = 12.0
+
+    known = bench(batch(10))
+
+    assert len(known) == 10
+    (first, _), (again, _), *_ = bench.server.sent
+    assert 12.0 <= again - first < 20.0
+    assert bench.ledger.writes == {}
+
+
 def test_nothing_else_is_written_to_the_dataset_and_others_go_on():
     clock = FakeClock()
     bench = Bench(SlowServer(clock, lasts=45.0), clock=clock)
