@@ -96,13 +96,16 @@ class UnansweredError(TransientError):
         self.sent_at = sent_at  # monotonic
 
 
-def describe_wait(seconds: float) -> Problem:
+def describe_wait(seconds: float, lost: UnansweredError | None = None) -> Problem:
     """Return a problem that explains why a request with a lost response is repeated only later."""
+    hint = (
+        f"It is sent again when that has ended, in {max(1, round(seconds))} seconds at the "
+        "latest; everything else continues."
+    )
     return Problem(
         UnansweredError.code,
         "The response to a request was lost; the server may still be processing it.",
-        f"It is sent again when that has ended, in {max(1, round(seconds))} seconds at the "
-        "latest; everything else continues.",
+        f"{hint} {lost.hint}" if lost and lost.hint else hint,
     )
 
 

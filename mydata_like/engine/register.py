@@ -165,7 +165,7 @@ class Register:
         rest, earlier = self._writes.find_rest(dataset), self._writes.find_earlier(dataset)
         if earlier is None:
             return None
-        self._report_wait(rest)
+        self._report_wait(rest, None)
         begun = self._clock.monotonic()
         lost = _LostAnswer([], begun + rest, begun, earlier.staged)
         self._lost_answers[dataset] = lost
@@ -273,13 +273,13 @@ class Register:
         now = self._clock.monotonic()
         sent = self._begun.get(dataset, now)
         end = sent + self._writes.limit
-        self._report_wait(end - now)
+        self._report_wait(end - now, error)
         self._lost_answers[dataset] = _LostAnswer(batch, end, now, error=error, sent=sent)
         self._waiting.postpone(dataset, min(now, end))
 
-    def _report_wait(self, seconds: float) -> None:
+    def _report_wait(self, seconds: float, lost: UnansweredError | None) -> None:
         if seconds > 0:
-            self._emit(Notice(problem=describe_wait(seconds)))
+            self._emit(Notice(problem=describe_wait(seconds, lost)))
 
     def _allowed_failures(self, item: Staged, error: UploaderError) -> int:
         """Return the number of retries: none if the dataset rejects everything."""

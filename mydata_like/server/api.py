@@ -107,9 +107,13 @@ def _unknown(error: TransientError) -> TransientError:
     message = f"It is not known whether the server stored the records. {error.message}"
     if isinstance(error, UnansweredError):
         return UnansweredError(
-            message, code="register.unknown", loss=error.loss, sent_at=error.sent_at
+            message,
+            hint=error.hint,
+            code="register.unknown",
+            loss=error.loss,
+            sent_at=error.sent_at,
         )
-    return TransientError(message, code="register.unknown")
+    return TransientError(message, hint=error.hint, code="register.unknown")
 
 
 T = TypeVar("T")

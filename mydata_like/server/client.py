@@ -109,6 +109,14 @@ T = TypeVar("T")
 
 _BUSY: Final = (408, 425, 429, 500, 502, 503, 504)
 _GAVE_UP: Final = (408, 502, 504)  # from a gateway; the server may still process the request
+_GATEWAY_TIME: Final = (
+    "A gateway in front of the server did not wait for the answer. The server's administrator can "
+    "raise its time limit (nginx: proxy_read_timeout)."
+)
+_GATEWAY_SIZE: Final = (
+    "The server, or a gateway in front of it, limits the size of a request. The server's "
+    "administrator can raise that limit (nginx: client_max_body_size)."
+)
 _LOGIN_FIRST: Final = 511  # from a network that requires its own login; RFC 6585
 
 
@@ -219,7 +227,8 @@ class ResponseClassifier:
         if reply.status not in _GAVE_UP:
             return TransientError(message, code=code)
         loss = Loss.BROKEN if reply.status == 502 else Loss.SILENT
-        return UnansweredError(message, code=code, loss=loss, sent_at=reply.sent_at)
+        hint = _GATEWAY_TIME if reply.status == 504 else ""
+        return UnansweredError(message, hint=hint, code=code, loss=loss, sent_at=reply.sent_at)
 
     def refused(self, reply: HttpResponse) -> RejectedError:
         """Return the error for a request that the server refuses."""
@@ -227,6 +236,7 @@ class ResponseClassifier:
         said = self.excerpt(reply) if reply.content_type != "text/html" else ""
         return RejectedError(
             f"{self._host} refused this (status {reply.status}){': ' if said else ''}{said}.",
+            hint=_GATEWAY_SIZE if reply.status == 413 else "",
             code=code or "server.refused",
         )
 
@@ -401,7 +411,7 @@ class ApiClient:
         The server may process it until then, and would block a second one. Returns the result of
         `find` as soon as there is one; otherwise the request was not carried out.
         """
-        self._report_wait(self.find_end(begun, lost, work) - self._clock.monotonic())
+        self._report_wait(self.find_end(begun, lost, work) - self._clock.monotonic(), lost)
         for interval in chain(_LOOKS, repeat(_LOOKS[-1])):
             found = find()
             rest = self.find_end(begun, lost, work) - self._clock.monotonic()
@@ -425,10 +435,10 @@ class ApiClient:
             return latest
         return min(latest, known + max(_SETTLING, 3 * self.wire.longest) + work)
 
-    def _report_wait(self, seconds: float) -> None:
+    def _report_wait(self, seconds: float, lost: UnansweredError | None) -> None:
         logger.info("The server may still process a request for %.0f s", seconds)
         if self.emit is not None and seconds > 0:
-            self.emit(Notice(problem=describe_wait(seconds)))
+            self.emit(Notice(problem=describe_wait(seconds, lost)))
 
     def create(self, path: str, document: object, parse: Callable[[Any], T]) -> T:
         """Create a record with one request; after a `TransientError` it may or may not exist."""

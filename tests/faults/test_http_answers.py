@@ -11,13 +11,15 @@ import pytest
 from mydata_like.core.errors import (
     AccessDeniedError,
     Cancelled,
+    ItemError,
     RejectedError,
     ServerUnavailableError,
     SettingsError,
     TransientError,
     WaitRequestedError,
+    describe_wait,
 )
-from mydata_like.core.model import DatasetId, Facility, Group
+from mydata_like.core.model import DatasetId, Facility, Group, Registration
 from mydata_like.server.api import HttpServer
 from mydata_like.server.client import ApiClient
 from mydata_like.server.serializers import parse_facility
@@ -147,6 +149,23 @@ def test_a_request_that_is_answered_while_others_are_refused_does_not_end_the_pa
     with pytest.raises(WaitRequestedError):
         server.find_group("lab")
     assert web.count("GET", "group/") == 1
+
+
+NEW = Registration(DatasetId(2), "", "a", 1, "9" * 32, "", "", "a", "staging")
+
+
+@pytest.mark.parametrize(
+    ("status", "named"), [(504, "proxy_read_timeout"), (413, "client_max_body_size")]
+)
+def test_the_limit_of_a_gateway_is_named(web, server, status, named):
+    web.on("PATCH", "mydata_dataset_file/", reply(status, b"<html>nginx</html>", "text/html"))
+
+    with pytest.raises(ItemError) as caught:
+        server.register([NEW])
+
+    assert named in caught.value.hint
+    if status == 504:
+        assert named in describe_wait(300.0, caught.value).hint
 
 
 def test_an_unreachable_address_makes_the_server_unavailable(clock, cancel):
