@@ -460,6 +460,11 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "server.forbidden": ProblemInfo(
         "The account is not allowed to do this.", ADMINISTRATOR, TRY_AGAIN
     ),
+    "server.gateway": ProblemInfo(
+        "A web page answered instead of the server: a gateway refuses this request.",
+        ADMINISTRATOR,
+        TRY_AGAIN,
+    ),
     "server.refused": ProblemInfo("The server refuses this request.", ADMINISTRATOR, TRY_AGAIN),
     "server.not-found": ProblemInfo(
         "The server does not have the requested object.", SERVER, TRY_AGAIN

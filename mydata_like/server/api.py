@@ -75,7 +75,7 @@ def send_registration(client: ApiClient, documents: Sequence[Document]) -> None:
     except TransientError as error:
         raise _unknown(error) from error
     except RejectedError as error:
-        if error.problem_code == "server.forbidden":
+        if error.problem_code in ("server.forbidden", "server.gateway"):
             raise
         raise RejectedError(error.message, hint=error.hint, code="register.refused") from error
 

@@ -45,6 +45,7 @@ from mydata_like.server.serializers import Account, RecordError, page_parser, pa
 from mydata_like.settings.schema import Server
 from mydata_like.settings.values import parse_url
 
+_TITLE: Final = re.compile(rb"<title[^>]*>(.{0,1000}?)</title>", re.IGNORECASE | re.DOTALL)
 _SAFE: Final = re.compile(r"[A-Za-z0-9:/._~\[\]-]+")  # no characters that are special in a shell
 API: Final = "/api/v1/"  # the path of every request, after the server's address
 LONGEST_REST: Final = 3600.0  # the maximum of seconds that a server may make us wait
@@ -163,13 +164,13 @@ class ResponseClassifier:
         """Return a reply with an expected status; raise the error for any other status."""
         status = reply.status
         if status == 200 and reply.content_type == "text/html" and reply.body.strip():
-            self._raise_web_page()
+            self.raise_web_page()
         if status in expected:
             return reply
         if 300 <= status < 400:
             self._raise_moved(reply)
         if status == _LOGIN_FIRST:
-            self._raise_web_page()
+            self.raise_web_page()
         if status == 407:
             raise proxy_wants_password(self._host)
         raise self.busy(reply) if status in _BUSY else self.refused(reply)
@@ -177,7 +178,7 @@ class ResponseClassifier:
     def decode(self, reply: HttpResponse, parse: Callable[[Any], T]) -> T:
         """Return a reply's JSON, parsed by `parse`."""
         if reply.content_type == "text/html" or reply.body.lstrip()[:1] == b"<":
-            self._raise_web_page()
+            self.raise_web_page()
         try:
             return parse(decode_json(reply.body))
         except RecordError as error:
@@ -199,7 +200,7 @@ class ResponseClassifier:
     def _raise_moved(self, reply: HttpResponse) -> NoReturn:
         target = plain(reply.headers.get("Location", ""), 300)
         if target and API not in target:  # for example the login page of a network
-            self._raise_web_page(f", {target}")
+            self.raise_web_page(f", {target}")
         address = find_server_address(target)
         hint = (
             f"If your server has moved there, run: mydata-like settings set server.url {address}"
@@ -212,7 +213,8 @@ class ResponseClassifier:
             address=address,
         )
 
-    def _raise_web_page(self, which: str = "") -> NoReturn:
+    def raise_web_page(self, which: str = "") -> NoReturn:
+        """Raise the error for an address at which a web page answers, `which` says more."""
         raise ServerUnavailableError(
             f"The address {self._host} answers with a web page{which}.",
             hint="If this network requires a login, open any page in a browser and log in. "
@@ -229,6 +231,18 @@ class ResponseClassifier:
         loss = Loss.BROKEN if reply.status == 502 else Loss.SILENT
         hint = _GATEWAY_TIME if reply.status == 504 else ""
         return UnansweredError(message, hint=hint, code=code, loss=loss, sent_at=reply.sent_at)
+
+    def intercepted(self, reply: HttpResponse) -> RejectedError:
+        """Return the error for a single request that a gateway refuses with a web page."""
+        title = _TITLE.search(reply.body)
+        said = plain(" ".join(title[1].decode(errors="replace").split()), 100) if title else ""
+        return RejectedError(
+            f"A web page answered instead of {self._host} (status {reply.status})"
+            f"{f': {said}' if said else ''}.",
+            hint="A firewall in front of the server may object to a name. Rename the file, or ask "
+            "the server's administrator.",
+            code="server.gateway",
+        )
 
     def refused(self, reply: HttpResponse) -> RejectedError:
         """Return the error for a request that the server refuses."""
@@ -520,7 +534,7 @@ class ApiClient:
     def check(self, reply: HttpResponse, expected: tuple[int, ...]) -> HttpResponse:
         """Return a reply with an expected status; raise the error for any other status."""
         if reply.status in (401, 403) and reply.status not in expected:
-            self._raise_denied()
+            self._raise_denied(reply)
         return self._meaning.check(reply, expected)
 
     def prove(self, within: float = _PROOF_LASTS) -> Account:
@@ -587,6 +601,8 @@ class ApiClient:
     def _ask_who_we_are(self, before: Account | None) -> Account:
         def attempt() -> Account | None:
             reply = self.exchange(self._account_request())
+            if _is_page_of_gateway(reply):
+                self._meaning.raise_web_page(f" (status {reply.status})")
             if reply.status in (401, 403):
                 return None
             page = self.decode(self.check(reply, (200,)), page_parser(parse_account))
@@ -612,9 +628,11 @@ class ApiClient:
     def _account_request(self) -> HttpRequest:
         return HttpRequest("GET", "user/", {"format": "json", "username": self._username})
 
-    def _raise_denied(self) -> NoReturn:
+    def _raise_denied(self, reply: HttpResponse) -> NoReturn:
         """Raise for a refused key or a missing permission; the server sends 401 for both."""
         self.prove(within=0)
+        if _is_page_of_gateway(reply):
+            raise self._meaning.intercepted(reply)
         raise RejectedError(
             f"The account {self._username} has no permission for this.",
             hint="Ask the facility's administrator. The dataset may also be locked.",
@@ -628,6 +646,11 @@ def json_request(method: str, path: str, document: object) -> HttpRequest:
         return HttpRequest(method, path)
     body = json.dumps(document).encode()
     return HttpRequest(method, path, body=body, headers={"Content-Type": "application/json"})
+
+
+def _is_page_of_gateway(reply: HttpResponse) -> bool:
+    """Return whether a 403 is not MyTardis's, which has no body."""
+    return reply.status == 403 and reply.content_type == "text/html" and bool(reply.body.strip())
 
 
 def _unavailable(error: TransientError) -> ServerUnavailableError:

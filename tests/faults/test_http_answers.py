@@ -168,6 +168,40 @@ def test_the_limit_of_a_gateway_is_named(web, server, status, named):
         assert named in describe_wait(300.0, caught.value).hint
 
 
+BLOCKED = reply(403, b"<html><title>403\n Forbidden</title></html>", "text/html")
+
+
+def test_a_web_page_that_refuses_one_request_is_not_taken_for_the_server(web, server):
+    web.on("PATCH", "mydata_dataset_file/", BLOCKED)
+
+    with pytest.raises(RejectedError) as caught:
+        server.register([NEW])
+
+    assert caught.value.problem_code == "server.gateway"
+    assert "A web page answered instead of" in caught.value.message
+    assert caught.value.message.endswith("(status 403): 403 Forbidden.")
+    assert "permission" not in caught.value.message
+
+
+def test_a_web_page_that_refuses_everything_does_not_blame_the_account(web, server):
+    web.on("GET", "group/", BLOCKED)
+    web.account = BLOCKED
+
+    with pytest.raises(ServerUnavailableError) as caught:
+        server.find_group("lab")
+
+    assert caught.value.problem_code == "server.web-page"
+
+
+def test_a_permission_that_is_missing_is_the_server_s_answer(web, server):
+    web.on("GET", "group/", reply(403, b"", "text/html"))
+
+    with pytest.raises(RejectedError) as caught:
+        server.find_group("lab")
+
+    assert caught.value.problem_code == "server.forbidden"
+
+
 def test_an_unreachable_address_makes_the_server_unavailable(clock, cancel):
     with (
         http_server("http://127.0.0.1:1", clock, cancel) as server,
