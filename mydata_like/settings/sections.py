@@ -13,6 +13,7 @@ from mydata_like.settings.values import (
     OptionalPath,
     Proxy,
     Range,
+    ServerUrl,
     Url,
     is_loopback,
     parse_url,
@@ -23,7 +24,7 @@ class Server(Section):
     """The upload server."""
 
     url: Annotated[
-        Url,
+        ServerUrl,
         FieldInfo(
             "Server address",
             "The web address of the MyTardis server. It begins with https://.",

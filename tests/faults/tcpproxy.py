@@ -19,7 +19,7 @@ class TcpProxy:
     `stall`: if set, nothing passes any more, and connections stay open.
     `stall_after_answer`: set `stall` after the server has sent so many bytes at once.
     `cut_after`: reset a connection after so many bytes towards the server.
-    `down_on`: when a connection begins a request with this, pass nothing of it and go `down`.
+    `down_on`: when a request has this in it, do not pass that part, and go `down`.
     `most`: limit of connections at once; others are closed before the server sends anything.
     """
 
@@ -145,7 +145,7 @@ class TcpProxy:
                 self._hold()
                 if source in self._forgotten:
                     continue
-                if upwards and self.down_on and data.startswith(self.down_on):
+                if upwards and self.down_on and self.down_on in data:
                     self.down_on = None
                     self.down()
                     return

@@ -143,7 +143,7 @@ def test_a_request_that_does_not_arrive_is_given_up_and_will_never_be_carried_ou
 
 def lose(bench):
     """Register through a server that goes down during the request; return the error."""
-    bench.proxy.down_on = b"PATCH"
+    bench.proxy.down_on = b"md5sum"
     with pytest.raises(UnansweredError) as caught:
         bench.server.register([NEW])
     return caught.value

@@ -192,12 +192,10 @@ def through_proxy(site):
         yield proxy
 
 
-@pytest.mark.parametrize(
-    ("request_line", "method"), [(b"PATCH", "ssh"), (b"POST /api/v1/mydata_dataset_file/", "http")]
-)
-def test_a_server_that_is_killed_and_started_again_costs_seconds(site, request_line, method):
+@pytest.mark.parametrize("method", ["ssh", "http"])
+def test_a_server_that_is_killed_and_started_again_costs_seconds(site, method):
     with through_proxy(site) as proxy:
-        proxy.down_on = request_line
+        proxy.down_on = b'"md5sum"'  # the end of the first request for records
         settings = ("server.write_timeout=300", f"transfer.method={method}")
 
         def restart(event):
