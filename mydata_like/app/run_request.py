@@ -24,6 +24,7 @@ from mydata_like.core.errors import (
     RunError,
     ServerUnavailableError,
     TransientError,
+    WaitRequestedError,
 )
 from mydata_like.core.events import ServerSilent
 from mydata_like.core.extra_sources import SourceRequest
@@ -112,8 +113,13 @@ def build_gate(request: RunRequest, observer: RunObserver, clock: Clock) -> Gate
 
 
 @contextmanager
-def connected(request: RunRequest, observer: RunObserver, gate: Gate) -> Iterator[Connection]:
-    """Yield a connection to the server; an unattended run waits for the server at the gate."""
+def connected(
+    request: RunRequest, observer: RunObserver, gate: Gate, *, pauses: bool = False
+) -> Iterator[Connection]:
+    """Yield a connection to the server; an unattended run waits for the server at the gate.
+
+    With `pauses`, the user waits there as well if the server asks for a pause.
+    """
     settings = request.settings
     key = request.api_key or find_api_key(settings, open_secrets(request.config))[0]
     observer.hide(key.reveal())
@@ -131,9 +137,19 @@ def connected(request: RunRequest, observer: RunObserver, gate: Gate) -> Iterato
                 error.message, hint=error.hint, code=error.problem_code
             ) from error
 
+    def open_attended() -> Connection:
+        try:
+            return open_it()
+        except WaitRequestedError:
+            if pauses:
+                return gate.call(open_it)
+            raise
+
     with repeated(SilenceReport(answers, observer.emit), SILENCE_INTERVAL):
-        connection = open_it() if request.patience is None else gate.call(open_it)
+        connection = open_attended() if request.patience is None else gate.call(open_it)
         connection.client.emit = observer.emit
+        if pauses:
+            connection.client.pause_at = gate.pause
         try:
             yield connection
         finally:
@@ -160,7 +176,7 @@ def connect(
     request: RunRequest, observer: RunObserver, gate: Gate, stack: ExitStack
 ) -> tuple[RunRequest, Connection]:
     """Return a connection, and the request updated with the server's current settings."""
-    connection = stack.enter_context(connected(request, observer, gate))
+    connection = stack.enter_context(connected(request, observer, gate, pauses=True))
     places = find_places(request.config)
     if not request.reload or not refresh_settings(connection, request.settings, places, gate.clock):
         return request, connection
@@ -168,5 +184,5 @@ def connect(
     report_change(loaded, observer.emit)
     if loaded.settings != request.settings:
         request = replace(request, settings=loaded.settings)
-        connection = stack.enter_context(connected(request, observer, gate))
+        connection = stack.enter_context(connected(request, observer, gate, pauses=True))
     return request, connection

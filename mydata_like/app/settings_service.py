@@ -34,6 +34,7 @@ from mydata_like.state.secrets import (
     correct_modes,
     find_key,
     load_key,
+    offer_key,
 )
 from mydata_like.state.secrets import Secret as Secret
 from mydata_like.state.state_files import (
@@ -223,6 +224,38 @@ def locate_secret(settings: Settings, secrets: SecretSources, kind: SecretKind) 
 def store_api_key(settings: Settings, secrets: SecretSources, text: str, store: KeyStore) -> Owner:
     """Store the API key of the settings' account; a key in the keyring is removed from the file."""
     return _store_key(find_owner(settings, SecretKind.API_KEY), secrets, text, store)
+
+
+def copy_api_key(settings: Settings, secrets: SecretSources, url: str) -> tuple[Owner, str]:
+    """Use the account's key for another address of the server also for the present one.
+
+    It is stored where it is found: return its owner, and "file" or "keyring". Raises
+    `SettingsError` if there is none.
+    """
+    owner = find_owner(settings, SecretKind.API_KEY)
+    former = Owner.of(url, owner.account)
+    for store, name in ((secrets.file, "file"), (secrets.keyring, "keyring")):
+        if secret := store.find(former):
+            store.save(owner, secret)
+            return owner, name
+    raise SettingsError(
+        f"There is no API key for {former.account} on {former.origin}.",
+        hint=API_KEYS.advice,
+        code=API_KEYS.code,
+    )
+
+
+def offer_former_key(settings: Settings, former: Settings, secrets: SecretSources) -> str:
+    """Return how to use the key of the former address for the new one, if only that has a key."""
+    for one, wanted in ((settings, False), (former, True)):
+        try:
+            found = bool(locate_secret(one, secrets, SecretKind.API_KEY))
+        except SettingsError:  # no address, or no keyring
+            found = False
+        if found is not wanted:
+            return ""
+    origin = find_owner(former, SecretKind.API_KEY).origin
+    return f"The API key is stored for {origin}. {offer_key(origin)}"
 
 
 def store_s3_secret(

@@ -12,7 +12,9 @@ from rich.table import Table
 
 from mydata_like.app.service_setup import apply_autostart
 from mydata_like.app.settings_service import (
+    copy_api_key,
     load_settings,
+    offer_former_key,
     offer_takeover,
     open_secrets,
     save_settings,
@@ -26,7 +28,8 @@ from mydata_like.core.errors import SettingsError
 from mydata_like.core.formatting import format_json, format_text
 from mydata_like.settings.fields import format_value, parse_value, plain_value
 from mydata_like.settings.layers import Layer, Loaded, ResolvedValue, SettingSource, find_setting
-from mydata_like.settings.schema import find_missing, iter_settings
+from mydata_like.settings.schema import Settings, find_missing, iter_settings
+from mydata_like.settings.values import complete_address
 
 
 class SettingsCommands(LazyGroup):
@@ -62,6 +65,13 @@ StoreOption = Annotated[
 StdinOption = Annotated[bool, typer.Option("--stdin", help="Read the key from standard input.")]
 S3Option = Annotated[
     bool, typer.Option("--s3", help="Store the secret of the access key for object storage.")
+]
+
+FormerOption = Annotated[
+    str,
+    typer.Option(
+        "--from", help="Use the key that is stored for this other address of the same server."
+    ),
 ]
 
 
@@ -109,7 +119,11 @@ def change_value(
     """Change one setting in your settings file."""
     with problems_told():
         setting = find_setting(key)
+        former = _find_settings(config) if key == "server.url" else None
         _save(config, key, parse_value(setting, value))
+        now = _find_settings(config)
+        if former and now and (offer := offer_former_key(now, former, open_secrets(config))):
+            print_line(offer, err=True)
 
 
 @app.command("unset")
@@ -150,11 +164,16 @@ def store_key(
     store: StoreOption = SettingsTarget.KEYRING,
     stdin: StdinOption = False,
     s3: S3Option = False,
+    former: FormerOption = "",
 ) -> None:
     """Prompt for the API key of the account and store it."""
     with problems_told():
         settings = load_settings(config, assignments or ()).settings
         secrets, name = open_secrets(config), "secret access key" if s3 else "API key"
+        if former:
+            owner, found = copy_api_key(settings, secrets, complete_address(former))
+            print_line(f"The {name} of {owner.account} on {owner.origin} is in the {found} now.")
+            return
         text = sys.stdin.readline() if stdin else typer.prompt(name, hide_input=True)
         keep = store_s3_secret if s3 else store_api_key
         owner = keep(settings, secrets, text, store.value)
@@ -174,6 +193,14 @@ def problems_told() -> Iterator[None]:
         if error.hint:
             print_line(error.hint, err=True)
         raise typer.Exit(error.exit_code) from None
+
+
+def _find_settings(config: ConfigOption) -> Settings | None:
+    """Return the settings; None if some are invalid."""
+    try:
+        return load_settings(config).settings
+    except SettingsError:
+        return None
 
 
 def _save(config: ConfigOption, key: str, value: object) -> None:

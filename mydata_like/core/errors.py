@@ -16,9 +16,11 @@ UploaderError
     ├── StagingError          the staging area accepts no bytes (full, no method works)
     ├── AlreadyRunningError   another run holds this data directory
     └── ServerUnavailableError  the server or the network is unavailable
+        └── WaitRequestedError  the server asks for no requests until a certain time
 Cancelled                     the user or the system requested a stop (not an Exception)
 """
 
+from enum import Enum
 from typing import ClassVar, Final, NamedTuple
 
 from mydata_like.core.formatting import format_path
@@ -58,15 +60,17 @@ class ItemError(UploaderError):
 
 
 class TransientError(ItemError):
-    """A temporary error; `retry_after` is the delay the server asked for, in seconds."""
+    """A temporary error: the same may succeed later."""
 
     code = "item.transient"
 
-    def __init__(
-        self, message: str, *, hint: str = "", code: str | None = None, retry_after: float = 0.0
-    ) -> None:
-        super().__init__(message, hint=hint, code=code)
-        self.retry_after = retry_after
+
+class Loss(Enum):
+    """How the answer to a request was lost, which tells how long the request may go on."""
+
+    SILENT = "silent"  # no answer came in time
+    BROKEN = "broken"  # the connection broke, as it does when the server goes down
+    UNDELIVERED = "undelivered"  # the server's host has not confirmed to have received all of it
 
 
 class UnansweredError(TransientError):
@@ -78,14 +82,30 @@ class UnansweredError(TransientError):
 
     code = "server.unanswered"
 
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        code: str | None = None,
+        loss: Loss = Loss.SILENT,
+        sent_at: float = 0.0,
+    ) -> None:
+        super().__init__(message, hint=hint, code=code)
+        self.loss = loss
+        self.sent_at = sent_at  # monotonic
 
-def describe_wait(seconds: float) -> Problem:
+
+def describe_wait(seconds: float, lost: UnansweredError | None = None) -> Problem:
     """Return a problem that explains why a request with a lost response is repeated only later."""
+    hint = (
+        f"It is sent again when that has ended, in {max(1, round(seconds))} seconds at the "
+        "latest; everything else continues."
+    )
     return Problem(
         UnansweredError.code,
         "The response to a request was lost; the server may still be processing it.",
-        f"It is sent again when that has ended, in {max(1, round(seconds))} seconds at the "
-        "latest; everything else continues.",
+        f"{hint} {lost.hint}" if lost and lost.hint else hint,
     )
 
 
@@ -172,6 +192,18 @@ class ServerUnavailableError(RunError):
 
     code = "server.unavailable"
     exit_code = 4
+
+
+class WaitRequestedError(ServerUnavailableError):
+    """The server asks for no requests for `rest` more seconds; nothing was sent."""
+
+    code = "server.wait-requested"
+
+    def __init__(
+        self, message: str, *, hint: str = "", code: str | None = None, rest: float = 0.0
+    ) -> None:
+        super().__init__(message, hint=hint, code=code)
+        self.rest = rest
 
 
 class Cancelled(BaseException):

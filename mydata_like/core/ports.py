@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol, Self, TypeVar
 
 from mydata_like.core.archives import ArchiveRecord
 from mydata_like.core.channel_time import TimeByCause
-from mydata_like.core.errors import Problem
+from mydata_like.core.errors import Problem, UnansweredError
 from mydata_like.core.events import Event
 from mydata_like.core.local_files import LocalFile, Reading
 from mydata_like.core.model import (
@@ -148,6 +148,12 @@ class ServerAPI(Protocol):
 
         Raises `TransientError` if the result is not known, `RejectedError` if nothing was changed.
         The request is never repeated here: list the records first.
+        """
+
+    def find_end(self, begun: float, lost: UnansweredError) -> float:
+        """Return the monotonic time when a request with a lost answer must have ended.
+
+        It was made at `begun`. The time becomes earlier when it is seen that the server went down.
         """
 
     def request_verification(self, datafile: DatafileId) -> None:

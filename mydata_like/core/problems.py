@@ -480,6 +480,9 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "server.busy": ProblemInfo("The server is overloaded.", SERVER),
     "server.error": ProblemInfo("The server reported an internal error.", SERVER),
     "server.throttled": ProblemInfo("The server limits the rate of requests.", SERVER),
+    "server.wait-requested": ProblemInfo(
+        "The server asks for no requests until a certain time.", SERVER
+    ),
     "server.connection-lost": ProblemInfo("The server closed the connection.", SERVER),
     "server.unanswered": ProblemInfo(
         "The response to a request that changes data was lost; the request is sent again only "
@@ -492,6 +495,11 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     ),
     "server.forbidden": ProblemInfo(
         "The account is not allowed to do this.", ADMINISTRATOR, TRY_AGAIN
+    ),
+    "server.gateway": ProblemInfo(
+        "A web page answered instead of the server: a gateway refuses this request.",
+        ADMINISTRATOR,
+        TRY_AGAIN,
     ),
     "server.refused": ProblemInfo("The server refuses this request.", ADMINISTRATOR, TRY_AGAIN),
     "server.not-found": ProblemInfo(

@@ -16,6 +16,7 @@ from mydata_like.core.errors import (
     ServerUnavailableError,
     StagingError,
     UploaderError,
+    WaitRequestedError,
 )
 from mydata_like.core.events import Notice, RunPaused, RunResumed
 from mydata_like.core.ports import CancelSignal, Clock, Emit, SystemLoad, Wakefulness
@@ -106,13 +107,21 @@ class Gate:
                 if self._close(_describe_outage(error), condition):
                     return self._probe(action, error, condition)
 
-    def delay(self, attempt: int, asked: float = 0.0) -> float:
-        """Return a random delay after so many failures; it keeps uploaders from retrying in step.
+    def pause(self, error: RunError, look: Callable[[], None]) -> None:
+        """Stop all callers after an error until `look` succeeds, or longer than the patience.
 
-        It is at least what the server `asked` for (`TransientError.retry_after`).
+        Raises the error if another caller is probing already.
         """
+        if self._patience(error) <= 0 or _SERVER in self._given_up:
+            raise error
+        if not self._close(_describe_outage(error), _SERVER):
+            raise error
+        self._probe(look, error, _SERVER)
+
+    def delay(self, attempt: int) -> float:
+        """Return a random delay after so many failures, so that uploaders do not retry in step."""
         upper = min(LONGEST_DELAY, SHORTEST_DELAY * 3.0 ** min(attempt, 9))
-        return max(asked, self._random.uniform(SHORTEST_DELAY, upper))
+        return self._random.uniform(SHORTEST_DELAY, upper)
 
     def rest(self, seconds: float) -> None:
         """Wait for so many seconds; raises `Cancelled` if the run is cancelled."""
@@ -202,19 +211,26 @@ class Gate:
     def _probe(self, action: Callable[[], T], error: RunError, condition: str) -> T:
         begun = self.clock.monotonic()
         interval, given_up = FIRST_PROBE, False
+        told, told_until = error, begun + _find_rest(error)
         try:
             while True:
-                if self.clock.monotonic() - begun >= self._patience(error):
+                left = begun + self._patience(error) - self.clock.monotonic()
+                if left <= 0:
                     given_up = True
                     self._given_up.add(condition)
                     raise error
-                self._rest_until_probe(interval, condition)
-                interval = min(interval * 2, LONGEST_PROBE)
+                # A server that asks us to wait is asked again before only if that takes long.
+                wanted = _find_rest(error) or interval
+                self._rest_until_probe(min(wanted, LONGEST_PROBE, left), condition)
+                interval *= 2
                 try:
                     return action()
                 except PAUSING as again:
                     error = again
-                    self._report_change(_describe_outage(again), condition)
+                    now = self.clock.monotonic()
+                    if again.problem_code != told.problem_code or 0 < told_until <= now:
+                        self._report_change(_describe_outage(again), condition)
+                        told, told_until = again, now + _find_rest(again)
         finally:
             self._open(condition, report=not given_up)
 
@@ -226,8 +242,7 @@ class Gate:
 
     def _report_change(self, problem: Problem, condition: str) -> None:
         with self._lock:
-            if self._reasons[condition].code != problem.code:
-                self._add_reason(condition, problem)
+            self._add_reason(condition, problem)
 
     def _open(self, condition: str, *, report: bool) -> None:
         """Let its callers continue; this is not reported if the run ends here."""
@@ -238,6 +253,11 @@ class Gate:
                 self._remove_reason(condition)
             else:
                 self._reasons.pop(condition, None)
+
+
+def _find_rest(error: RunError) -> float:
+    """Return for how many seconds the server asks us to wait; 0 if it does not."""
+    return error.rest if isinstance(error, WaitRequestedError) else 0.0
 
 
 def _describe_outage(error: UploaderError) -> Problem:

@@ -45,7 +45,8 @@ LARGEST_REQUEST = 1000
 LARGE_GROWTH = 8  # growth of the next request if it is certain to be fast enough
 FAILURES = 6  # of the connection or the server, for one request, before its files fail
 LOST_ANSWERS = 3  # in a row for one dataset before the files of the last request fail
-FIRST_LOOK, LONGEST_LOOK = 1.0, 30.0  # seconds between checks after a lost answer
+FIRST_LOOK, LONGEST_LOOK = 1.0, 5.0  # seconds between checks after a lost answer
+LONGEST_LISTING = 30.0  # the same for a request of an earlier run, which takes a whole listing
 IDLE_WAIT, LONGEST_IDLE_WAIT = 0.05, 0.5  # seconds after which an idle worker checks again
 REJECTIONS = 2  # of a single record: busy servers answer 500 as well
 
@@ -164,7 +165,7 @@ class Register:
         rest, earlier = self._writes.find_rest(dataset), self._writes.find_earlier(dataset)
         if earlier is None:
             return None
-        self._report_wait(rest)
+        self._report_wait(rest, None)
         begun = self._clock.monotonic()
         lost = _LostAnswer([], begun + rest, begun, earlier.staged)
         self._lost_answers[dataset] = lost
@@ -172,15 +173,17 @@ class Register:
 
     def _check_request(self, dataset: DatasetId, lost: "_LostAnswer") -> Iterator[list[Registered]]:
         """Check the result of a request with a lost answer, and continue if it is clear."""
-        now = self._clock.monotonic()
         try:
-            over = now >= lost.end or self._was_executed(dataset, lost)
+            over = self._clock.monotonic() >= lost.end or self._was_executed(dataset, lost)
         except ItemError as error:
             logger.info("Dataset %d could not be listed: %s", dataset, error)
             over = False
-        if not over:
-            interval = min(max(now - lost.begun, FIRST_LOOK), LONGEST_LOOK)
-            self._waiting.postpone(dataset, min(now + interval, lost.end))
+        now, end, longest = self._clock.monotonic(), lost.end, LONGEST_LISTING
+        if lost.error is not None:  # the check may have shown that the server went down
+            end, longest = self._server.find_end(lost.sent, lost.error), LONGEST_LOOK
+        if not over and now < end:
+            interval = min(max(now - lost.begun, FIRST_LOOK), longest)
+            self._waiting.postpone(dataset, min(now + interval, end))
             return
         yield from self._finish_request(dataset, lost)
 
@@ -268,14 +271,15 @@ class Register:
         """Write nothing to a dataset until the result of a request is known."""
         self._failures[dataset] += 1
         now = self._clock.monotonic()
-        end = self._begun.get(dataset, now) + self._writes.limit
-        self._report_wait(end - now)
-        self._lost_answers[dataset] = _LostAnswer(batch, end, now, error=error)
+        sent = self._begun.get(dataset, now)
+        end = sent + self._writes.limit
+        self._report_wait(end - now, error)
+        self._lost_answers[dataset] = _LostAnswer(batch, end, now, error=error, sent=sent)
         self._waiting.postpone(dataset, min(now, end))
 
-    def _report_wait(self, seconds: float) -> None:
+    def _report_wait(self, seconds: float, lost: UnansweredError | None) -> None:
         if seconds > 0:
-            self._emit(Notice(problem=describe_wait(seconds)))
+            self._emit(Notice(problem=describe_wait(seconds, lost)))
 
     def _allowed_failures(self, item: Staged, error: UploaderError) -> int:
         """Return the number of retries: none if the dataset rejects everything."""
@@ -325,7 +329,7 @@ class Register:
                 return self._fetch(dataset, keys)
             except TransientError as error:
                 logger.info("Dataset %d could not be listed: %s", dataset, error)
-                self._gate.rest(self._gate.delay(failures, error.retry_after))
+                self._gate.rest(self._gate.delay(failures))
         return self._fetch(dataset, keys)
 
     def _fetch(self, dataset: DatasetId, keys: Set[Key]) -> dict[Key, Datafile]:
@@ -374,6 +378,7 @@ class _LostAnswer(NamedTuple):
     begun: float  # when the wait for it began
     staged: frozenset[tuple[str, str]] = frozenset()
     error: UnansweredError | None = None
+    sent: float = 0.0  # when it was sent; for a request of this run
 
 
 class BatchSizer:

@@ -8,7 +8,12 @@ from typing import Any, Final, NoReturn, TypeVar
 
 import orjson
 
-from mydata_like.core.errors import RejectedError, SettingsError, TransientError, UnansweredError
+from mydata_like.core.errors import (
+    RejectedError,
+    SettingsError,
+    TransientError,
+    UnansweredError,
+)
 from mydata_like.core.model import (
     Datafile,
     DatafileId,
@@ -70,7 +75,7 @@ def send_registration(client: ApiClient, documents: Sequence[Document]) -> None:
     except TransientError as error:
         raise _unknown(error) from error
     except RejectedError as error:
-        if error.problem_code == "server.forbidden":
+        if error.problem_code in ("server.forbidden", "server.gateway"):
             raise
         raise RejectedError(error.message, hint=error.hint, code="register.refused") from error
 
@@ -99,12 +104,16 @@ def _refuse(client: ApiClient, reply: HttpResponse) -> NoReturn:
 
 
 def _unknown(error: TransientError) -> TransientError:
-    kind = UnansweredError if isinstance(error, UnansweredError) else TransientError
-    return kind(
-        f"It is not known whether the server stored the records. {error.message}",
-        code="register.unknown",
-        retry_after=error.retry_after,
-    )
+    message = f"It is not known whether the server stored the records. {error.message}"
+    if isinstance(error, UnansweredError):
+        return UnansweredError(
+            message,
+            hint=error.hint,
+            code="register.unknown",
+            loss=error.loss,
+            sent_at=error.sent_at,
+        )
+    return TransientError(message, hint=error.hint, code="register.unknown")
 
 
 T = TypeVar("T")
@@ -300,6 +309,9 @@ class HttpServer:
         uri = self._client.wire.uri
         documents = [registration_document(record, uri) for record in records]
         send_registration(self._client, documents)
+
+    def find_end(self, begun: float, lost: UnansweredError) -> float:
+        return self._client.find_end(begun, lost)
 
     def request_verification(self, datafile: DatafileId) -> None:
         self._client.change("GET", f"dataset_file/{datafile}/verify/", None)

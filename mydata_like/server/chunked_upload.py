@@ -87,8 +87,10 @@ class ChunkedUpload:
         begun = self._client.now()
         try:
             self._client.check(self._client.submit(request), (201,))
-        except UnansweredError:
-            if not self._client.outlast(begun, lambda: find_records(self._client, wanted) or None):
+        except UnansweredError as lost:
+            if not self._client.outlast(
+                begun, lost, lambda: find_records(self._client, wanted) or None
+            ):
                 raise
         except TransientError:
             if not find_records(self._client, wanted):

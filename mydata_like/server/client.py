@@ -8,7 +8,7 @@ import re
 import threading
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from itertools import chain, repeat
 from typing import Any, Final, NoReturn, TypeVar
@@ -18,11 +18,13 @@ import orjson
 from mydata_like.core.errors import (
     AccessDeniedError,
     Cancelled,
+    Loss,
     RejectedError,
     ServerUnavailableError,
     SettingsError,
     TransientError,
     UnansweredError,
+    WaitRequestedError,
     describe_wait,
 )
 from mydata_like.core.events import Notice
@@ -43,6 +45,7 @@ from mydata_like.server.serializers import Account, RecordError, page_parser, pa
 from mydata_like.settings.schema import Server
 from mydata_like.settings.values import parse_url
 
+_TITLE: Final = re.compile(rb"<title[^>]*>(.{0,1000}?)</title>", re.IGNORECASE | re.DOTALL)
 _SAFE: Final = re.compile(r"[A-Za-z0-9:/._~\[\]-]+")  # no characters that are special in a shell
 API: Final = "/api/v1/"  # the path of every request, after the server's address
 LONGEST_REST: Final = 3600.0  # the maximum of seconds that a server may make us wait
@@ -107,6 +110,14 @@ T = TypeVar("T")
 
 _BUSY: Final = (408, 425, 429, 500, 502, 503, 504)
 _GAVE_UP: Final = (408, 502, 504)  # from a gateway; the server may still process the request
+_GATEWAY_TIME: Final = (
+    "A gateway in front of the server did not wait for the answer. The server's administrator can "
+    "raise its time limit (nginx: proxy_read_timeout)."
+)
+_GATEWAY_SIZE: Final = (
+    "The server, or a gateway in front of it, limits the size of a request. The server's "
+    "administrator can raise that limit (nginx: client_max_body_size)."
+)
 _LOGIN_FIRST: Final = 511  # from a network that requires its own login; RFC 6585
 
 
@@ -153,13 +164,13 @@ class ResponseClassifier:
         """Return a reply with an expected status; raise the error for any other status."""
         status = reply.status
         if status == 200 and reply.content_type == "text/html" and reply.body.strip():
-            self._raise_web_page()
+            self.raise_web_page()
         if status in expected:
             return reply
         if 300 <= status < 400:
             self._raise_moved(reply)
         if status == _LOGIN_FIRST:
-            self._raise_web_page()
+            self.raise_web_page()
         if status == 407:
             raise proxy_wants_password(self._host)
         raise self.busy(reply) if status in _BUSY else self.refused(reply)
@@ -167,7 +178,7 @@ class ResponseClassifier:
     def decode(self, reply: HttpResponse, parse: Callable[[Any], T]) -> T:
         """Return a reply's JSON, parsed by `parse`."""
         if reply.content_type == "text/html" or reply.body.lstrip()[:1] == b"<":
-            self._raise_web_page()
+            self.raise_web_page()
         try:
             return parse(decode_json(reply.body))
         except RecordError as error:
@@ -189,7 +200,7 @@ class ResponseClassifier:
     def _raise_moved(self, reply: HttpResponse) -> NoReturn:
         target = plain(reply.headers.get("Location", ""), 300)
         if target and API not in target:  # for example the login page of a network
-            self._raise_web_page(f", {target}")
+            self.raise_web_page(f", {target}")
         address = find_server_address(target)
         hint = (
             f"If your server has moved there, run: mydata-like settings set server.url {address}"
@@ -202,7 +213,8 @@ class ResponseClassifier:
             address=address,
         )
 
-    def _raise_web_page(self, which: str = "") -> NoReturn:
+    def raise_web_page(self, which: str = "") -> NoReturn:
+        """Raise the error for an address at which a web page answers, `which` says more."""
         raise ServerUnavailableError(
             f"The address {self._host} answers with a web page{which}.",
             hint="If this network requires a login, open any page in a browser and log in. "
@@ -212,11 +224,24 @@ class ResponseClassifier:
 
     def busy(self, reply: HttpResponse) -> TransientError:
         """Return the error for a server that cannot answer now."""
-        kind = UnansweredError if reply.status in _GAVE_UP else TransientError
-        return kind(
-            f"{self._host} could not answer (status {reply.status}).",
-            code={500: "server.error", 429: "server.throttled"}.get(reply.status, "server.busy"),
-            retry_after=parse_rest(reply, self._clock.now()),
+        message = f"{self._host} could not answer (status {reply.status})."
+        code = {500: "server.error", 429: "server.throttled"}.get(reply.status, "server.busy")
+        if reply.status not in _GAVE_UP:
+            return TransientError(message, code=code)
+        loss = Loss.BROKEN if reply.status == 502 else Loss.SILENT
+        hint = _GATEWAY_TIME if reply.status == 504 else ""
+        return UnansweredError(message, hint=hint, code=code, loss=loss, sent_at=reply.sent_at)
+
+    def intercepted(self, reply: HttpResponse) -> RejectedError:
+        """Return the error for a single request that a gateway refuses with a web page."""
+        title = _TITLE.search(reply.body)
+        said = plain(" ".join(title[1].decode(errors="replace").split()), 100) if title else ""
+        return RejectedError(
+            f"A web page answered instead of {self._host} (status {reply.status})"
+            f"{f': {said}' if said else ''}.",
+            hint="A firewall in front of the server may object to a name. Rename the file, or ask "
+            "the server's administrator.",
+            code="server.gateway",
         )
 
     def refused(self, reply: HttpResponse) -> RejectedError:
@@ -225,6 +250,7 @@ class ResponseClassifier:
         said = self.excerpt(reply) if reply.content_type != "text/html" else ""
         return RejectedError(
             f"{self._host} refused this (status {reply.status}){': ' if said else ''}{said}.",
+            hint=_GATEWAY_SIZE if reply.status == 413 else "",
             code=code or "server.refused",
         )
 
@@ -234,23 +260,77 @@ PAGE: Final = 1000
 _PROOF_LASTS: Final = 30.0
 _WALKS: Final = 4  # times that a listing is read again after it changed during the reading
 _FAILING: Final = ("server.busy", "server.error", "server.connection-lost", "server.slow")
+_SHORT_REST: Final = 5.0  # seconds of a requested pause that a request waits for
+_LOOK_INTERVAL: Final = 3.0  # minimum seconds between looks during a requested pause
 _UNTOUCHED: Final = 429  # the only busy status that guarantees that nothing was done
-_LOOKS: Final = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # seconds between checks for a late result
+_LOOKS: Final = (1.0, 2.0, 5.0)  # seconds between checks for a late result
+_SETTLING: Final = 10.0  # seconds after which a request has ended whose server went down
+_AT_ONCE: Final = 1.0  # seconds within which a gateway answers that knows no application
 
 Query = Mapping[str, str | int]
+
+
+class RequestedPause:
+    """The pause that a server has asked for with Retry-After, in which all threads send nothing.
+
+    A server that is back early is noticed by a request now and then (`enter_look`).
+    """
+
+    def __init__(self, host: str, clock: Clock) -> None:
+        self._host = host
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._until = -math.inf
+        self._look_at = -math.inf
+
+    @property
+    def rest(self) -> float:
+        """How many seconds are left."""
+        return max(0.0, self._until - self._clock.monotonic())
+
+    def begin(self, seconds: float) -> None:
+        """Begin the pause, or prolong it."""
+        with self._lock:
+            now = self._clock.monotonic()
+            self._until = max(self._until, now + seconds)
+            self._look_at = now + _LOOK_INTERVAL
+
+    def end(self) -> None:
+        """End the pause before its time: the server has answered."""
+        self._until = -math.inf
+
+    def enter_look(self) -> None:
+        """Let one thread look whether the server is back; raise `WaitRequestedError` in others."""
+        with self._lock:
+            now = self._clock.monotonic()
+            if now < self._look_at:
+                raise self.error()
+            self._look_at = now + _LOOK_INTERVAL
+
+    def error(self) -> WaitRequestedError:
+        """Return the error for a request during the pause."""
+        rest = self.rest
+        until = (self._clock.now() + timedelta(seconds=rest)).astimezone()
+        return WaitRequestedError(
+            f"{self._host} asks us to wait until {until:%H:%M}.",
+            hint="To try at once, resume the run.",
+            rest=rest,
+        )
 
 
 class ApiClient:
     """A typed client for one server, with retries; every method is thread-safe.
 
     Before the first request, these may be set: `attempts`, the maximum number of attempts of a
-    request; `emit`, which receives an event for long waits; `writes`, which records writes.
+    request; `emit`, which receives an event for long waits; `writes`, which records writes;
+    `pause_at`, where a read waits for the end of a pause that the server has asked for.
     """
 
     def __init__(self, settings: Server, api_key: str, clock: Clock, cancel: CancelSignal) -> None:
         self.attempts = ATTEMPTS
         self.emit: Emit | None = None
         self.writes: WriteLog | None = None
+        self.pause_at: Callable[[WaitRequestedError, Callable[[], None]], None] | None = None
         self.write_timeout = settings.write_timeout
         self.wire = HttpClient(settings, api_key, clock, cancel)
         self._meaning = ResponseClassifier(self.wire.host, api_key, clock)
@@ -259,7 +339,7 @@ class ApiClient:
         self._username = settings.username
         self._clock = clock
         self._cancel = cancel
-        self._quiet_until = 0.0  # the server's Retry-After applies to all threads
+        self._pause = RequestedPause(self.wire.host, clock)
         self._proof_lock = threading.Lock()
         self._account: Account | None = None
         self._proved_at = 0.0
@@ -326,33 +406,53 @@ class ApiClient:
             begun = self._clock.monotonic()
             try:
                 return self.check(self.exchange(request), (200, 201, 202, 204))
-            except UnansweredError:
-                if request.writes and self.outlast(begun, lambda: seen() or None):
+            except UnansweredError as lost:
+                if request.writes and self.outlast(begun, lost, lambda: seen() or None):
                     return None
                 raise
 
         return self._persist(attempt)
 
-    def outlast(self, begun: float, find: Callable[[], T | None]) -> T | None:
-        """Wait until a write request without an answer must have ended.
+    def outlast(
+        self,
+        begun: float,
+        lost: UnansweredError | None,
+        find: Callable[[], T | None],
+        work: float = 0.0,
+    ) -> T | None:
+        """Wait until a write request without an answer must have ended, as in `find_end`.
 
         The server may process it until then, and would block a second one. Returns the result of
         `find` as soon as there is one; otherwise the request was not carried out.
         """
-        end = begun + self.write_timeout
-        self._report_wait(end - self._clock.monotonic())
+        self._report_wait(self.find_end(begun, lost, work) - self._clock.monotonic(), lost)
         for interval in chain(_LOOKS, repeat(_LOOKS[-1])):
             found = find()
-            rest = end - self._clock.monotonic()
+            rest = self.find_end(begun, lost, work) - self._clock.monotonic()
             if found is not None or rest <= 0:
                 return found
             self._wait(min(interval, rest))
         return None
 
-    def _report_wait(self, seconds: float) -> None:
+    def find_end(self, begun: float, lost: UnansweredError | None, work: float = 0.0) -> float:
+        """Return the monotonic time when a write request with a lost answer must have ended.
+
+        That is `write_timeout` after `begun`. If the server went down since the request was sent,
+        or it did not arrive completely, the time is shortly after that: a gateway may hide that the
+        application goes on, but not for longer than answers took so far (decision 58). `work` is
+        how many seconds longer than usual the application may work on this request.
+        """
+        latest, known = begun + self.write_timeout, self.wire.down_at
+        if lost is not None and lost.loss is Loss.UNDELIVERED:
+            known = begun
+        elif lost is None or lost.loss is Loss.SILENT or known <= lost.sent_at:
+            return latest
+        return min(latest, known + max(_SETTLING, 3 * self.wire.longest) + work)
+
+    def _report_wait(self, seconds: float, lost: UnansweredError | None) -> None:
         logger.info("The server may still process a request for %.0f s", seconds)
         if self.emit is not None and seconds > 0:
-            self.emit(Notice(problem=describe_wait(seconds)))
+            self.emit(Notice(problem=describe_wait(seconds, lost)))
 
     def create(self, path: str, document: object, parse: Callable[[Any], T]) -> T:
         """Create a record with one request; after a `TransientError` it may or may not exist."""
@@ -392,21 +492,49 @@ class ApiClient:
         return self._persist(attempt)
 
     def exchange(self, request: HttpRequest) -> HttpResponse:
-        """Send a request once, after the delay that the server asked for."""
-        rest = self._quiet_until - self._clock.monotonic()
-        if rest > 0:
+        """Send a request once.
+
+        During a pause that the server asked for, it waits for the last seconds only. Before that,
+        a read waits at `pause_at`, and a write raises `WaitRequestedError`: its caller measures
+        from the beginning how long it may take.
+        """
+        rest = self._pause.rest
+        if 0 < rest <= _SHORT_REST:
             self._wait(rest)
+        elif rest > 0:
+            try:
+                self._look()
+            except WaitRequestedError as error:
+                if request.writes or self.pause_at is None:
+                    raise
+                self.pause_at(error, self._look)
+        return self._exchange(request)
+
+    def _look(self) -> None:
+        """End a requested pause if the server answers; else raise `WaitRequestedError`."""
+        self._pause.enter_look()
+        self._exchange(self._account_request(), looks=True)
+        if self._pause.rest > 0:
+            raise self._pause.error()
+
+    def _exchange(self, request: HttpRequest, *, looks: bool = False) -> HttpResponse:
+        begun = self._clock.monotonic()
         reply = self.wire.exchange(request)
+        now = self._clock.monotonic()
+        if reply.status == 502 and not request.writes and now - begun < _AT_ONCE:
+            self.wire.down_at = now
+        logger.debug("%s %s: %d", request.method, request.path, reply.status)
         asked = parse_rest(reply, self._clock.now())
         if asked and reply.status in (429, 503):
-            self._quiet_until = max(self._quiet_until, self._clock.monotonic() + asked)
-        logger.debug("%s %s: %d", request.method, request.path, reply.status)
+            self._pause.begin(asked)
+        elif looks and reply.status not in _BUSY:
+            self._pause.end()
         return reply
 
     def check(self, reply: HttpResponse, expected: tuple[int, ...]) -> HttpResponse:
         """Return a reply with an expected status; raise the error for any other status."""
         if reply.status in (401, 403) and reply.status not in expected:
-            self._raise_denied()
+            self._raise_denied(reply)
         return self._meaning.check(reply, expected)
 
     def prove(self, within: float = _PROOF_LASTS) -> Account:
@@ -471,10 +599,10 @@ class ApiClient:
             raise Cancelled
 
     def _ask_who_we_are(self, before: Account | None) -> Account:
-        request = HttpRequest("GET", "user/", {"format": "json", "username": self._username})
-
         def attempt() -> Account | None:
-            reply = self.exchange(request)
+            reply = self.exchange(self._account_request())
+            if _is_page_of_gateway(reply):
+                self._meaning.raise_web_page(f" (status {reply.status})")
             if reply.status in (401, 403):
                 return None
             page = self.decode(self.check(reply, (200,)), page_parser(parse_account))
@@ -497,9 +625,14 @@ class ApiClient:
             )
         return now
 
-    def _raise_denied(self) -> NoReturn:
+    def _account_request(self) -> HttpRequest:
+        return HttpRequest("GET", "user/", {"format": "json", "username": self._username})
+
+    def _raise_denied(self, reply: HttpResponse) -> NoReturn:
         """Raise for a refused key or a missing permission; the server sends 401 for both."""
         self.prove(within=0)
+        if _is_page_of_gateway(reply):
+            raise self._meaning.intercepted(reply)
         raise RejectedError(
             f"The account {self._username} has no permission for this.",
             hint="Ask the facility's administrator. The dataset may also be locked.",
@@ -513,6 +646,11 @@ def json_request(method: str, path: str, document: object) -> HttpRequest:
         return HttpRequest(method, path)
     body = json.dumps(document).encode()
     return HttpRequest(method, path, body=body, headers={"Content-Type": "application/json"})
+
+
+def _is_page_of_gateway(reply: HttpResponse) -> bool:
+    """Return whether a 403 is not MyTardis's, which has no body."""
+    return reply.status == 403 and reply.content_type == "text/html" and bool(reply.body.strip())
 
 
 def _unavailable(error: TransientError) -> ServerUnavailableError:
@@ -529,8 +667,5 @@ def _is_untouched(error: TransientError) -> bool:
 
 
 def _delay(failures: int) -> float:
-    """Return the seconds to wait after this many failures.
-
-    A delay that the server asked for is added before the next request.
-    """
+    """Return the seconds to wait after this many failures."""
     return min(2.0 ** (failures - 2) + random.random(), 30.0)  # noqa: S311 - not for security

@@ -22,7 +22,7 @@ class GetOrCreate:
         self._client = client
         self._guard = threading.Lock()
         self._locks: defaultdict[Hashable, threading.Lock] = defaultdict(threading.Lock)
-        self._unanswered: dict[Hashable, float] = {}  # start times of requests
+        self._unanswered: dict[Hashable, tuple[float, UnansweredError | None]] = {}
 
     def ensure(self, key: Hashable, find: Callable[[], T | None], make: Callable[[], T]) -> T:
         """Return the result of `find`, else of `make`.
@@ -54,8 +54,11 @@ class GetOrCreate:
             writes.begin(number_of(key))
         try:
             return make()
-        except (UnansweredError, Cancelled):
-            self._unanswered[key] = begun
+        except UnansweredError as error:
+            self._unanswered[key] = begun, error
+            raise
+        except Cancelled:
+            self._unanswered[key] = begun, None
             raise
         finally:
             if writes and key not in self._unanswered:
@@ -63,13 +66,13 @@ class GetOrCreate:
 
     def _outlast(self, key: Hashable, find: Callable[[], T | None]) -> T | None:
         """Return the object if it is found before a request that may create it must have ended."""
-        writes, begun = self._client.writes, self._unanswered.get(key)
-        if begun is None:
+        writes, lost = self._client.writes, self._unanswered.get(key)
+        if lost is None:
             rest = writes.find_rest(number_of(key)) if writes else 0.0
             if not rest:
                 return None
-            begun = self._client.now() + rest - self._client.write_timeout
-        found = self._client.outlast(begun, find)
+            lost = self._client.now() + rest - self._client.write_timeout, None
+        found = self._client.outlast(*lost, find)
         if self._unanswered.pop(key, None) is not None and writes:
             writes.end(number_of(key))
         return found

@@ -4,14 +4,11 @@ The API key is only sent to the address in the settings: every URL is built here
 address, redirects are not followed, and links from a server are not used.
 """
 
-import io
-import socket
 import ssl
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
-from http.client import HTTPResponse
+from dataclasses import dataclass, field, replace
+from math import inf
 from threading import Lock
 from types import MappingProxyType
 from typing import Any, Final
@@ -19,9 +16,7 @@ from urllib.parse import SplitResult, unquote, urlencode, urlsplit
 from urllib.request import getproxies
 
 import truststore
-from urllib3 import PoolManager, ProxyManager, make_headers
-from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3 import HTTPConnectionPool, PoolManager, ProxyManager, make_headers
 from urllib3.exceptions import HTTPError, NewConnectionError, ProtocolError, ProxyError
 from urllib3.exceptions import TimeoutError as HTTPTimeoutError
 from urllib3.response import BaseHTTPResponse
@@ -30,6 +25,7 @@ from urllib3.util import Retry, Timeout, parse_url
 from mydata_like import __version__
 from mydata_like.core.errors import (
     Cancelled,
+    Loss,
     ServerUnavailableError,
     SettingsError,
     TransientError,
@@ -37,14 +33,20 @@ from mydata_like.core.errors import (
     UploaderError,
 )
 from mydata_like.core.ports import CancelSignal, Clock
+from mydata_like.server.http_sockets import (
+    HttpPool,
+    HttpsPool,
+    RequestDeadline,
+    UndeliveredError,
+    current_limit,
+)
 from mydata_like.settings.schema import Server
 from mydata_like.settings.values import DIRECT, is_loopback
-from mydata_like.ssh.dialing import NoAnswerError, connect_first
+from mydata_like.ssh.dialing import NOBODY_LISTENS
 
 _ONCE: Final = Retry(0, read=False)  # retries are decided by `ApiClient`
-_LONGEST_DIAL: Final = 60.0  # seconds, if the caller gives none
+_DELIVERY: Final = 20.0  # seconds in which a part of a request must be confirmed by the host
 _MOST_IDLE: Final = 64  # connections that are kept; more than there are threads
-_SLICE: Final = 0.25  # seconds within which a blocked read notices a request to stop
 
 
 class AnswerTimer:
@@ -87,107 +89,6 @@ class AnswerTimer:
         self._since = self._clock.monotonic()
 
 
-@dataclass(slots=True, eq=False)
-class RequestDeadline:
-    """The time limit for a whole answer, counted from the first wait for it.
-
-    `heard` is called when bytes have arrived.
-    """
-
-    clock: Clock
-    cancel: CancelSignal
-    silence: float
-    total: float
-    heard: Callable[[], None]
-    end: float | None = None
-
-    def receive(self, sock: socket.socket, buffer: Any) -> int:
-        """Read the next bytes; a slow server gets no more time than a silent one."""
-        now = self.clock.monotonic()
-        if self.end is None:
-            self.end = now + self.total
-        silent_until = now + self.silence
-        try:
-            while True:
-                if self.cancel.is_set():
-                    raise Cancelled
-                left = min(self.end, silent_until) - self.clock.monotonic()
-                if left <= 0:
-                    raise TimeoutError("the answer took too long")
-                sock.settimeout(min(left, _SLICE))
-                try:
-                    received = sock.recv_into(buffer)
-                except TimeoutError:
-                    continue
-                self.heard()
-                return received
-        finally:
-            sock.settimeout(self.silence)
-
-
-current_limit: ContextVar[RequestDeadline] = ContextVar("limit")
-
-
-class _LimitedReader(io.RawIOBase):
-    """The receiving end of a socket, under the time limit of the current request."""
-
-    def __init__(self, sock: socket.socket, raw: io.RawIOBase) -> None:
-        self._sock = sock
-        self._raw = raw  # keeps the socket open until the reply is read
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        return current_limit.get().receive(self._sock, buffer)
-
-    def close(self) -> None:
-        self._raw.close()
-        super().close()
-
-
-class _LimitedResponse(HTTPResponse):
-    def __init__(self, sock: socket.socket, *args: Any, **more: Any) -> None:
-        super().__init__(sock, *args, **more)
-        self.fp.close()
-        raw: Any = sock.makefile("rb", buffering=0)
-        self.fp = io.BufferedReader(_LimitedReader(sock, raw))
-
-
-class _Dialled(HTTPConnection):
-    """A connection with one time limit for all addresses of the host."""
-
-    def _new_conn(self) -> socket.socket:
-        timeout = self.timeout if isinstance(self.timeout, int | float) else _LONGEST_DIAL
-        try:
-            found = socket.getaddrinfo(self._dns_host, self.port, type=socket.SOCK_STREAM)
-            sock = connect_first(found, timeout)
-        except (socket.gaierror, UnicodeError) as error:
-            raise NewConnectionError(self, "its name cannot be resolved") from error
-        except NoAnswerError as error:
-            raise NewConnectionError(self, str(error)) from error
-        for option in self.socket_options or ():
-            sock.setsockopt(*option)
-        sock.settimeout(timeout)
-        return sock
-
-
-class _HttpConnection(_Dialled):
-    response_class = _LimitedResponse
-
-
-class _HttpsConnection(_Dialled, HTTPSConnection):
-    response_class = _LimitedResponse
-
-
-class _HttpPool(HTTPConnectionPool):
-    ConnectionCls = _HttpConnection
-
-
-class _HttpsPool(HTTPSConnectionPool):
-    ConnectionCls = _HttpsConnection
-
-
 class HttpSession:
     """The connections of all threads to one server; redirects and cookies are ignored.
 
@@ -199,12 +100,15 @@ class HttpSession:
     because no one else can read it.
     """
 
-    def __init__(self, trust: ssl.SSLContext, origin: str, proxy: str = "") -> None:
+    def __init__(self, trust: ssl.SSLContext, origin: str, clock: Clock, proxy: str = "") -> None:
         through = _find_proxy(origin, proxy)
+        self.direct = not through
         options: Any = {"maxsize": _MOST_IDLE, "cert_reqs": "CERT_REQUIRED", "ssl_context": trust}
         manager = _through(through, options) if through else PoolManager(**options)
-        manager.pool_classes_by_scheme = {"http": _HttpPool, "https": _HttpsPool}
-        self._pool = manager.connection_from_url(origin)
+        manager.pool_classes_by_scheme = {"http": HttpPool, "https": HttpsPool}
+        pool: Any = manager.connection_from_url(origin)
+        pool.clock = clock
+        self._pool: HTTPConnectionPool = pool
         # Proxies need the host of a request that is not encrypted.
         self._origin = origin if through and origin.startswith("http:") else ""
 
@@ -295,6 +199,7 @@ class HttpResponse:
     status: int
     headers: Mapping[str, str]
     body: bytes
+    sent_at: float = 0.0  # monotonic
 
     @property
     def content_type(self) -> str:
@@ -305,7 +210,8 @@ class HttpClient:
     """Sends requests to one server and reads the replies; thread-safe.
 
     `answers` measures how long the server has been silent; it may be replaced before the first
-    request.
+    request. `down_at` is the monotonic time when it was last seen that nothing answers at the
+    server's address, and `longest` how many seconds the slowest answer took.
     """
 
     def __init__(self, settings: Server, api_key: str, clock: Clock, cancel: CancelSignal) -> None:
@@ -323,8 +229,10 @@ class HttpClient:
         self._clock = clock
         self._cancel = cancel
         self.answers = AnswerTimer(clock)
+        self.down_at = -inf
+        self.longest = 0.0
         try:
-            self._session = HttpSession(build_trust(settings), self._origin, settings.proxy)
+            self._session = HttpSession(build_trust(settings), self._origin, clock, settings.proxy)
         except HTTPError as error:  # the proxy's address is invalid
             raise _translate(error, self.host) from error
 
@@ -348,16 +256,26 @@ class HttpClient:
         silence = max(settings.read_timeout, answer_timeout)
         total = max(settings.deadline, answer_timeout)
         heard = self.answers.restart
-        token = current_limit.set(RequestDeadline(self._clock, self._cancel, silence, total, heard))
+        delivery = min(_DELIVERY, settings.read_timeout)
+        deadline = RequestDeadline(self._clock, self._cancel, silence, total, delivery, heard)
+        token = current_limit.set(deadline)
         body = _Body(request.body, heard)
+        begun = self._clock.monotonic()
         try:
             with self.answers.waiting():
-                return self._exchange(request, body.pieces, silence)
+                reply = self._exchange(request, body.pieces, silence)
         except (HTTPError, OSError) as error:
             failure = _translate(error, self.host)
-            raise _unanswered(failure) if request.writes and body.sent else failure from error
+            if self._session.direct and is_refused(failure):
+                self.down_at = self._clock.monotonic()
+            if request.writes and body.sent:
+                raise _unanswered(failure, error, begun) from error
+            raise failure from error
         finally:
             current_limit.reset(token)
+        if request.take is None and isinstance(request.body, bytes | None):
+            self.longest = max(self.longest, self._clock.monotonic() - begun)
+        return replace(reply, sent_at=begun)
 
     def _exchange(
         self, request: HttpRequest, body: bytes | Iterable[bytes] | None, silence: float
@@ -503,11 +421,25 @@ def _translate(error: Exception, host: str) -> UploaderError:
     return TransientError(f"The connection to {host} broke.", code="server.connection-lost")
 
 
-def _unanswered(failure: UploaderError) -> UploaderError:
+def is_refused(failure: UploaderError) -> bool:
+    """Return whether a connection failed because nothing listens at the address."""
+    return isinstance(failure, NotReachedError) and NOBODY_LISTENS in failure.message
+
+
+def _unanswered(failure: UploaderError, error: Exception, sent_at: float) -> UploaderError:
     """Return the error for a failed request that writes; it may have been sent completely."""
     if type(failure) is not TransientError:
         return failure
-    return UnansweredError(failure.message, hint=failure.hint, code=failure.problem_code)
+    loss = Loss.SILENT if failure.problem_code == "server.slow" else Loss.BROKEN
+    if any(isinstance(cause, UndeliveredError) for cause in _causes(error)):
+        loss = Loss.UNDELIVERED
+    return UnansweredError(
+        failure.message,
+        hint=failure.hint,
+        code=failure.problem_code,
+        loss=loss,
+        sent_at=sent_at,
+    )
 
 
 def _explain_trust(cause: BaseException, host: str) -> UploaderError | None:

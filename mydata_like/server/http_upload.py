@@ -135,6 +135,7 @@ class Multipart:
         yield self._before + self.checksum.encode() + self._after
 
 
+_SLOWEST_STORAGE: Final = 5_000_000  # bytes a second
 _LARGE: Final = 64 * 1024 * 1024
 
 
@@ -198,6 +199,8 @@ class HttpTransport:
         self.open_source = open_source
         self.chunked = chunked
         self.closed = False
+        # Uploads whose results are not known: when they were sent, and the errors.
+        self.unanswered: dict[DatasetId, tuple[float, UnansweredError]] = {}
         self._channels = channels
         self._numbers = count(1)
 
@@ -342,9 +345,20 @@ class HttpChannel:
 
     def _settle(self, error: ItemError, wanted: FileToSend, body: Multipart) -> Datafile | None:
         """Return the record if it exists after an error, or appears while waiting for it."""
-        if isinstance(error, UnansweredError) and body.sent_at is not None:
-            return self._client.outlast(body.sent_at, partial(self._find, wanted))
-        return self._find(wanted)
+        if not isinstance(error, UnansweredError) or body.sent_at is None:
+            return self._find(wanted)
+        unanswered, number = self._transport.unanswered, _number(wanted)
+        unanswered[number] = body.sent_at, error
+        found = self._outlast(wanted, body.sent_at, error)
+        del unanswered[number]
+        return found
+
+    def _outlast(
+        self, wanted: FileToSend, sent_at: float, lost: UnansweredError | None
+    ) -> Datafile | None:
+        """Return the record if it appears before a request without an answer has ended."""
+        find, work = partial(self._find, wanted), wanted.file.size / _SLOWEST_STORAGE
+        return self._client.outlast(sent_at, lost, find, work)
 
     def _note(self, wanted: FileToSend) -> float:
         """Record that the server may create the record from now on; return the time."""
@@ -357,12 +371,20 @@ class HttpChannel:
             self._client.writes.end(_number(wanted))
 
     def _outlast_earlier(self, wanted: FileToSend) -> Datafile | None:
-        """Return the record that a request of an earlier run has created, if there was one."""
+        """Return the record that an earlier request has created, if there was one.
+
+        It may be of an earlier run, or of an attempt that ended before its result was known.
+        """
+        unanswered, number = self._transport.unanswered, _number(wanted)
+        if number in unanswered:
+            found = self._outlast(wanted, *unanswered[number])
+            del unanswered[number]
+            return found
         rest = self._client.writes.find_rest(_number(wanted)) if self._client.writes else 0.0
         if not rest:
             return None
         begun = self._client.now() + rest - self._client.write_timeout
-        return self._client.outlast(begun, partial(self._find, wanted))
+        return self._outlast(wanted, begun, None)
 
     def _find(self, wanted: FileToSend) -> Datafile | None:
         """Find a record of this name: an existing one must never be created again."""
@@ -440,7 +462,7 @@ def cannot_repair(wanted: FileToSend) -> RejectedError:
 
 def answer_timeout(size: int) -> float:
     """Return how long the server may process a file before it answers: at least 5 MB/s."""
-    return 60.0 + size / 5_000_000
+    return 60.0 + size / _SLOWEST_STORAGE
 
 
 def broken_off() -> BrokenOffError:

@@ -13,6 +13,7 @@ from mydata_like.settings.values import (
     OptionalPath,
     Proxy,
     Range,
+    ServerUrl,
     Url,
     is_loopback,
     parse_url,
@@ -23,7 +24,7 @@ class Server(Section):
     """The upload server."""
 
     url: Annotated[
-        Url,
+        ServerUrl,
         FieldInfo(
             "Server address",
             "The web address of the MyTardis server. It begins with https://.",
@@ -97,7 +98,7 @@ class Server(Section):
             "Change timeout",
             "How long a request that changes data on the server may take. If its response is "
             "lost, the request is not sent again before this time has passed, because the "
-            "server may still be processing it.",
+            "server may still be processing it, unless it is seen that the server went down.",
             unit="s",
         ),
     ] = 300.0
@@ -402,8 +403,8 @@ class Advanced(Section):
         Range(0, 7 * 86_400),
         FieldInfo(
             "Pause timeout",
-            "How long a run waits while the server is unavailable or the staging area is full, "
-            "before it ends.",
+            "How long a run waits while the server is unavailable or asks it to wait, or while the "
+            "staging area is full, before it ends.",
             unit="s",
         ),
     ] = 600.0

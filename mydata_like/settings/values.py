@@ -290,6 +290,10 @@ def _check_url(text: str) -> str:
     return text.rstrip("/")
 
 
+def _check_server_url(text: str) -> str:
+    return _check_url(text).partition("/api/v1")[0].rstrip("/")  # as copied from the API
+
+
 def _check_proxy(text: str) -> str:
     text = _check_text(text)
     if not text or text.lower() == DIRECT:
@@ -359,6 +363,7 @@ def once_each(noun: str) -> Callable[[tuple[str, ...]], tuple[str, ...]]:
 Line = Annotated[str, _check_text]
 Proxy = Annotated[str, _check_proxy]
 Url = Annotated[str, _check_url]
+ServerUrl = Annotated[str, _check_server_url]
 Email = Annotated[str, _check_email]
 Age = Annotated[str, _check_age]
 Cipher = Annotated[str, _check_cipher]

@@ -18,6 +18,7 @@ from mydata_like.core.formatting import format_path
 from mydata_like.ssh.session import Endpoint
 
 _HEAD_START: Final = 0.25  # seconds before the next address is tried as well; RFC 8305, section 8
+NOBODY_LISTENS: Final = "the connection was refused"
 
 _Address = tuple[socket.AddressFamily, socket.SocketKind, int, str, tuple[str | int, ...]]
 
@@ -110,7 +111,7 @@ class _Race:
 
     def _note(self, error: OSError) -> None:
         if isinstance(error, ConnectionRefusedError):
-            self.reason = "the connection was refused"
+            self.reason = NOBODY_LISTENS
         elif error.errno:
             self.reason = "there is no route to it"
 

@@ -89,6 +89,9 @@ class SecretStore(Protocol):
     def forget(self, owner: Owner) -> None:
         """Remove the key, if there is one."""
 
+    def find_origins(self, account: str) -> list[str]:
+        """Return the servers for which it has a key of this account, if it can list them."""
+
 
 class FileSecrets:
     """An unencrypted TOML file of keys that only its owner can read."""
@@ -109,6 +112,9 @@ class FileSecrets:
         table = self._load()
         if table.get(owner.origin, {}).pop(owner.account, None) is not None:
             self._write(table)
+
+    def find_origins(self, account: str) -> list[str]:
+        return [origin for origin, accounts in self._load().items() if account in accounts]
 
     def _write(self, table: Mapping[str, Mapping[str, str]]) -> None:
         import tomlkit  # imported here: a run only reads
@@ -205,17 +211,41 @@ def load_key(sources: SecretSources, owner: Owner, kind: KeyKind = API_KEYS) -> 
     try:
         found = find_key(sources, owner, kind)
     except SettingsError as error:
-        if kind == API_KEYS or error.problem_code != "settings.no-keyring":
+        if error.problem_code != "settings.no-keyring":
+            raise
+        _raise_stored_elsewhere(sources, owner, kind)
+        if kind == API_KEYS:
             raise
         hint = f"{kind.advice} Without a keyring, use `--store=file`."
         raise SettingsError(error.message, hint=hint, code=kind.code) from error
     if found is None:
+        _raise_stored_elsewhere(sources, owner, kind)
         raise SettingsError(
             f"There is no {kind.name} for {owner.account} on {owner.origin}.",
             hint=kind.advice,
             code=kind.code,
         )
     return found
+
+
+def _raise_stored_elsewhere(sources: SecretSources, owner: Owner, kind: KeyKind) -> None:
+    """Raise an error that names the address for which the account's API key is stored, if any."""
+    if kind != API_KEYS or not (origins := sources.file.find_origins(owner.account)):
+        return
+    raise SettingsError(
+        f"There is no {kind.name} for {owner.account} on {owner.origin}, but one is stored for "
+        f"{origins[-1]}.",
+        hint=offer_key(origins[-1]),
+        code=kind.code,
+    )
+
+
+def offer_key(origin: str) -> str:
+    """Return how to use the key that is stored for another address of the server."""
+    return (
+        "If both are addresses of the same server, use that key: mydata-like settings set-key "
+        f"--from {origin}"
+    )
 
 
 def find_key(sources: SecretSources, owner: Owner, kind: KeyKind) -> tuple[Secret, str] | None:
@@ -350,6 +380,9 @@ class KeyringSecrets:
         if self.find(owner) is not None:
             self._ask(lambda vault: vault.delete_password(_service(owner), owner.account))
             self._known.pop(owner, None)
+
+    def find_origins(self, account: str) -> list[str]:
+        return []  # keyrings find a key by its address only
 
     def _ask(self, question: Callable[[KeyringStore], str | None]) -> str | None:
         with self._lock:

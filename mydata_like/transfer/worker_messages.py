@@ -218,7 +218,6 @@ class TaskFailed(_Message):
 
     kind: str
     problem: Problem
-    retry_after: float = 0.0
 
 
 @dataclass(slots=True)
@@ -290,8 +289,7 @@ def pack_error(error: UploaderError) -> TaskFailed:
     if isinstance(error, RejectedError):
         code, message, hint = error.problem
         error = StagingError(message, hint=hint, code=code)
-    wait = error.retry_after if isinstance(error, TransientError) else 0.0
-    return TaskFailed(type(error).__name__, error.problem, wait)
+    return TaskFailed(type(error).__name__, error.problem)
 
 
 def unpack_error(failed: TaskFailed) -> UploaderError:
@@ -299,8 +297,6 @@ def unpack_error(failed: TaskFailed) -> UploaderError:
     code, message, hint = failed.problem
     kind = getattr(errors, failed.kind, TransientError)
     error: UploaderError = kind(message, hint=hint, code=code)
-    if isinstance(error, TransientError):
-        error.retry_after = failed.retry_after
     return error
 
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from itertools import count, islice
 from typing import TypeVar
 
-from mydata_like.core.errors import RejectedError
+from mydata_like.core.errors import RejectedError, UnansweredError
 from mydata_like.core.model import (
     Datafile,
     DatafileId,
@@ -61,6 +61,7 @@ class ScriptedServer:
         self.asked: list[DatafileId] = []
         self.has_stats = True
         self.verifies_at_once = False
+        self.ends_at: float | None = None  # seconds after which unanswered requests have ended
         self._ids = count(1)
         self._looks = count(1)
 
@@ -161,6 +162,9 @@ class ScriptedServer:
     def read_datafile(self, record: Datafile, take: Callable[[Iterable[bytes]], T]) -> T:
         self._called("read_datafile")
         return take([self.contents[record.name]])
+
+    def find_end(self, begun: float, lost: UnansweredError) -> float:
+        return begun + (300.0 if self.ends_at is None else self.ends_at)
 
     def register(self, records: Sequence[Registration]) -> None:
         self._called("register")

@@ -19,15 +19,19 @@ class TcpProxy:
     `stall`: if set, nothing passes any more, and connections stay open.
     `stall_after_answer`: set `stall` after the server has sent so many bytes at once.
     `cut_after`: reset a connection after so many bytes towards the server.
+    `down_on`: when a request has this in it, do not pass that part, and go `down`.
     `most`: limit of connections at once; others are closed before the server sends anything.
     """
 
-    def __init__(self, port, *, latency=0.0, bandwidth=0, cut_after=None):
+    def __init__(self, port, *, latency=0.0, bandwidth=0, cut_after=None, buffer=0):
         self.latency = latency
         self.bandwidth = bandwidth
         self.late = []
         self.cut_after = cut_after
         self.stall_after_answer = None
+        self.down_on = None
+        self._forgotten = set()
+        self._buffer = buffer  # bytes of the system for what was not read; 0 for the usual size
         self.most = None
         self.refused = 0
         self._under_way = 0
@@ -38,8 +42,8 @@ class TcpProxy:
         self._pairs = []
         self._threads = []
         self._closing = threading.Event()
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
+        self.port = 0
+        self._listen()
 
     def __enter__(self):
         self._spawn(self._accept)
@@ -47,9 +51,7 @@ class TcpProxy:
 
     def __exit__(self, *_):
         self._closing.set()
-        with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
+        self._close_listener()
         self.fin_all()
         for thread in self._threads:
             thread.join(60)
@@ -67,6 +69,31 @@ class TcpProxy:
             with suppress(OSError):
                 side.shutdown(socket.SHUT_RDWR)
         self._close_all()
+
+    def forget_all(self):
+        """Drop all that comes on the present connections, as a firewall that has forgotten them."""
+        self._forgotten |= set(self._sides())
+
+    def down(self):
+        """Reset all connections and refuse new ones, as the system of a killed server."""
+        self._close_listener()
+        self.reset_all()
+
+    def up(self):
+        """Accept connections again."""
+        self._listen()
+        self._spawn(self._accept)
+
+    def _listen(self):
+        self._listener = socket.create_server(("127.0.0.1", self.port))
+        if self._buffer:
+            self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._buffer)
+        self.port = self._listener.getsockname()[1]
+
+    def _close_listener(self):
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
 
     def _close_all(self):
         pairs, self._pairs = self._pairs, []
@@ -116,6 +143,12 @@ class TcpProxy:
                 except TimeoutError:
                     continue
                 self._hold()
+                if source in self._forgotten:
+                    continue
+                if upwards and self.down_on and self.down_on in data:
+                    self.down_on = None
+                    self.down()
+                    return
                 if not data:
                     target.shutdown(socket.SHUT_WR)
                     return

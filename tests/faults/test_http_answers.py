@@ -11,12 +11,15 @@ import pytest
 from mydata_like.core.errors import (
     AccessDeniedError,
     Cancelled,
+    ItemError,
     RejectedError,
     ServerUnavailableError,
     SettingsError,
     TransientError,
+    WaitRequestedError,
+    describe_wait,
 )
-from mydata_like.core.model import DatasetId
+from mydata_like.core.model import DatasetId, Facility, Group, Registration
 from mydata_like.server.api import HttpServer
 from mydata_like.server.client import ApiClient
 from mydata_like.server.serializers import parse_facility
@@ -86,11 +89,8 @@ def test_a_failure_that_stays_is_a_transient_error(web, server):
     assert web.count("GET", "group/") == 4
 
 
-@pytest.mark.parametrize(
-    ("asked", "given"),
-    [("120", 120), ("1000000000", 3600), ("-5", 0), ("soon", 0)],
-)
-def test_the_rest_a_server_asks_for_is_given_within_reason(web, server, clock, asked, given):
+@pytest.mark.parametrize(("asked", "given"), [("5", 5), ("-5", 0), ("soon", 0)])
+def test_a_short_pause_that_a_server_asks_for_is_kept(web, server, clock, asked, given):
     web.on("GET", "group/", reply(429, Retry_After=asked), page(GROUP))
 
     server.find_group("lab")
@@ -98,23 +98,108 @@ def test_the_rest_a_server_asks_for_is_given_within_reason(web, server, clock, a
     assert given <= clock.monotonic() <= given + 3
 
 
-def test_the_rest_may_be_given_as_a_date(web, server, clock):
+@pytest.mark.parametrize(("asked", "kept"), [("120", 120), ("1000000000", 3600), ("date", 90)])
+def test_a_long_pause_that_a_server_asks_for_is_an_error_at_once(web, server, clock, asked, kept):
     date = format_datetime(clock.now() + timedelta(seconds=90), usegmt=True)
-    web.on("GET", "group/", reply(503, Retry_After=date), page(GROUP))
+    text = date if asked == "date" else asked
+    web.on("GET", "group/", reply(503, Retry_After=text), page(GROUP))
 
-    server.find_group("lab")
-
-    assert 89 <= clock.monotonic() <= 93
-
-
-def test_a_request_to_stop_ends_a_rest(web, server, clock, cancel):
-    web.on("GET", "group/", reply(429, Retry_After="1000"))
-    cancel.set_after(10)
-
-    with pytest.raises(Cancelled):
+    with pytest.raises(WaitRequestedError) as caught:
         server.find_group("lab")
 
-    assert clock.monotonic() == 10
+    assert kept - 3 <= caught.value.rest <= kept
+    assert clock.monotonic() < 3
+    until = (clock.now() + timedelta(seconds=caught.value.rest)).astimezone()
+    assert f"asks us to wait until {until:%H:%M}" in caught.value.message
+
+
+def test_during_a_pause_a_request_now_and_then_shows_that_the_server_is_back(web, server, clock):
+    web.on("GET", "group/", reply(503, Retry_After="600"), page(GROUP))
+    web.on("PATCH", "mydata_dataset_file/", reply(202))
+    web.account = reply(503, Retry_After="600")
+    for _ in range(3):
+        with pytest.raises(WaitRequestedError):
+            server.find_group("lab")
+    clock.move(60)
+    with pytest.raises(WaitRequestedError):
+        server.register([])
+    assert (web.count("GET", "group/"), web.count("GET", "user/"), web.count("PATCH")) == (1, 1, 0)
+    web.account = page(ACCOUNT)
+    clock.move(60)
+
+    server.register([])
+
+    assert server.find_group("lab").id == 9
+    assert clock.monotonic() < 130
+
+
+def test_a_request_that_is_answered_while_others_are_refused_does_not_end_the_pause(web, server):
+    web.on("GET", "group/", reply(429, Retry_After="600"))
+    web.on("GET", "instrument/", page({"id": 3, "name": "Scope"}))
+
+    def ask_for_another(asked):
+        if asked.path == "instrument/":
+            with pytest.raises(WaitRequestedError):
+                server.find_group("lab")
+
+    web.rules.insert(0, ask_for_another)
+
+    assert server.list_instruments(Facility(1, "F", Group(4, "managers")))
+
+    with pytest.raises(WaitRequestedError):
+        server.find_group("lab")
+    assert web.count("GET", "group/") == 1
+
+
+NEW = Registration(DatasetId(2), "", "a", 1, "9" * 32, "", "", "a", "staging")
+
+
+@pytest.mark.parametrize(
+    ("status", "named"), [(504, "proxy_read_timeout"), (413, "client_max_body_size")]
+)
+def test_the_limit_of_a_gateway_is_named(web, server, status, named):
+    web.on("PATCH", "mydata_dataset_file/", reply(status, b"<html>nginx</html>", "text/html"))
+
+    with pytest.raises(ItemError) as caught:
+        server.register([NEW])
+
+    assert named in caught.value.hint
+    if status == 504:
+        assert named in describe_wait(300.0, caught.value).hint
+
+
+BLOCKED = reply(403, b"<html><title>403\n Forbidden</title></html>", "text/html")
+
+
+def test_a_web_page_that_refuses_one_request_is_not_taken_for_the_server(web, server):
+    web.on("PATCH", "mydata_dataset_file/", BLOCKED)
+
+    with pytest.raises(RejectedError) as caught:
+        server.register([NEW])
+
+    assert caught.value.problem_code == "server.gateway"
+    assert "A web page answered instead of" in caught.value.message
+    assert caught.value.message.endswith("(status 403): 403 Forbidden.")
+    assert "permission" not in caught.value.message
+
+
+def test_a_web_page_that_refuses_everything_does_not_blame_the_account(web, server):
+    web.on("GET", "group/", BLOCKED)
+    web.account = BLOCKED
+
+    with pytest.raises(ServerUnavailableError) as caught:
+        server.find_group("lab")
+
+    assert caught.value.problem_code == "server.web-page"
+
+
+def test_a_permission_that_is_missing_is_the_server_s_answer(web, server):
+    web.on("GET", "group/", reply(403, b"", "text/html"))
+
+    with pytest.raises(RejectedError) as caught:
+        server.find_group("lab")
+
+    assert caught.value.problem_code == "server.forbidden"
 
 
 def test_an_unreachable_address_makes_the_server_unavailable(clock, cancel):

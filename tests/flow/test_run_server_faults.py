@@ -1,6 +1,7 @@
 """Whole runs against a server that fails: whatever it does, the next run completes all, once."""
 
 import json
+from contextlib import contextmanager
 from math import inf
 
 import pytest
@@ -17,8 +18,9 @@ from mydata_like.core.events import (
 )
 from mydata_like.demo.middleware import EMPTY_LIST, Delay, Fault, Hang, Reply, Reset, Truncate
 from mydata_like.server.client import ATTEMPTS
+from tests.faults.tcpproxy import TcpProxy
 from tests.invariants import check_carried, check_law
-from tests.site import make_data, open_site
+from tests.site import finish_reading, make_data, open_site, wait_for
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
@@ -130,6 +132,46 @@ def test_an_outage_while_the_server_verifies_pauses_the_run(site):
     check_carried(site, carried)
 
 
+MAINTENANCE = Reply(503, headers={"Retry-After": "600"})
+
+
+@pytest.mark.parametrize(
+    ("path", "count"), [("facility/", 2), ("/dataset/", 1), ("mydata_dataset_file/$", 1)]
+)
+def test_a_pause_that_the_server_asks_for_is_told_and_resume_ends_it_when_it_is_back(
+    site, path, count
+):
+    site.server.faults.add(Fault(action=MAINTENANCE, path=path, count=count))
+    process = site.start("run", "--events", settings=("advanced.pause_patience=600",))
+    seen = wait_for(process, "run_paused")
+    problem = seen[-1]["problem"]
+    while "is paused" not in (status := site.command("status").output):
+        assert process.poll() is None
+
+    site.command("resume")
+
+    ended = finish_reading(process)
+    assert problem["code"] == "server.wait-requested"
+    assert "asks us to wait until" in problem["message"]
+    assert problem["message"] in status
+    assert "run_resumed" in [event["event"] for event in ended.lines]
+    assert (ended.code, ended.sums["verified"]) == (0, ended.sums["found"])
+    assert site.find_wrongs() == []
+
+
+def test_a_server_that_asks_us_to_wait_for_long_ends_a_run_after_the_patience(site):
+    def shut(event):
+        if isinstance(event, RunStarted):
+            site.server.faults.add(Fault(action=MAINTENANCE, count=None))
+
+    carried = site.carry("advanced.pause_patience=1", watch=shut)
+
+    assert (carried.code, carried.sums.problem.code) == (4, "server.wait-requested")
+    assert carried.sums.seconds < 30
+    site.server.faults.clear()
+    check_carried(site, site.carry())
+
+
 def test_an_outage_that_ends_while_it_is_found_out_delays_the_start_of_a_run(site):
     failing = Fault(action=Reset(), method="GET", path="facility/", count=ATTEMPTS)
     site.server.faults.add(failing)  # the account is accepted, as after the outage
@@ -138,6 +180,32 @@ def test_an_outage_that_ends_while_it_is_found_out_delays_the_start_of_a_run(sit
 
     paused = [event.problem.code for event in carried.of_kind(RunPaused)]
     assert paused == ["server.connection-lost"]
+    check_carried(site, carried)
+
+
+@contextmanager
+def through_proxy(site):
+    """Let the site's runs reach the server through a proxy."""
+    with TcpProxy(site.server.port) as proxy:
+        for file in (site.config, site.config.with_name("secrets.toml")):
+            file.write_text(file.read_text().replace(f":{site.server.port}", f":{proxy.port}"))
+        yield proxy
+
+
+@pytest.mark.parametrize("method", ["ssh", "http"])
+def test_a_server_that_is_killed_and_started_again_costs_seconds(site, method):
+    with through_proxy(site) as proxy:
+        proxy.down_on = b'"md5sum"'  # the end of the first request for records
+        settings = ("server.write_timeout=300", f"transfer.method={method}")
+
+        def restart(event):
+            if isinstance(event, RunPaused):
+                proxy.up()
+
+        carried = site.carry(*settings, watch=restart)
+
+    assert proxy.down_on is None
+    assert carried.sums.seconds < 45
     check_carried(site, carried)
 
 

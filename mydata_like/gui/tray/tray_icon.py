@@ -185,6 +185,7 @@ _TEMPORARY: Final = (
     "server.busy",
     "server.error",
     "server.throttled",
+    "server.wait-requested",
     "server.connection-lost",
 )
 _WAITING: Final = ("uploader.not-approved", "uploader.not-admitted")

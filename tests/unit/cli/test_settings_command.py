@@ -269,3 +269,45 @@ def test_the_secret_of_an_access_key_is_stored_for_its_address(home, call):
     assert kept["https://s3.example.org:9000"] == {"AKIA7": "a/b+c="}
     assert nameless.exit_code == 2
     assert "transfer.s3_access_key" in nameless.stderr
+
+
+NO_KEYRING = {"PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring"}
+
+
+def test_a_new_address_of_the_server_offers_the_key_of_the_former_one(home, call):
+    write(home)
+    call("set-key", "--store=file", "--stdin", text=f"{KEY}\n")
+
+    changed = call("set", "server.url", "https://new.example.org/api/v1/", **NO_KEYRING)
+    used = call("set-key", "--from", "https://data.example.org", **NO_KEYRING)
+
+    assert changed.exit_code == 0
+    assert "The API key is stored for https://data.example.org." in changed.stderr
+    assert "set-key --from https://data.example.org" in changed.stderr
+    assert used.stdout == "The API key of facility on https://new.example.org is in the file now.\n"
+    kept = tomllib.loads((home / "secrets.toml").read_text())
+    assert kept["https://new.example.org"] == {"facility": KEY}
+
+
+def test_an_address_without_a_key_offers_none(home, call):
+    write(home)
+
+    changed = call("set", "server.url", "https://new.example.org", **NO_KEYRING)
+    missing = call("set-key", "--from", "https://data.example.org", **NO_KEYRING)
+
+    assert (changed.exit_code, changed.stderr) == (0, "")
+    assert missing.exit_code == 2
+
+
+def test_an_address_copied_from_the_api_is_the_server_s(home, call):
+    write(home)
+
+    call("set", "server.url", "https://data.example.org/tardis/api/v1/", **NO_KEYRING)
+
+    assert call("get", "server.url").stdout == "https://data.example.org/tardis\n"
+
+
+def test_an_invalid_address_can_be_replaced(home, call):
+    write(home, COMPLETE.replace("https://data", "ftp://data"))
+
+    assert call("set", "server.url", "https://data.example.org", **NO_KEYRING).exit_code == 0

@@ -16,6 +16,7 @@ from mydata_like.core.errors import (
     SettingsError,
     StagingError,
     TransientError,
+    WaitRequestedError,
 )
 from mydata_like.core.events import Event, RunPaused, RunResumed
 from mydata_like.engine.gate import FIRST_PROBE, LONGEST_PROBE, Gate
@@ -114,6 +115,67 @@ def test_probes_become_rarer_up_to_a_limit(yard: Yard) -> None:
     assert intervals[0] == pytest.approx(FIRST_PROBE)
     assert intervals == sorted(intervals)
     assert intervals[-1] == pytest.approx(LONGEST_PROBE)
+
+
+def asking(rest: float) -> WaitRequestedError:
+    return WaitRequestedError(f"Wait for {rest:g} seconds.", rest=rest)
+
+
+def test_a_server_that_asks_us_to_wait_is_asked_once_a_minute_and_when_that_is_over(
+    yard: Yard,
+) -> None:
+    asked_at: list[float] = []
+
+    def ask() -> None:
+        asked_at.append(yard.clock.monotonic())
+        rest = 150 - yard.clock.monotonic()
+        if rest > 0:
+            raise asking(rest)
+
+    yard.gate.call(ask)
+
+    assert asked_at == pytest.approx([0, 60, 120, 150])
+    assert yard.told == ["server.wait-requested", "RunResumed"]
+
+
+def test_a_server_that_asks_us_to_wait_longer_is_reported_when_the_first_time_is_over(
+    yard: Yard,
+) -> None:
+    yard.gate.call(raising(asking(90), asking(91), asking(92), asking(93)))
+
+    assert yard.told == ["server.wait-requested"] * 2 + ["RunResumed"]
+    assert yard.clock.monotonic() == pytest.approx(4 * 60)
+
+
+def test_a_pause_lasts_no_longer_than_the_patience() -> None:
+    yard = Yard(patience=lambda error: 100.0)
+
+    with pytest.raises(WaitRequestedError):
+        yard.gate.call(raising(*[asking(3600)] * 9))
+
+    assert yard.clock.monotonic() == pytest.approx(100)
+
+
+def test_a_pause_within_another_call_ends_as_soon_as_a_look_succeeds(yard: Yard) -> None:
+    def read() -> str:
+        yard.gate.pause(asking(600), raising(asking(500), asking(400)))
+        return "read"
+
+    assert yard.gate.call(read) == "read"
+    assert yard.told == ["server.wait-requested", "RunResumed"]
+    assert yard.clock.monotonic() == pytest.approx(3 * 60)
+
+
+def test_who_finds_out_the_same_while_another_one_probes_leaves_that_to_it(yard: Yard) -> None:
+    seen: list[str] = []
+
+    def look() -> None:
+        with pytest.raises(WaitRequestedError):
+            yard.gate.pause(asking(600), lambda: seen.append("twice"))
+
+    yard.gate.pause(asking(600), look)
+
+    assert seen == []
 
 
 def test_a_condition_that_becomes_another_is_reported_again(yard: Yard) -> None:
@@ -302,7 +364,7 @@ def test_resting_is_cut_short_by_a_request_to_stop(yard: Yard) -> None:
     assert yard.clock.monotonic() == 6
 
 
-def test_delays_grow_at_random_and_honour_the_server(yard: Yard) -> None:
+def test_delays_grow_at_random(yard: Yard) -> None:
     first = [yard.gate.delay(1) for _ in range(200)]
     late = [yard.gate.delay(50) for _ in range(200)]
 
@@ -310,7 +372,6 @@ def test_delays_grow_at_random_and_honour_the_server(yard: Yard) -> None:
     assert max(first) <= 3
     assert len(set(first)) > 100
     assert 150 < max(late) <= 300
-    assert yard.gate.delay(1, asked=77) == 77
 
 
 class Assembly(FakeCancel):

@@ -36,6 +36,9 @@ class MemorySecrets:
     def forget(self, owner):
         self._texts = ()
 
+    def find_origins(self, account):
+        return []
+
 
 @pytest.fixture
 def path(tmp_path):
@@ -205,3 +208,23 @@ def test_a_missing_s3_secret_has_its_own_code_and_advice(keyring):
 
     assert raised.value.problem_code == "s3.no-secret"
     assert "set-key --s3" in raised.value.hint
+
+
+class NoKeyring(MemorySecrets):
+    def find(self, owner):
+        raise SettingsError("There is no keyring.", code="settings.no-keyring")
+
+
+@pytest.mark.parametrize("keyring", [MemorySecrets(), NoKeyring()], ids=["empty", "none"])
+def test_a_key_for_another_address_of_the_server_is_named(path, keyring):
+    file = FileSecrets(path)
+    file.save(Owner("https://old.example.org", "facility"), Secret(KEY))
+    file.save(Owner("https://other.example.org", "somebody"), Secret(KEY))
+
+    with pytest.raises(SettingsError) as caught:
+        load_key(SecretSources({}, file, keyring), OWNER)
+
+    assert caught.value.problem_code == "settings.no-key"
+    assert "one is stored for https://old.example.org" in caught.value.message
+    assert "set-key --from https://old.example.org" in caught.value.hint
+    assert KEY not in caught.value.message + caught.value.hint
