@@ -73,6 +73,7 @@ from mydata_like.engine.verify import Verification, Verify
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.load import HostLoad, measure_idle
 from mydata_like.hostos.lock import Lease
+from mydata_like.hostos.open_files import FileWriters
 from mydata_like.hostos.process import collect_less_often, lower_priority
 from mydata_like.hostos.sleep_inhibitor import SystemWakefulness
 from mydata_like.ledger.sql import PastRunRow
@@ -436,7 +437,7 @@ class _Builder:
             discovery=discovery,
             availability=self._open_availability(),
             scan=Scan(settings, emit, clock, context.cancel, self._request.part),
-            check=Check(knowledge, datasets, emit, box=box),
+            check=Check(knowledge, datasets, emit, FileWriters(), box=box),
             compare=Compare(read_checksum, ledger, emit, gate, context.choices),
             bundle=Bundle(settings.archive, ledger),
             pack=Pack(settings.transfer, clock, context.choices, archives),

@@ -90,6 +90,14 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "waiting.settling": ProblemInfo(
         "The file was modified recently; a later run uploads it.", NOBODY
     ),
+    "waiting.open": ProblemInfo(
+        "Another program has the file open and may be writing to it; a later run uploads it.",
+        NOBODY,
+    ),
+    "file.sent-open": ProblemInfo(
+        "Files are sent although a program has them open: they have not changed for 12 hours.",
+        NOBODY,
+    ),
     "waiting.future": ProblemInfo(
         "The file's modification time is in the future by this computer's clock; a later run "
         "uploads it.",

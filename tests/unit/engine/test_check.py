@@ -11,6 +11,7 @@ from mydata_like.core.events import (
     FileSkipped,
     FilesKnown,
     FileVerified,
+    FileWaiting,
     FileWanted,
     FolderFailed,
     FolderSkipped,
@@ -26,7 +27,7 @@ from mydata_like.core.model import (
     Registered,
     Staged,
 )
-from mydata_like.engine.check import Check
+from mydata_like.engine.check import HOUR_NS, Check
 from mydata_like.engine.dataset_index import ArchiveRecovery, Audit, AuditPolicy, DatasetIndex
 from mydata_like.engine.datasets import Datasets, Identity
 from mydata_like.engine.gate import Gate
@@ -72,7 +73,15 @@ class Bench:
         policy = AuditPolicy(box="staging", full_check_days=full_check_days)
         audit = Audit(self.ledger, self.events.append, clock, policy)
         knowledge = DatasetIndex(self.server, self.ledger, gate, recall, audit)
-        self.check = Check(knowledge, datasets, self.events.append, box="staging")
+        self.writers = {}
+        self.asked = []
+        self.check = Check(
+            knowledge, datasets, self.events.append, self._find_writers, box="staging"
+        )
+
+    def _find_writers(self, files):
+        self.asked += [file.name.decode() for file in files]
+        return {it.key: self.writers[it.name] for it in files if it.name in self.writers}
 
     def __call__(self, *groups):
         """Return what is open after the check, and what has to be read."""
@@ -128,6 +137,44 @@ def test_what_is_in_cloud_storage_only_is_not_read_and_what_was_verified_stays_s
     assert [event.files for event in bench.of_kind(FilesKnown)] == [1]
     skipped = [(event.path, event.problem.code) for event in bench.of_kind(FileSkipped)]
     assert skipped == [(it.key, "skipped.remote") for it in files[1:3]]
+
+
+def changed_ago(bench, name, hours):
+    now = round(bench.clock.now().timestamp() * 1e9)
+    at = now - round(hours * HOUR_NS)
+    return a_file(name)._replace(modified_ns=MODIFIED_NS, ctime_ns=at)
+
+
+def test_a_file_that_a_program_has_open_waits_and_is_sent_after_twelve_hours_without_a_change():
+    bench = Bench()
+    ages = {"new": 0, "recent": 11.9, "patient": 12, "closed": 1, "old": 24}
+    files = [changed_ago(bench, name, hours) for name, hours in ages.items()]
+    bench.writers = dict.fromkeys((b"new", b"recent", b"patient", b"old"), "AcqSoft")
+
+    wanted = bench(a_group(*files))
+
+    assert [item.file.name for item in wanted] == [b"patient", b"closed", b"old"]
+    assert bench.asked == ["new", "recent", "patient", "closed"]
+    waiting = [(event.path, event.problem.code) for event in bench.of_kind(FileWaiting)]
+    assert waiting == [(file.key, "waiting.open") for file in files[:2]]
+    (notice,) = bench.of_kind(Notice)
+    assert notice.problem.code == "file.sent-open"
+    assert notice.problem.message == "alice/Set 1/patient is sent while AcqSoft has it open."
+
+
+def test_what_is_verified_is_not_asked_about_and_what_has_changed_since_is_no_longer_verified():
+    bench = Bench()
+    dataset = bench.make_dataset()
+    for name in ("same", "grown"):
+        known(bench, dataset, a_record(name))
+    grown = changed_ago(bench, "grown", 1)._replace(size=4)
+    bench.writers = dict.fromkeys((b"same", b"grown"), "AcqSoft")
+
+    assert bench(a_group(a_file("same"), grown)) == []
+
+    assert bench.asked == ["grown"]
+    assert [event.path for event in bench.of_kind(FileWaiting)] == [grown.key]
+    assert bench.ledger.find_entries([grown.key])[grown.key].state is EntryState.CHANGED
 
 
 def test_one_listing_answers_for_a_whole_group():
