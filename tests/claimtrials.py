@@ -513,6 +513,17 @@ def change_without_ssh(trial: Trial) -> None:
     trial.final = over_http
 
 
+def write_on_elsewhere(trial: Trial) -> None:
+    """Write to a verified file, and keep it open while a run takes place."""
+    trial.make_all_safe()
+    path = trial.site.data / DATASETS[0] / "large 1.raw"
+    growing = trial.stack.enter_context(path.open("ab", buffering=0))
+    trial.heal = growing.close
+    growing.write(b"one more frame")
+    ended = trial.site.run()
+    assert (ended.code, ended.sums["waiting"], ended.sums["sent"]) == (0, 1, 0), ended.sums
+
+
 INTERRUPTIONS: dict[str, Callable[[Trial], None]] = {
     "window and engine are killed": kill_window_and_engine,
     "the engine alone is killed": kill_engine,
@@ -539,6 +550,7 @@ INTERRUPTIONS: dict[str, Callable[[Trial], None]] = {
     "the server answers 202 and stores nothing": store_nothing,
     "a file that was found is deleted here": delete_local_file,
     "a file has changed where there is no SSH": change_without_ssh,
+    "a file is open elsewhere": write_on_elsewhere,
 }
 NEEDS_ROOT = {"the disk of the staging host is full"}
 
