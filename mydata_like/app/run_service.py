@@ -68,6 +68,7 @@ from mydata_like.engine.scheduler import FOLDER, SOURCE
 from mydata_like.engine.send import Send
 from mydata_like.engine.source_store import ExtraSources, check_source
 from mydata_like.engine.time_left import find_costs, record_costs
+from mydata_like.engine.unfinished import UnfinishedFiles
 from mydata_like.engine.user_overrides import UserOverrides
 from mydata_like.engine.verify import Verification, Verify
 from mydata_like.hostos.clock import SystemClock
@@ -432,12 +433,20 @@ class _Builder:
         knowledge = DatasetIndex(server, ledger, gate, recall, Audit(ledger, emit, clock, policy))
         filing = RegisterOptions(box, BatchSizer(advanced.register_batch, clock), self._writes)
         replacing = Replace(context, advanced)
+        unfinished = UnfinishedFiles(
+            FileWriters(),
+            self._ledger,
+            clock,
+            emit,
+            settings.filters.settle_seconds,
+            dry_run=context.dry_run,
+        )
         return Stages(
             recovery=Recovery(context, advanced, untold),
             discovery=discovery,
             availability=self._open_availability(),
             scan=Scan(settings, emit, clock, context.cancel, self._request.part),
-            check=Check(knowledge, datasets, emit, FileWriters(), box=box),
+            check=Check(knowledge, datasets, emit, unfinished, box=box),
             compare=Compare(read_checksum, ledger, emit, gate, context.choices),
             bundle=Bundle(settings.archive, ledger),
             pack=Pack(settings.transfer, clock, context.choices, archives),

@@ -125,6 +125,7 @@ class EventLines:
             return self._named[type(event)] <= NAMED_PROBLEMS
 
 
+LITTER = "skipped.ignored"  # a NAS may have such a folder in each folder
 # The events that plain lines show; most events are about single files and are left out.
 TOLD = frozenset(
     {FileFailed, FolderFailed, FolderSkipped, Notice}
@@ -157,7 +158,7 @@ def describe_event(event: Event) -> Iterator[str]:
     match event:
         case FileFailed(path=path, problem=problem) | FolderFailed(path=path, problem=problem):
             yield f"Failed: {format_path(path)}: {_sentence(problem)}"
-        case FolderSkipped(path=path, problem=problem):
+        case FolderSkipped(path=path, problem=problem) if problem.code != LITTER:
             yield f"Left out: {format_path(path)}: {_sentence(problem)}"
         case Notice(problem=problem):
             yield f"Note: {_sentence(problem)}"

@@ -100,9 +100,14 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     ),
     "waiting.future": ProblemInfo(
         "The file's modification time is in the future by this computer's clock; a later run "
-        "uploads it.",
+        "uploads it, once it has not changed for the settling time.",
         USER,
         OPEN_FOLDER,
+    ),
+    "file.sent-future": ProblemInfo(
+        "Files are sent although their modification time is in the future: they have not changed "
+        "for the settling time.",
+        NOBODY,
     ),
     "waiting.compare": ProblemInfo(
         "The server has a record with this name and size. A run reads the file once and "

@@ -1,7 +1,7 @@
 """The stage that checks, for a group of files, what the ledger and the server already have."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple
@@ -17,9 +17,7 @@ from mydata_like.core.events import (
     FileWanted,
     FolderFailed,
     FolderSkipped,
-    Notice,
 )
-from mydata_like.core.formatting import format_path
 from mydata_like.core.local_files import ArchiveMember, LocalFile
 from mydata_like.core.model import (
     CheckedGroup,
@@ -35,7 +33,7 @@ from mydata_like.core.model import (
     Registered,
     Staged,
 )
-from mydata_like.core.ports import Emit, FindWriters
+from mydata_like.core.ports import Emit
 from mydata_like.core.staging_path import staged_path
 from mydata_like.engine.dataset_index import (
     ArchiveState,
@@ -51,10 +49,6 @@ logger = logging.getLogger(__name__)
 
 TOGETHER = 8  # groups whose records are fetched in one request
 COLLECTING = 0.1  # seconds for which a group that needs records waits for others
-HOUR_NS = 3600 * 10**9
-ASKED_NS = 24 * HOUR_NS  # age of a change up to which a program may still be writing to the file
-PATIENCE_NS = 12 * HOUR_NS  # age of a change after which an open file is sent
-OPEN = "waiting.open"
 
 Open = FileToSend | Staged | Registered
 Judged = Open | Comparison | Entry | Problem
@@ -81,9 +75,6 @@ REMOTE = Problem(
     "Have the system keep the file on this computer (in OneDrive: Always keep on this device); the "
     "next run uploads it.",
 )
-_KINDS: Mapping[str, type[FileWaiting | FileSkipped]] = MappingProxyType(
-    {UNREAD.code: FileWaiting, OPEN: FileWaiting, REMOTE.code: FileSkipped}
-)
 
 
 class _LookedUp(NamedTuple):
@@ -102,8 +93,8 @@ class Check:
     It yields, group by group, what is not verified yet: files to send, files whose bytes are
     already in the staging area, and datafiles that only wait for verification. A file in an archive
     is represented by that archive with this one member. Files that the server may have, but whose
-    current content was never read, come separately. Files that a program may still be writing to
-    wait for a later run.
+    current content was never read, come separately. Files that may not be finished wait for a later
+    run.
     """
 
     def __init__(
@@ -111,7 +102,7 @@ class Check:
         knowledge: DatasetIndex,
         datasets: Datasets,
         emit: Emit,
-        find_writers: FindWriters,
+        find_unfinished: Callable[[Sequence[LocalFile]], Mapping[bytes, Problem]],
         *,
         box: str,
     ) -> None:
@@ -119,7 +110,7 @@ class Check:
         self._ledger = knowledge.ledger
         self._datasets = datasets
         self._emit = emit
-        self._find_writers = find_writers
+        self._find_unfinished = find_unfinished
         self._box = box
         self._views: SingleFlight[bytes, DatasetView] = SingleFlight()
         # The server's status of these may refer to earlier bytes until it verifies them again.
@@ -215,7 +206,7 @@ class Check:
     def _compare(self, looked_up: _LookedUp, view: DatasetView) -> CheckedGroup:
         group, files, entries = looked_up.group, looked_up.files, looked_up.entries
         view.fetch(looked_up.needed)
-        judged = self._leave_open(
+        judged = self._leave_unfinished(
             [
                 (
                     file,
@@ -232,8 +223,7 @@ class Check:
                 case Entry():
                     verified.append((file, found))
                 case Problem():
-                    kind = _KINDS.get(found.code, FileFailed)
-                    self._emit(kind(path=file.key, size=file.size, problem=found))
+                    self._emit(_describe_left(file, found))
                 case Comparison():
                     unread.append(found)
                 case _:
@@ -246,27 +236,13 @@ class Check:
             self._emit(FileVerified(path=file.key, size=file.size, checksum=checksum, known=True))
         return checked
 
-    def _leave_open(
+    def _leave_unfinished(
         self, judged: Sequence[tuple[LocalFile, Judged]]
     ) -> Sequence[tuple[LocalFile, Judged]]:
-        """Return a problem instead of each file that a program may still be writing to."""
-        now = round(self._knowledge.gate.clock.now().timestamp() * 1e9)
-        asked = [
-            file
-            for file, found in judged
-            if isinstance(found, FileToSend | Comparison) and _find_age(file, now) < ASKED_NS
-        ]
-        writers = self._find_writers(asked) if asked else {}
-        if not writers:
-            return judged
-        patient = [it for it in asked if it.key in writers and _find_age(it, now) >= PATIENCE_NS]
-        if patient:
-            self._emit(Notice(problem=_sent_open(patient, writers)))
-        late = {file.key for file in patient}
-        return [
-            (file, _open_in(writers[file.key]) if file.key in writers.keys() - late else found)
-            for file, found in judged
-        ]
+        """Return a problem instead of each file that would be read and may not be finished."""
+        read = [file for file, found in judged if isinstance(found, FileToSend | Comparison)]
+        waiting = self._find_unfinished(read) if read else {}
+        return [(file, waiting.get(file.key, found)) for file, found in judged]
 
     def _keep(self, learnt: Sequence[Entry]) -> None:
         if learnt:
@@ -418,28 +394,12 @@ def _require_content(found: Judged, file: LocalFile, group: FileGroup) -> Judged
     return found
 
 
-def _find_age(file: LocalFile, now: int) -> int:
-    """Return for how many nanoseconds a file has not changed; times in the future do not count."""
-    changes = [at for at in (file.modified_ns, file.ctime_ns) if at <= now]
-    return now - max(changes, default=now)
-
-
-def _open_in(program: str) -> Problem:
-    return Problem(
-        OPEN,
-        f"{program} has the file open and may still write to it.",
-        "A later run uploads it, once it is closed or has not changed for 12 hours.",
-    )
-
-
-def _sent_open(files: Sequence[LocalFile], writers: Mapping[bytes, str]) -> Problem:
-    first, count = files[0], len(files)
-    others = f" and {count - 1:,} other files are" if count > 1 else " is"
-    return Problem(
-        "file.sent-open",
-        f"{format_path(first.key)}{others} sent while {writers[first.key]} has it open.",
-        "It has not changed for 12 hours. If it changes again, it is sent again.",
-    )
+def _describe_left(file: LocalFile, problem: Problem) -> FileWaiting | FileSkipped | FileFailed:
+    if problem.code.startswith("waiting."):
+        return FileWaiting.of(file, problem)
+    if problem.code.startswith("skipped."):
+        return FileSkipped(path=file.key, size=file.size, problem=problem)
+    return FileFailed.of(file, problem)
 
 
 def _find_records_needed(

@@ -286,12 +286,6 @@ _SETTLING = Problem(
     "The file changed recently and may still be written to.",
     "A later run uploads it; filters.settle_seconds sets how long it must stay unchanged.",
 )
-_FUTURE = Problem(
-    "waiting.future",
-    "The file's modification time is in the future.",
-    "Check the clocks of this computer and of the one that wrote the file.",
-)
-
 _ENCODING = sys.getfilesystemencoding()
 _ERRORS = sys.getfilesystemencodeerrors()
 _KIND = 0o170000  # the bits of a mode for the file type
@@ -377,11 +371,12 @@ class Walk:
         self.emit(FolderFailed(path=key, problem=problem))
 
     def unsettled(self, modified_ns: int) -> Problem | None:
-        """Return why a file must wait, or None if it has settled in the meantime."""
+        """Return why a file must wait, or None if it has settled in the meantime.
+
+        A time in the future says nothing; such a file is judged when it is to be sent.
+        """
         now = round(self.now() * 1e9)
-        if modified_ns > now:
-            return _FUTURE
-        return _SETTLING if modified_ns > now - self._settle_ns else None
+        return _SETTLING if now >= modified_ns > now - self._settle_ns else None
 
 
 class _WalkFolder:

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from mydata_like.core.errors import RejectedError, TransientError
+from mydata_like.core.errors import Problem, RejectedError, TransientError
 from mydata_like.core.events import (
     FileFailed,
     FileSkipped,
@@ -27,7 +27,7 @@ from mydata_like.core.model import (
     Registered,
     Staged,
 )
-from mydata_like.engine.check import HOUR_NS, Check
+from mydata_like.engine.check import Check
 from mydata_like.engine.dataset_index import ArchiveRecovery, Audit, AuditPolicy, DatasetIndex
 from mydata_like.engine.datasets import Datasets, Identity
 from mydata_like.engine.gate import Gate
@@ -73,15 +73,15 @@ class Bench:
         policy = AuditPolicy(box="staging", full_check_days=full_check_days)
         audit = Audit(self.ledger, self.events.append, clock, policy)
         knowledge = DatasetIndex(self.server, self.ledger, gate, recall, audit)
-        self.writers = {}
+        self.unfinished = {}
         self.asked = []
         self.check = Check(
-            knowledge, datasets, self.events.append, self._find_writers, box="staging"
+            knowledge, datasets, self.events.append, self._find_unfinished, box="staging"
         )
 
-    def _find_writers(self, files):
-        self.asked += [file.name.decode() for file in files]
-        return {it.key: self.writers[it.name] for it in files if it.name in self.writers}
+    def _find_unfinished(self, files):
+        self.asked += [file.name for file in files]
+        return {it.key: self.unfinished[it.name] for it in files if it.name in self.unfinished}
 
     def __call__(self, *groups):
         """Return what is open after the check, and what has to be read."""
@@ -139,41 +139,23 @@ def test_what_is_in_cloud_storage_only_is_not_read_and_what_was_verified_stays_s
     assert skipped == [(it.key, "skipped.remote") for it in files[1:3]]
 
 
-def changed_ago(bench, name, hours):
-    now = round(bench.clock.now().timestamp() * 1e9)
-    at = now - round(hours * HOUR_NS)
-    return a_file(name)._replace(modified_ns=MODIFIED_NS, ctime_ns=at)
-
-
-def test_a_file_that_a_program_has_open_waits_and_is_sent_after_twelve_hours_without_a_change():
-    bench = Bench()
-    ages = {"new": 0, "recent": 11.9, "patient": 12, "closed": 1, "old": 24}
-    files = [changed_ago(bench, name, hours) for name, hours in ages.items()]
-    bench.writers = dict.fromkeys((b"new", b"recent", b"patient", b"old"), "AcqSoft")
-
-    wanted = bench(a_group(*files))
-
-    assert [item.file.name for item in wanted] == [b"patient", b"closed", b"old"]
-    assert bench.asked == ["new", "recent", "patient", "closed"]
-    waiting = [(event.path, event.problem.code) for event in bench.of_kind(FileWaiting)]
-    assert waiting == [(file.key, "waiting.open") for file in files[:2]]
-    (notice,) = bench.of_kind(Notice)
-    assert notice.problem.code == "file.sent-open"
-    assert notice.problem.message == "alice/Set 1/patient is sent while AcqSoft has it open."
-
-
-def test_what_is_verified_is_not_asked_about_and_what_has_changed_since_is_no_longer_verified():
+def test_only_what_would_be_read_may_be_unfinished_and_then_its_earlier_state_is_not_verified():
     bench = Bench()
     dataset = bench.make_dataset()
     for name in ("same", "grown"):
         known(bench, dataset, a_record(name))
-    grown = changed_ago(bench, "grown", 1)._replace(size=4)
-    bench.writers = dict.fromkeys((b"same", b"grown"), "AcqSoft")
+    bench.server.add(dataset.id, a_record("unread"))
+    bench.unfinished = dict.fromkeys(
+        (b"same", b"grown", b"unread"), Problem("waiting.open", "", "")
+    )
+    grown = a_file("grown", size=4)
 
-    assert bench(a_group(a_file("same"), grown)) == []
+    (new,) = bench(a_group(a_file("same"), grown, a_file("unread"), a_file("new")))
 
-    assert bench.asked == ["grown"]
-    assert [event.path for event in bench.of_kind(FileWaiting)] == [grown.key]
+    assert new.file.name == b"new"
+    assert sorted(bench.asked) == [b"grown", b"new", b"unread"]
+    waiting = [(event.path, event.modified_ns) for event in bench.of_kind(FileWaiting)]
+    assert waiting == [(it.key, MODIFIED_NS) for it in (grown, a_file("unread"))]
     assert bench.ledger.find_entries([grown.key])[grown.key].state is EntryState.CHANGED
 
 
