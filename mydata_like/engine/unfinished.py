@@ -17,6 +17,7 @@ ASKED_NS: Final = 24 * HOUR_NS  # age of a change up to which programs are searc
 PATIENCE_NS: Final = 12 * HOUR_NS  # age of a change after which an open file is sent
 MOST: Final = 10_000  # dates in the future that are remembered
 _SEEN: Final = "dates in the future"  # the name of what is remembered
+_LONGEST: Final = MOST * 5_000  # characters of all that is remembered; a path has 4,096 at most
 _STATE: Final = 4  # numbers for each file: its size and times, and when it was first seen
 
 _FUTURE: Final = Problem(
@@ -109,7 +110,7 @@ class UnfinishedFiles:
 def _parse(text: str | None) -> dict[str, list[int]]:
     """Return what is remembered; nothing if it is damaged."""
     try:
-        seen = parse_json(text or "{}")
+        seen = parse_json(text or "{}", longest=_LONGEST)
     except ValueError:
         return {}
     return {name: state for name, state in seen.items() if len(state) == _STATE}

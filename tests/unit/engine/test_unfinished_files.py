@@ -84,7 +84,7 @@ def test_a_date_in_the_future_waits_until_our_clock_has_seen_the_file_unchanged(
 
 def test_a_bounded_number_of_dates_in_the_future_is_remembered_and_all_files_are_sent(bench):
     later = bench.now() + HOUR_NS
-    files = [a_file(f"{n:05}")._replace(modified_ns=later) for n in range(MOST + 10)]
+    files = [a_file(f"{n:0200}")._replace(modified_ns=later) for n in range(MOST + 10)]
 
     assert len(bench.run(*files)[0]) == len(files)
     bench.clock.move(SETTLE)
