@@ -8,6 +8,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 
 from mydata_like.app.connection import (
     Connection,
@@ -35,8 +36,9 @@ from mydata_like.app.settings_service import (
 )
 from mydata_like.app.staging_service import OpenStaging, find_staging, open_staging
 from mydata_like.core.data_directory import WHOLE
-from mydata_like.core.errors import UploaderError
+from mydata_like.core.errors import Problem, UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished, RunProgressed, event_record
+from mydata_like.core.formatting import format_path
 from mydata_like.core.model import FileGroup
 from mydata_like.core.ports import Emit, Transport
 from mydata_like.engine.archive_stage import Bundle
@@ -77,6 +79,7 @@ from mydata_like.hostos.lock import Lease
 from mydata_like.hostos.open_files import FileWriters
 from mydata_like.hostos.process import collect_less_often, lower_priority
 from mydata_like.hostos.sleep_inhibitor import SystemWakefulness
+from mydata_like.ledger.ledger_file import read_directories
 from mydata_like.ledger.sql import PastRunRow
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Limits, Settings
@@ -110,6 +113,7 @@ def limited_impact(limits: Limits, gate: Gate, emit: Emit, progress: RunProgress
 
 LOOK_AT = 2000  # files, after which no worker is started early: scanning them twice takes longer
 LOOK_FOR = 30.0  # seconds of scanning if a run cannot start
+IN_USE = 30 * 86400.0  # seconds since the last run over a data directory that is in use
 SWITCH_INTERVAL = 0.0005  # seconds for which a thread may block the sending threads
 
 
@@ -209,6 +213,9 @@ class _Builder:
         prepare_places(settings, self._places)
         correct_places(settings, self._places, self._observer.emit)
         report_former_values(request.reload, self._observer.emit)
+        own = ledger_file(settings, self._places, self._root)
+        for other in find_nested_directories(own, self._root, self._clock.now()):
+            self._observer.emit(Notice(problem=_nested(self._root, other)))
 
     def _lock(self) -> Lease:
         state, stop = find_state(self._request.settings, self._places), self._observer.cancel.set
@@ -465,6 +472,38 @@ class _Builder:
         if self._request.accept_empty:
             availability.accept()
         return availability
+
+
+def find_nested_directories(ledger: Path, root: bytes, now: datetime) -> list[bytes]:
+    """Return other data directories of this installation and server that are in ours, or ours in.
+
+    `ledger` is our own. Only directories that still exist and were in use within the last month.
+    """
+    host, ours = ledger.stem.rpartition("-")[0], _place(root)
+    since = now.timestamp() - IN_USE
+    others = [file for file in ledger.parent.glob(f"{host}-????????.db") if file != ledger]
+    recent = [file for file in others if file.stat().st_mtime > since]
+    found = {directory for file in recent for directory in read_directories(file)}
+    return [
+        other
+        for other in sorted(found)
+        if (place := _place(other)) != ours
+        and (place.startswith(ours) or ours.startswith(place))
+        and os.path.isdir(other)  # noqa: PTH112 - of bytes
+    ]
+
+
+def _place(directory: bytes) -> bytes:
+    return os.path.normcase(os.path.join(os.path.realpath(directory), b""))  # noqa: PTH118 - of bytes
+
+
+def _nested(root: bytes, other: bytes) -> Problem:
+    both = f"{format_path(root)} and {format_path(other)}"
+    return Problem(
+        "data.nested",
+        f"The data directories {both} contain the same files.",
+        "Runs over both send these files twice. Upload only one of the two directories.",
+    )
 
 
 def to_all(*followers: Emit) -> Emit:

@@ -209,6 +209,12 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         OPEN_SETTINGS,
         "data.directory",
     ),
+    "data.nested": ProblemInfo(
+        "A data directory is inside another one: runs over both send the same files twice.",
+        USER,
+        OPEN_SETTINGS,
+        "data.directory",
+    ),
     "data.empty": ProblemInfo(
         "The data directory contains nothing that matches the layout.",
         USER,
