@@ -61,6 +61,7 @@ from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.record import Record
 from mydata_like.engine.recover import Recovery, UnreportedFiles
 from mydata_like.engine.register import BatchSizer, Register, RegisterOptions
+from mydata_like.engine.renamed import RenamedFolders
 from mydata_like.engine.replace import Replace
 from mydata_like.engine.run import Run, Stages
 from mydata_like.engine.run_context import RunContext
@@ -432,7 +433,7 @@ class _Builder:
         self, context: RunContext, datasets: Datasets, discovery: Discovery, untold: UnreportedFiles
     ) -> Stages:
         settings, advanced = self._request.settings, self._request.settings.advanced
-        server, ledger, gate = context.server, context.ledger, context.gate
+        server, ledger, gate = context.server, self._ledger, context.gate
         emit, clock, box = context.emit, context.clock, context.box
         archives = TarArchives()
         recall = ArchiveRecovery(server, ledger, gate, emit, archives)
@@ -442,7 +443,7 @@ class _Builder:
         replacing = Replace(context, advanced)
         unfinished = UnfinishedFiles(
             FileWriters(),
-            self._ledger,
+            ledger,
             clock,
             emit,
             settings.filters.settle_seconds,
@@ -453,6 +454,7 @@ class _Builder:
             discovery=discovery,
             availability=self._open_availability(),
             scan=Scan(settings, emit, clock, context.cancel, self._request.part),
+            renamed=RenamedFolders(ledger, context.root, emit),
             check=Check(knowledge, datasets, emit, unfinished, box=box),
             compare=Compare(read_checksum, ledger, emit, gate, context.choices),
             bundle=Bundle(settings.archive, ledger),

@@ -79,6 +79,12 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "folder.same-dataset": ProblemInfo(
         "Two folders of a run would become the same dataset.", USER, OPEN_FOLDER
     ),
+    "folder.renamed": ProblemInfo(
+        "A dataset folder was renamed since it was sent; its files are sent again, as another "
+        "dataset.",
+        USER,
+        OPEN_FOLDER,
+    ),
     "folder.unknown": ProblemInfo(
         "A run for one folder found no dataset folder there.", USER, OPEN_SETTINGS, "data.layout"
     ),

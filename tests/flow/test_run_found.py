@@ -317,3 +317,19 @@ def test_a_data_directory_inside_another_one_is_noticed_by_runs_over_both(site):
     beside = site.data.with_name("data of others")
     write(beside / "ann/Scan/a.tif")
     assert notices(f"data.directory={beside}") == []
+
+
+def test_a_dataset_folder_that_was_renamed_is_noticed_once(site):
+    def notices():
+        found = site.carry().of_kind(Notice)
+        return [it.problem.message for it in found if it.problem.code == "folder.renamed"]
+
+    add_files(site, 3, "ann/Day 1")
+    add_files(site, 3, "ann/Day 2/deep")
+    assert notices() == []
+    add_files(site, 3, "ann/Day 3")  # the same names, sizes and times, but other files
+    (site.data / "ann/Day 2").rename(site.data / "ann/Second day")
+
+    again = "its files are sent again, as another dataset."
+    assert notices() == [f"ann/Second day was ann/Day 2 before: {again}"]
+    assert notices() == []
