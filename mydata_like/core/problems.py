@@ -632,6 +632,12 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         "Other accounts could read or change the program's files; their permissions were removed.",
         NOBODY,
     ),
+    "files.shared": ProblemInfo(
+        "Other accounts may change the files in the state folder.",
+        USER,
+        OPEN_SETTINGS,
+        "advanced.state_directory",
+    ),
     "lock.failed": ProblemInfo(
         "The lock file cannot be created.", USER, OPEN_SETTINGS, "advanced.state_directory"
     ),
