@@ -14,7 +14,7 @@ from mydata_like.core.ports import Emit
 _SAMPLE: Final = 20  # files of a new folder that are looked for in the earlier ones
 
 
-class KnownFolders(Protocol):
+class FoldersOfEarlierRuns(Protocol):
     """What the ledger knows of earlier runs."""
 
     def list_folders(self) -> list[bytes]:
@@ -30,7 +30,7 @@ class RenamedFolders:
     directory.
     """
 
-    def __init__(self, ledger: KnownFolders, root: bytes, emit: Emit) -> None:
+    def __init__(self, ledger: FoldersOfEarlierRuns, root: bytes, emit: Emit) -> None:
         self._ledger = ledger
         self._root = root
         self._emit = emit
