@@ -585,6 +585,17 @@ def change_many_freely(trial: Trial) -> None:
     _change(trial, _rewrite, files=MANY, held=0, **REPLACE_ALL)
 
 
+def write_on_elsewhere(trial: Trial) -> None:
+    """Write to a verified file, and keep it open while a run takes place."""
+    trial.make_all_safe()
+    path = trial.site.data / DATASETS[0] / "large 1.raw"
+    growing = trial.stack.enter_context(path.open("ab", buffering=0))
+    trial.heal = growing.close
+    growing.write(b"one more frame")
+    ended = trial.site.run()
+    assert (ended.code, ended.sums["waiting"], ended.sums["sent"]) == (0, 1, 0), ended.sums
+
+
 INTERRUPTIONS: dict[str, Callable[[Trial], None]] = {
     "window and engine are killed": kill_window_and_engine,
     "the engine alone is killed": kill_engine,
@@ -619,6 +630,7 @@ INTERRUPTIONS: dict[str, Callable[[Trial], None]] = {
     "verified files were appended to, and all may be replaced": append_freely,
     "many verified files were rewritten": change_many,
     "many verified files were rewritten, and all may be replaced": change_many_freely,
+    "a file is open elsewhere": write_on_elsewhere,
 }
 NEEDS_ROOT = {"the disk of the staging host is full"}
 

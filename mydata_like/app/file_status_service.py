@@ -76,6 +76,8 @@ def find_status(settings: Settings, config: Path | None, path: Path) -> PathStat
 def find_files(settings: Settings, config: Path | None, text: str) -> list[FileStatus]:
     """Return the status of a file, or of all files in a folder, of a name or in an archive.
 
+    A name that is no path may be that of files, of archives, or else of folders.
+
     Raises `SettingsError` if no data directory is set, `RunError` if a ledger cannot be read.
     """
     root = settings.data.directory
@@ -88,7 +90,8 @@ def find_files(settings: Settings, config: Path | None, text: str) -> list[FileS
         for path in (Path.cwd() / text, root / text):
             if found := lookup.list_below(_key_of(root, path)):
                 return found
-        return lookup.list_named(os.fsencode(text))
+        name = os.fsencode(text.rstrip("/"))
+        return lookup.list_named(name) or lookup.list_in_named(name)
 
 
 def _key_of(root: Path, path: Path) -> bytes:
@@ -202,6 +205,10 @@ class _Lookup:
     def list_named(self, name: bytes) -> list[FileStatus]:
         """Return the status of files of a name, or of those in an archive of this name."""
         return self._list([ledger.iter_named(name) for ledger in self._ledgers])
+
+    def list_in_named(self, name: bytes) -> list[FileStatus]:
+        """Return the status of all files in folders of a name."""
+        return self._list([ledger.iter_in_named(name) for ledger in self._ledgers])
 
     def find_folders(self, text: str, most: int) -> list[Suggestion]:
         """Return the dataset folders whose path contains this text."""

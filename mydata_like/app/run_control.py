@@ -6,6 +6,7 @@ removes each once it is executed. A later run has another id, so it ignores and 
 """
 
 import json
+import logging
 import os
 import secrets
 import time
@@ -25,6 +26,8 @@ from mydata_like.engine.pipeline import repeated
 from mydata_like.hostos.lock import find_note, find_shards, is_locked
 from mydata_like.settings.schema import Settings
 from mydata_like.state.state_files import RunCommand, RunStatus, load_record, save_record
+
+logger = logging.getLogger(__name__)
 
 COMMANDS: Final = ("pause", "resume", "stop_run")
 LOOK_INTERVAL: Final = 1.0  # seconds between two looks for a command
@@ -78,7 +81,7 @@ class RunControl:
         """Execute the commands that were given, and write the status if it has changed."""
         self._write_status()
         for file in self._files.find_commands():
-            asked = load_record(file, RunCommand)
+            asked = load_record(file, RunCommand) if _is_ours(file) else None
             if asked is not None and asked.id not in self._executed:
                 self._executed.add(asked.id)
                 self._execute(asked)
@@ -107,6 +110,23 @@ def controlled(
             yield
     finally:
         files.remove_all()
+
+
+def _is_ours(file: Path) -> bool:
+    """Return whether a command was given by our account or by an administrator.
+
+    The state folder may be one that others may write to; on Windows, its permissions decide.
+    """
+    if os.name != "posix":
+        return True
+    try:
+        owner = file.lstat().st_uid
+    except OSError:
+        return False
+    if owner in (0, os.geteuid()):
+        return True
+    logger.warning("%s is of another account (%d) and is not executed", file, owner)
+    return False
 
 
 def _remove(file: Path) -> None:

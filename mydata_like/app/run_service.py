@@ -8,6 +8,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 
 from mydata_like.app.changed_service import take_choices
 from mydata_like.app.connection import (
@@ -36,8 +37,9 @@ from mydata_like.app.settings_service import (
 )
 from mydata_like.app.staging_service import OpenStaging, find_staging, open_staging
 from mydata_like.core.data_directory import WHOLE
-from mydata_like.core.errors import UploaderError
+from mydata_like.core.errors import Problem, UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished, RunProgressed, event_record
+from mydata_like.core.formatting import format_path
 from mydata_like.core.model import FileGroup
 from mydata_like.core.ports import Emit, Transport
 from mydata_like.engine.archive_stage import Bundle
@@ -61,6 +63,7 @@ from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.record import Record
 from mydata_like.engine.recover import Recovery, UnreportedFiles
 from mydata_like.engine.register import BatchSizer, Register, RegisterOptions
+from mydata_like.engine.renamed import RenamedFolders
 from mydata_like.engine.replace import KeptCopies, Replace
 from mydata_like.engine.run import Run, Stages
 from mydata_like.engine.run_context import RunContext
@@ -70,13 +73,16 @@ from mydata_like.engine.scheduler import FOLDER, SOURCE
 from mydata_like.engine.send import Send
 from mydata_like.engine.source_store import ExtraSources, check_source
 from mydata_like.engine.time_left import find_costs, record_costs
+from mydata_like.engine.unfinished import UnfinishedFiles
 from mydata_like.engine.user_overrides import UserOverrides
 from mydata_like.engine.verify import Verification, Verify
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.load import HostLoad, measure_idle
 from mydata_like.hostos.lock import Lease
+from mydata_like.hostos.open_files import FileWriters
 from mydata_like.hostos.process import collect_less_often, lower_priority
 from mydata_like.hostos.sleep_inhibitor import SystemWakefulness
+from mydata_like.ledger.ledger_file import read_directories
 from mydata_like.ledger.sql import PastRunRow
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.server.http_upload import HttpTransport
@@ -111,6 +117,7 @@ def limited_impact(limits: Limits, gate: Gate, emit: Emit, progress: RunProgress
 
 LOOK_AT = 2000  # files, after which no worker is started early: scanning them twice takes longer
 LOOK_FOR = 30.0  # seconds of scanning if a run cannot start
+IN_USE = 30 * 86400.0  # seconds since the last run over a data directory that is in use
 SWITCH_INTERVAL = 0.0005  # seconds for which a thread may block the sending threads
 
 
@@ -210,6 +217,9 @@ class _Builder:
         prepare_places(settings, self._places)
         correct_places(settings, self._places, self._observer.emit)
         report_former_values(request.reload, self._observer.emit)
+        own = ledger_file(settings, self._places, self._root)
+        for other in find_nested_directories(own, self._root, self._clock.now()):
+            self._observer.emit(Notice(problem=_nested(self._root, other)))
 
     def _lock(self) -> Lease:
         state, stop = find_state(self._request.settings, self._places), self._observer.cancel.set
@@ -426,7 +436,7 @@ class _Builder:
         self, context: RunContext, datasets: Datasets, discovery: Discovery, untold: UnreportedFiles
     ) -> Stages:
         settings, advanced = self._request.settings, self._request.settings.advanced
-        server, ledger, gate = context.server, context.ledger, context.gate
+        server, ledger, gate = context.server, self._ledger, context.gate
         emit, clock, box = context.emit, context.clock, context.box
         archives = TarArchives()
         recall = ArchiveRecovery(server, ledger, gate, emit, archives)
@@ -446,12 +456,21 @@ class _Builder:
             dry_run=context.dry_run,
         )
         replacing = Replace(context, copies, changed)
+        unfinished = UnfinishedFiles(
+            FileWriters(),
+            ledger,
+            clock,
+            emit,
+            settings.filters.settle_seconds,
+            dry_run=context.dry_run,
+        )
         return Stages(
             recovery=Recovery(context, advanced, copies, untold, self._request.undo),
             discovery=discovery,
             availability=self._open_availability(),
             scan=Scan(settings, emit, clock, context.cancel, self._request.part),
-            check=Check(knowledge, datasets, emit, changed, box=box),
+            renamed=RenamedFolders(ledger, context.root, emit),
+            check=Check(knowledge, datasets, emit, changed, unfinished, box=box),
             compare=Compare(read_checksum, ledger, emit, gate, context.choices, changed),
             bundle=Bundle(settings.archive, ledger),
             pack=Pack(settings.transfer, clock, context.choices, archives),
@@ -476,6 +495,38 @@ class _Builder:
         if self._request.accept_empty:
             availability.accept()
         return availability
+
+
+def find_nested_directories(ledger: Path, root: bytes, now: datetime) -> list[bytes]:
+    """Return other data directories of this installation and server that are in ours, or ours in.
+
+    `ledger` is our own. Only directories that still exist and were in use within the last month.
+    """
+    host, ours = ledger.stem.rpartition("-")[0], _place(root)
+    since = now.timestamp() - IN_USE
+    others = [file for file in ledger.parent.glob(f"{host}-????????.db") if file != ledger]
+    recent = [file for file in others if file.stat().st_mtime > since]
+    found = {directory for file in recent for directory in read_directories(file)}
+    return [
+        other
+        for other in sorted(found)
+        if (place := _place(other)) != ours
+        and (place.startswith(ours) or ours.startswith(place))
+        and os.path.isdir(other)  # noqa: PTH112 - of bytes
+    ]
+
+
+def _place(directory: bytes) -> bytes:
+    return os.path.normcase(os.path.join(os.path.realpath(directory), b""))  # noqa: PTH118 - of bytes
+
+
+def _nested(root: bytes, other: bytes) -> Problem:
+    both = f"{format_path(root)} and {format_path(other)}"
+    return Problem(
+        "data.nested",
+        f"The data directories {both} contain the same files.",
+        "Runs over both send these files twice. Upload only one of the two directories.",
+    )
 
 
 def to_all(*followers: Emit) -> Emit:

@@ -33,6 +33,7 @@ from mydata_like.state.secrets import (
     SecretSources,
     correct_modes,
     find_key,
+    judge_folder,
     load_key,
     offer_key,
 )
@@ -80,9 +81,11 @@ def prepare_places(settings: Settings, places: StatePaths) -> None:
 
 
 def correct_places(settings: Settings, places: StatePaths, emit: Callable[[Event], object]) -> None:
-    """Remove the access of other accounts to existing files, and report it."""
-    if problem := correct_modes(places, find_state(settings, places)):
-        emit(Notice(problem=problem))
+    """Remove the access of other accounts to existing files; report that, and what is left."""
+    state = find_state(settings, places)
+    for problem in (correct_modes(places, state), judge_folder(state)):
+        if problem is not None:
+            emit(Notice(problem=problem))
 
 
 def report_former_values(

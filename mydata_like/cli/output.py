@@ -131,6 +131,7 @@ class EventLines:
             return self._named[type(event)] <= NAMED_PROBLEMS
 
 
+LITTER = "skipped.ignored"  # a NAS may have such a folder in each folder
 # The events that plain lines show; most events are about single files and are left out.
 TOLD = frozenset(
     {FileFailed, FileReplaced, FolderFailed, FolderSkipped, Notice}
@@ -180,7 +181,7 @@ def describe_event(event: Event) -> Iterator[str]:
             yield f"Replaced: {format_path(path)}: {describe_replaced(event)}"
         case FileWaiting(path=path, problem=problem) if is_held(event):
             yield f"Held: {format_path(path)}: {_sentence(problem)}"
-        case FolderSkipped(path=path, problem=problem):
+        case FolderSkipped(path=path, problem=problem) if problem.code != LITTER:
             yield f"Left out: {format_path(path)}: {_sentence(problem)}"
         case Notice(problem=problem):
             yield f"Note: {_sentence(problem)}"

@@ -41,6 +41,9 @@ class OpenFile(Protocol):
     def measure(self, cancel: CancelSignal) -> str:
         """Read the whole file and return its checksum; raises `ItemError` if it changed."""
 
+    def check_unused(self) -> None:
+        """Raise `ItemError` if another program may write to this file."""
+
     def delete(self) -> None:
         """Delete this file unless it has changed since `measure`; raises `ItemError`."""
 

@@ -289,6 +289,13 @@ class FileChecksum(Protocol):
         """
 
 
+class FindWriters(Protocol):
+    """Finds the programs that write to local files, as far as the system tells."""
+
+    def __call__(self, files: Sequence[LocalFile], /) -> Mapping[bytes, str]:
+        """Return by key those of the files that a program has open, and its name."""
+
+
 class SystemLoad(Protocol):
     """The load of other programs on the instrument's computer."""
 

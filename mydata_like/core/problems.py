@@ -79,6 +79,12 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "folder.same-dataset": ProblemInfo(
         "Two folders of a run would become the same dataset.", USER, OPEN_FOLDER
     ),
+    "folder.renamed": ProblemInfo(
+        "A dataset folder was renamed since it was sent; its files are sent again, as another "
+        "dataset.",
+        USER,
+        OPEN_FOLDER,
+    ),
     "folder.unknown": ProblemInfo(
         "A run for one folder found no dataset folder there.", USER, OPEN_SETTINGS, "data.layout"
     ),
@@ -90,11 +96,24 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "waiting.settling": ProblemInfo(
         "The file was modified recently; a later run uploads it.", NOBODY
     ),
+    "waiting.open": ProblemInfo(
+        "Another program has the file open and may be writing to it; a later run uploads it.",
+        NOBODY,
+    ),
+    "file.sent-open": ProblemInfo(
+        "Files are sent although a program has them open: they have not changed for 12 hours.",
+        NOBODY,
+    ),
     "waiting.future": ProblemInfo(
         "The file's modification time is in the future by this computer's clock; a later run "
-        "uploads it.",
+        "uploads it, once it has not changed for the settling time.",
         USER,
         OPEN_FOLDER,
+    ),
+    "file.sent-future": ProblemInfo(
+        "Files are sent although their modification time is in the future: they have not changed "
+        "for the settling time.",
+        NOBODY,
     ),
     "waiting.compare": ProblemInfo(
         "The server has a record with this name and size. A run reads the file once and "
@@ -216,6 +235,12 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "data.unavailable": ProblemInfo(
         "The data directory is unavailable, or none of the files that earlier runs found are "
         "left in it.",
+        USER,
+        OPEN_SETTINGS,
+        "data.directory",
+    ),
+    "data.nested": ProblemInfo(
+        "A data directory is inside another one: runs over both send the same files twice.",
         USER,
         OPEN_SETTINGS,
         "data.directory",
@@ -650,6 +675,12 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "files.exposed": ProblemInfo(
         "Other accounts could read or change the program's files; their permissions were removed.",
         NOBODY,
+    ),
+    "files.shared": ProblemInfo(
+        "Other accounts may change the files in the state folder.",
+        USER,
+        OPEN_SETTINGS,
+        "advanced.state_directory",
     ),
     "lock.failed": ProblemInfo(
         "The lock file cannot be created.", USER, OPEN_SETTINGS, "advanced.state_directory"

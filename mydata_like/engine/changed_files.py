@@ -222,9 +222,9 @@ def _applies(row: ChangedFile, file: LocalFile, copy: VerifiedCopy) -> bool:
 
 def describe_unsent(file: LocalFile, problem: Problem) -> FileWaiting | FileSkipped | FileFailed:
     """Return the outcome of a file that is not sent because of this problem."""
-    if problem.code in (HELD, UNREAD.code):
+    if problem.code.startswith("waiting."):
         return FileWaiting.of(file, problem)
-    if problem.code in (KEPT, REMOTE.code):
+    if problem.code.startswith("skipped."):
         return FileSkipped(path=file.key, size=file.size, problem=problem)
     return FileFailed.of(file, problem)
 

@@ -1,7 +1,7 @@
 """The stage that checks, for a group of files, what the ledger and the server already have."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple
@@ -82,7 +82,8 @@ class Check:
     It yields, group by group, what is not verified yet: files to send, files whose bytes are
     already in the staging area, and datafiles that only wait for verification. A file in an archive
     is represented by that archive with this one member. Files that the server may have, but whose
-    current content was never read, come separately.
+    current content was never read, come separately. Files that may not be finished wait for a later
+    run.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Check:
         datasets: Datasets,
         emit: Emit,
         changed: ChangedFiles,
+        find_unfinished: Callable[[Sequence[LocalFile]], Mapping[bytes, Problem]],
         *,
         box: str,
     ) -> None:
@@ -99,6 +101,7 @@ class Check:
         self._datasets = datasets
         self._emit = emit
         self._changed = changed
+        self._find_unfinished = find_unfinished
         self._box = box
         self._views: SingleFlight[bytes, DatasetView] = SingleFlight()
         # The server's status of these may refer to earlier bytes until it verifies them again.
@@ -194,10 +197,15 @@ class Check:
     def _compare(self, looked_up: _LookedUp, view: DatasetView) -> CheckedGroup:
         group, files, entries = looked_up.group, looked_up.files, looked_up.entries
         view.fetch(looked_up.needed)
-        judged = [
-            (file, _require_content(self._judge(view, file, entries.get(file.key)), file, group))
-            for file in files
-        ]
+        judged = self._leave_unfinished(
+            [
+                (
+                    file,
+                    _require_content(self._judge(view, file, entries.get(file.key)), file, group),
+                )
+                for file in files
+            ]
+        )
         self._report_known(group, files)
         checked = CheckedGroup(group, [], unread := [])
         verified: list[tuple[LocalFile, Entry]] = []
@@ -218,6 +226,14 @@ class Check:
             checksum = found.checksum
             self._emit(FileVerified(path=file.key, size=file.size, checksum=checksum, known=True))
         return checked
+
+    def _leave_unfinished(
+        self, judged: Sequence[tuple[LocalFile, Judged]]
+    ) -> Sequence[tuple[LocalFile, Judged]]:
+        """Return a problem instead of each file that would be read and may not be finished."""
+        read = [file for file, found in judged if isinstance(found, FileToSend | Comparison)]
+        waiting = self._find_unfinished(read) if read else {}
+        return [(file, waiting.get(file.key, found)) for file, found in judged]
 
     def _keep(self, learnt: Sequence[Entry]) -> None:
         if learnt:

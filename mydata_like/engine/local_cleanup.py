@@ -399,6 +399,7 @@ class LocalCleanup:
 
     def _delete(self, held: OpenFile, freed: DeletedFile) -> None:
         if self._deeds is None:
+            held.check_unused()
             return
         self._deeds.note(freed)
         try:

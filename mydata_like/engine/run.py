@@ -21,6 +21,7 @@ from mydata_like.engine.pipeline import StageInput, WorkerGroup, WorkQueue, feed
 from mydata_like.engine.record import Record
 from mydata_like.engine.recover import Recovery
 from mydata_like.engine.register import Register
+from mydata_like.engine.renamed import RenamedFolders
 from mydata_like.engine.replace import Replace
 from mydata_like.engine.run_context import RunContext
 from mydata_like.engine.scan import Scan
@@ -58,6 +59,7 @@ class Stages:
     discovery: Discovery
     availability: Availability
     scan: Scan
+    renamed: RenamedFolders
     check: Check
     compare: Compare
     bundle: Bundle
@@ -251,10 +253,11 @@ class Run:
         return stage(group, self._check, waiting, workers=CHECKS, limit=AHEAD, weigh=count_files)
 
     def _discover(self, groups: Iterable[FileGroup]) -> Iterator[FileGroup]:
-        """Record found files; prepare the transport as soon as there are new ones."""
+        """Record found files; prepare the transport and compare folders if there are new ones."""
         for group in self._stages.discovery.pass_on(groups):
             if group.new:
                 self._context.transport.prepare()
+                self._stages.renamed.report(group)
             yield group
 
     def _check(self, groups: StageInput[FileGroup]) -> Iterator[CheckedGroup]:

@@ -7,6 +7,7 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from mydata_like.core.data_directory import is_lock_name
@@ -44,12 +45,16 @@ DIRECTORY_LIMIT = 255
 TITLE_LIMIT = 400
 
 _IGNORED_FILE = re.compile(
-    rb"(?i:thumbs\.db|ehthumbs\.db|desktop\.ini)|\.DS_Store|~\$.*|\.~lock\..*#"
+    rb"(?i:thumbs\.db|ehthumbs\.db|desktop\.ini)|\.DS_Store|\._.+|~\$.*|\.~lock\..*#"
+    rb"|.+\.crdownload|.+\.part"
     rb"|\.nfs[0-9a-f]{16,24}|\.fuse_hidden[0-9a-f]{16}|\.mydata-like-[0-9a-f]{16}"
     rb"|\.mydata-like(?:-[0-9a-z-]+)?\.lock",
     re.DOTALL,
 )
-_IGNORED_FOLDER = re.compile(rb"(?i:\$recycle\.bin|system volume information|lost\+found)")
+_IGNORED_FOLDER = re.compile(
+    rb"(?i:\$recycle\.bin|system volume information|lost\+found)|__MACOSX|@eaDir"
+    rb"|\.Spotlight-V100|\.fseventsd|\.TemporaryItems|\.Trash-.+"
+)
 
 _IGNORED = Problem(
     "skipped.ignored",
@@ -131,7 +136,7 @@ class FolderFilter:
     """The filter that decides which folders of the layout's levels are excluded."""
 
     def __init__(self, settings: Filters) -> None:
-        self._default_ignores = settings.default_ignores
+        self._settings = settings
         self._wanted = {
             Level.OWNER: settings.owner.casefold(),
             Level.GROUP: settings.owner.casefold(),
@@ -147,10 +152,10 @@ class FolderFilter:
 
     def refuse(self, level: Level, name: bytes) -> Problem | None:
         """Return why a folder is excluded because of its name."""
+        if problem := ignored_folder(self._settings, name):
+            return problem
         if name.startswith(b"."):
             return _HIDDEN
-        if self._default_ignores and _IGNORED_FOLDER.fullmatch(name):
-            return _IGNORED
         try:
             text = name.decode()
         except UnicodeDecodeError:
@@ -177,6 +182,11 @@ class FolderFilter:
         if self._youngest is not None and age < self._youngest:
             return _YOUNG
         return None
+
+
+def ignored_folder(settings: Filters, name: bytes) -> Problem | None:
+    """Return why a folder is excluded because systems and programs create such ones."""
+    return _IGNORED if settings.default_ignores and _IGNORED_FOLDER.fullmatch(name) else None
 
 
 def name_problem(name: bytes) -> Problem | None:
@@ -277,12 +287,6 @@ _SETTLING = Problem(
     "The file changed recently and may still be written to.",
     "A later run uploads it; filters.settle_seconds sets how long it must stay unchanged.",
 )
-_FUTURE = Problem(
-    "waiting.future",
-    "The file's modification time is in the future.",
-    "Check the clocks of this computer and of the one that wrote the file.",
-)
-
 _ENCODING = sys.getfilesystemencoding()
 _ERRORS = sys.getfilesystemencodeerrors()
 _KIND = 0o170000  # the bits of a mode for the file type
@@ -318,6 +322,7 @@ class Walk:
         self.root = root
         self.links = Links(settings.symlinks, root)
         self.refuse = FileFilter(settings).refuse
+        self.refuse_folder = partial(ignored_folder, settings)
         self.emit = emit
         self.found = 0  # files that were counted, including excluded ones
         self._settle_ns = round(settings.settle_seconds * 1e9)
@@ -367,11 +372,12 @@ class Walk:
         self.emit(FolderFailed(path=key, problem=problem))
 
     def unsettled(self, modified_ns: int) -> Problem | None:
-        """Return why a file must wait, or None if it has settled in the meantime."""
+        """Return why a file must wait, or None if it has settled in the meantime.
+
+        A time in the future says nothing; such a file is judged when it is to be sent.
+        """
         now = round(self.now() * 1e9)
-        if modified_ns > now:
-            return _FUTURE
-        return _SETTLING if modified_ns > now - self._settle_ns else None
+        return _SETTLING if now >= modified_ns > now - self._settle_ns else None
 
 
 class _WalkFolder:
@@ -517,7 +523,7 @@ class _FolderWalk:
             return False
         key = folder.prefix + name
         directory = folder.directory + b"/" + name if folder.directory else name
-        problem = directory_problem(directory)
+        problem = self._walk.refuse_folder(name) or directory_problem(directory)
         if problem:
             self._walk.emit(FolderSkipped(path=key, problem=problem))
             return False

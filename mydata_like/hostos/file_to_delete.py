@@ -78,6 +78,10 @@ class FileToDelete(ABC):
         return checksum.hexdigest()
 
     @abstractmethod
+    def check_unused(self) -> None:
+        """Raise `FileChangedError` if another program may write to the file."""
+
+    @abstractmethod
     def delete(self) -> None:
         """Delete exactly this file; raises `FileChangedError` if it has changed."""
 

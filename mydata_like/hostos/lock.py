@@ -321,6 +321,8 @@ LOCAL: Final = frozenset(
         *("apfs", "hfs", "ufs"),
     )
 )
+_COMMAND: Final = 4  # words of a command line that may name the program
+_PROGRAM: Final = re.compile("mydata[-_]like")
 TEST_TIMEOUT = 0.5  # seconds; another process may be testing the same lock
 
 
@@ -399,7 +401,11 @@ def _lock_folder(descriptor: int, directory: bytes, shard: Shard, lease: Lease) 
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
-        holder = lease.find_holder() or _find_locker(os.fstat(descriptor).st_ino)
+        found = _find_lockers(os.fstat(descriptor).st_ino)
+        holder = lease.find_holder() or next(filter(None, map(_describe_locker, found)), None)
+        if found and holder is None:
+            logger.warning("%s is locked by another program: %s", format_path(directory), found)
+            return False
         who = holder.describe() if holder else ""
         raise _already_running(_describe_run(format_path(directory), WHOLE) + who) from None
     except OSError as error:  # some network file systems
@@ -408,17 +414,33 @@ def _lock_folder(descriptor: int, directory: bytes, shard: Shard, lease: Lease) 
     return True
 
 
-def _find_locker(inode: int) -> LockHolder | None:
-    """Return the holder of a folder's lock, if the system (Linux) reports it."""
+def _find_lockers(inode: int) -> list[int]:
+    """Return the processes that hold a folder's lock, if the system (Linux) reports them."""
     try:
         lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
-        words = [line.split() for line in lines]
-        found = (it for it in words if it[1] == "FLOCK" and it[5].endswith(f":{inode}"))
-        process = psutil.Process(int(next(found)[4]))
-        began = datetime.fromtimestamp(process.create_time(), UTC)
-        return LockHolder(process.pid, socket.gethostname(), began, process.username())
-    except (OSError, ValueError, LookupError, StopIteration, psutil.Error):
+    except OSError:
+        return []
+    words = [line.split() for line in lines]
+    return [int(it[4]) for it in words if it[1] == "FLOCK" and it[5].endswith(f":{inode}")]
+
+
+def _describe_locker(number: int) -> LockHolder | None:
+    """Return the holder of a folder's lock, None if it is no run.
+
+    Any account that may read a folder may lock it, so of other accounts only processes of this
+    program count. A lock outlives the process that took it if another one has inherited it.
+    """
+    try:
+        process = psutil.Process(number)
+        account, began = process.username(), datetime.fromtimestamp(process.create_time(), UTC)
+        words = " ".join(process.cmdline()[:_COMMAND])
+    except psutil.NoSuchProcess:
         return None
+    except (OSError, psutil.Error):
+        return LockHolder(number, socket.gethostname(), datetime.now(UTC))
+    if account != psutil.Process().username() and not _PROGRAM.search(words):
+        return None
+    return LockHolder(number, socket.gethostname(), began, account)
 
 
 def _already_running(what: str) -> AlreadyRunningError:

@@ -7,11 +7,9 @@ that moment is noticed and restored.
 import os
 import secrets
 import stat
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from enum import Enum
 from typing import Final, Self
 
 from mydata_like.core.deletion import CleanupCandidate
@@ -25,133 +23,10 @@ from mydata_like.hostos.file_to_delete import (
     directory_opened,
     errors_translated,
 )
-
-
-class FileUse(Enum):
-    """Whether other programs may write to a file, according to the system."""
-
-    NONE = "none"  # by no known program
-    OPEN = "open"
-    LOCKED = "locked"
-    UNKNOWN = "unknown"  # the system does not tell this account
-
-
-if sys.platform == "linux":
-    import errno
-    import fcntl
-    import signal
-    from contextlib import suppress
-    from pathlib import Path
-
-    # Errors of file systems without leases: EINVAL for most, ENOLCK for some network file systems.
-    _NO_LEASES: Final = (errno.EINVAL, errno.ENOLCK)
-    _PROCESSES: Final = Path("/proc")
-    _LOCKS: Final = _PROCESSES / "locks"
-
-    class WriteGuard:
-        """Blocks other programs from opening a file for writing, and detects those that try.
-
-        The file must be open read-only. Without leases, it only detects writers.
-        """
-
-        def __init__(self, descriptor: int) -> None:
-            self._descriptor = descriptor
-            self._inode = os.fstat(descriptor).st_ino
-            self._leased = False
-            self._refusal = self._take_lease()
-
-        def find_use(self) -> FileUse:
-            """Return whether a program has the file open for writing, waits to, or locks it."""
-            if self._refusal is not FileUse.NONE:
-                return self._refusal
-            if self._leased and fcntl.fcntl(self._descriptor, fcntl.F_GETLEASE) != fcntl.F_RDLCK:
-                return FileUse.OPEN
-            if not self._leased and _is_open_to_write(self._descriptor):
-                return FileUse.OPEN
-            return FileUse.LOCKED if _is_locked(self._inode) else FileUse.NONE
-
-        def __enter__(self) -> Self:
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            if self._leased:
-                with suppress(OSError):
-                    fcntl.fcntl(self._descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-
-        def _take_lease(self) -> FileUse:
-            try:
-                # The system sends us a signal when a program opens the file: choose one that is
-                # ignored by default.
-                fcntl.fcntl(self._descriptor, fcntl.F_SETSIG, signal.SIGURG)
-                fcntl.fcntl(self._descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
-            except OSError as error:
-                if error.errno == errno.EAGAIN:
-                    return FileUse.OPEN
-                # EACCES: the file belongs to another account, which says nothing about writers.
-                return FileUse.NONE if error.errno in _NO_LEASES else FileUse.UNKNOWN
-            self._leased = True
-            return FileUse.NONE
-
-    def _is_locked(inode: int) -> bool:
-        """Return whether a program holds a write lock (flock, POSIX) on a file.
-
-        The device is not compared: some file systems (btrfs, overlay) show a different one there.
-        """
-        try:
-            lines = _LOCKS.read_text("ascii").splitlines()
-        except OSError:
-            return False
-        # "1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF", see proc_locks(5)
-        fields = (line.replace("->", "").split() for line in lines)
-        return any(
-            field[1] != "LEASE" and field[3] == "WRITE" and field[5].endswith(f":{inode}")
-            for field in fields
-            if len(field) > 5
-        )
-
-    def _is_open_to_write(descriptor: int) -> bool:
-        """Return whether a process whose descriptors we may read has a file open for writing."""
-        file = os.fstat(descriptor)
-        return any(_may_write(number, file) for number in _list_descriptors())
-
-    def _list_descriptors() -> Iterator[Path]:
-        for process in _PROCESSES.iterdir():
-            if process.name.isdecimal():
-                with suppress(OSError):  # it has ended, or belongs to another account
-                    yield from (process / "fd").iterdir()
-
-    def _may_write(number: Path, file: os.stat_result) -> bool:
-        """Return whether a descriptor of a process refers to a file and is open for writing."""
-        try:
-            if not os.path.samestat(number.stat(), file):
-                return False
-            lines = (number.parent.with_name("fdinfo") / number.name).read_text("ascii")
-        except OSError:  # it has been closed
-            return False
-        flags = next(line for line in lines.splitlines() if line.startswith("flags:"))
-        return int(flags.split()[1], 8) & os.O_ACCMODE != os.O_RDONLY
-
-else:
-
-    class WriteGuard:
-        """Detects no other programs, as the system does not report them."""
-
-        def __init__(self, descriptor: int) -> None:
-            del descriptor
-
-        def find_use(self) -> FileUse:
-            """Return that no program is known to write to the file."""
-            return FileUse.NONE
-
-        def __enter__(self) -> Self:
-            return self
-
-        def __exit__(self, *_: object) -> None: ...
-
+from mydata_like.hostos.open_files import READ_ONLY, FileUse, WriteGuard
 
 _ASIDE: Final = b".mydata-like-"  # begins the name of a file to delete; runs skip it
 _OPEN_DELAY: Final = 0.001  # seconds in which a program may open a file that it has looked up
-_FILE: Final = os.O_RDONLY | NO_LINK | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class _FileInFolder(FileToDelete):
@@ -162,6 +37,10 @@ class _FileInFolder(FileToDelete):
         self._folder = folder
         self._name = entry.key.rpartition(b"/")[2]
 
+    def check_unused(self) -> None:
+        with WriteGuard(self.descriptor) as guard:
+            self._check_use(guard)
+
     def delete(self) -> None:
         """Delete exactly this file; raises `FileChangedError` if it has changed.
 
@@ -169,7 +48,7 @@ class _FileInFolder(FileToDelete):
         If one is waiting to do so, the file is restored under its name.
         """
         with WriteGuard(self.descriptor) as guard:
-            self._check_unused(guard)
+            self._check_use(guard)
             self.check_unchanged(self.find_named())
             aside = _ASIDE + secrets.token_hex(8).encode()
             with errors_translated(self.entry.key):
@@ -182,7 +61,7 @@ class _FileInFolder(FileToDelete):
                 self._restore(aside)
                 raise
 
-    def _check_unused(self, guard: WriteGuard) -> None:
+    def _check_use(self, guard: WriteGuard) -> None:
         use = guard.find_use()
         if use is FileUse.OPEN:
             raise self.changed("free.open", "is open in a program that may write to it")
@@ -206,9 +85,9 @@ class _FileInFolder(FileToDelete):
         same = all(Stamp.of(state) == self.stamp for state in first)
         if not same or first[0].st_ctime_ns != first[1].st_ctime_ns:
             raise self.changed("free.changed", "was replaced or changed by another program")
-        self._check_unused(guard)
+        self._check_use(guard)
         time.sleep(_OPEN_DELAY)
-        self._check_unused(guard)
+        self._check_use(guard)
         for before, after in zip(first, self._find_states(aside), strict=True):
             if (Stamp.of(before), before.st_ctime_ns) != (Stamp.of(after), after.st_ctime_ns):
                 raise self.changed("free.changed", "was changed by another program")
@@ -286,7 +165,7 @@ class SafeDirectory:
         with ExitStack() as stack:
             above = stack.enter_context(self._folder(folder))
             with errors_translated(entry.key):
-                descriptor = os.open(name, _FILE, dir_fd=above)
+                descriptor = os.open(name, READ_ONLY, dir_fd=above)
             stack.callback(os.close, descriptor)
             yield _FileInFolder(above, entry, descriptor)
 

@@ -20,6 +20,7 @@ from mydata_like.core.data_directory import is_lock_name
 from mydata_like.core.deletion import CleanupCandidate
 from mydata_like.core.errors import FileChangedError
 from mydata_like.core.file_access import system_path
+from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import Entry
 from mydata_like.core.openat import check_path, is_link, join
 from mydata_like.hostos.file_to_delete import (
@@ -28,6 +29,7 @@ from mydata_like.hostos.file_to_delete import (
     directory_opened,
     errors_translated,
 )
+from mydata_like.hostos.open_files import FileWriters
 
 if sys.platform == "win32":
     import msvcrt
@@ -62,6 +64,12 @@ if sys.platform == "win32":
             directory.require_no_link(entry.key, descriptor)
             super().__init__(entry, descriptor)
             self._directory = directory
+
+        def check_unused(self) -> None:
+            key, stamp = self.entry.key, self.stamp
+            file = LocalFile(self._directory.path_of(key), key, b"", b"", *stamp[2:], *stamp[:2])
+            if found := FileWriters()([file]):
+                raise self.changed("free.open", f"is open in a program ({found[key]})")
 
         def delete(self) -> None:
             """Delete exactly this file; raises `FileChangedError` if it has changed.

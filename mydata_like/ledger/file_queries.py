@@ -92,6 +92,8 @@ _NAMED: Final = (
 _NAMED_OUTCOMES: Final = (
     f"(path = :name OR substr(path, -length(:ending)) = :ending){_FILE} ORDER BY path"
 )
+# Files in a folder of this name, at whatever depth.
+_IN_NAMED: Final = "(substr({0}, 1, length(:begin)) = :begin OR instr({0}, :middle))"
 
 
 class FileQueries:
@@ -151,6 +153,14 @@ class FileQueries:
         return _merge(
             self._entries(_NAMED, **values),
             self._outcomes(_NAMED_OUTCOMES, **values),
+        )
+
+    def iter_in_named(self, name: bytes) -> Iterator[tuple[bytes, FileEvidence]]:
+        """Yield the knowledge of all files in folders with this name, ordered by key."""
+        values = {"begin": name + b"/", "middle": b"/" + name + b"/"}
+        return _merge(
+            self._entries(_IN_NAMED.format("key") + " ORDER BY key", **values),
+            self._outcomes(_IN_NAMED.format("path") + f"{_FILE} ORDER BY path", **values),
         )
 
     def find_outcome_above(self, key: bytes) -> KnownOutcome | None:

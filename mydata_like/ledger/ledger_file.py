@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Lock
 from time import monotonic
 
-from mydata_like.core.errors import Problem, RunError, SettingsError
+from mydata_like.core.errors import Problem, RunError, SettingsError, UploaderError
 from mydata_like.core.ports import Clock
 from mydata_like.settings.atomic_write import make_private_file, require_plain
 
@@ -376,6 +376,16 @@ def connect_to_read(file: Path) -> sqlite3.Connection:
         return _connect(f"{file.absolute().as_uri()}?mode=ro", LOCK_PATIENCE)
     except sqlite3.Error as error:
         raise failure(file, error) from error
+
+
+def read_directories(file: Path) -> list[bytes]:
+    """Return the data directories of a ledger; none if it cannot be read."""
+    try:
+        with closing(connect_to_read(file)) as connection:
+            return [directory for (directory,) in connection.execute("SELECT directory FROM roots")]
+    except (UploaderError, *FAILURES) as error:
+        logger.info("The ledger %s cannot be read: %s", file, error)
+        return []
 
 
 def put_aside(file: Path, now: datetime) -> Path:

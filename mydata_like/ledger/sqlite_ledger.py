@@ -460,6 +460,11 @@ class SqliteLedger:
             for path, *names, added, finished in rows
         ]
 
+    def list_folders(self) -> list[bytes]:
+        """Return the keys of all dataset folders of the last complete run, and of later ones."""
+        with self._file.used() as cursor:
+            return [path for (path,) in cursor.execute(sql.LIST_FOLDERS, (self._root,))]
+
     def find_folders(self, destination: Destination) -> list[bytes]:
         """Return the folders that became this dataset in any run."""
         chosen = {"root": self._root} | destination._asdict()

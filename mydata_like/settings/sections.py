@@ -338,8 +338,9 @@ class Filters(Section):
         bool,
         FieldInfo(
             "Skip system and temporary files",
-            "Whether to skip files that systems and programs leave behind (Thumbs.db, "
-            ".DS_Store, lock and temporary files).",
+            "Whether to skip files and folders that systems and programs leave behind (Thumbs.db, "
+            ".DS_Store, ._ files and __MACOSX of macOS, @eaDir of a NAS, lock files, unfinished "
+            "downloads).",
         ),
     ] = True
     symlinks: Annotated[

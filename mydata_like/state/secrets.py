@@ -472,6 +472,22 @@ def correct_modes(places: StatePaths, state: Path) -> Problem | None:
     )
 
 
+def judge_folder(state: Path) -> Problem | None:
+    """Return that other accounts may replace files in a state folder that the user chose."""
+    if os.name != "posix":
+        return None
+    status = state.stat()
+    if status.st_uid in (0, os.geteuid()) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return None
+    return Problem(
+        "files.shared",
+        f"Other accounts of this computer may change the files in {state}: with them, they could "
+        "make the program call files safe that are not.",
+        f"Take their permission away (chmod go-w {state}), or choose another folder in "
+        "advanced.state_directory.",
+    )
+
+
 def _find(places: StatePaths, state: Path) -> Iterator[tuple[Path, int]]:
     """Yield our paths with their intended modes, folders before their contents."""
     usual = StatePaths.standard()

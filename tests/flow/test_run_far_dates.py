@@ -1,10 +1,11 @@
 """Files with dates beyond every database: they stop no other file and arrive where they can."""
 
 import os
+import time
 
 import pytest
 
-from mydata_like.core.events import FileWaiting
+from mydata_like.core.events import FileWaiting, Notice
 from tests.invariants import check_carried, check_law
 from tests.settled import settle
 from tests.site import make_data, open_site
@@ -22,16 +23,22 @@ def some_file(tmp_path):
     return next(path for path in sorted(data.rglob("*")) if path.is_file())
 
 
-def test_a_file_of_the_far_future_waits_alone(tmp_path, some_file):
-    os.utime(some_file, (FUTURE, FUTURE))
+@pytest.mark.parametrize("when", [2_147_483_648 + 86_400, FUTURE], ids=["2038", "2446"])
+def test_a_file_of_the_future_arrives_once_it_was_seen_unchanged(tmp_path, some_file, when):
+    os.utime(some_file, (when, when))
     with open_site(tmp_path / "site") as site:
+        begun = time.time()
+        first = site.carry("filters.settle_seconds=2592000")
+        check_law(first)
+        (waiting,) = [it for it in first.of_kind(FileWaiting) if it.modified_ns > begun * 1e9]
+        assert waiting.problem.code == "waiting.future"
+
         carried = site.carry()
 
-        check_law(carried)
-        waiting = [event.path.rpartition(b"/")[2] for event in carried.of_kind(FileWaiting)]
-        assert waiting == [os.fsencode(some_file.name)]
-        assert carried.sums.verified == carried.sums.found - 1
-        assert carried.sums.problem is None
+        check_carried(site, carried)
+        notices = [event.problem.code for event in carried.of_kind(Notice)]
+        assert "file.sent-future" in notices
+        assert site.carry().sums.sent == 0
 
 
 def test_a_file_of_the_far_past_arrives(tmp_path, some_file):

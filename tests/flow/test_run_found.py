@@ -9,7 +9,7 @@ import pytest
 from mydata_like.app.ledger_status import look_at_state
 from mydata_like.app.settings_service import find_places, ledger_file, load_settings
 from mydata_like.core.errors import UploaderError
-from mydata_like.core.events import FolderFailed
+from mydata_like.core.events import FolderFailed, Notice
 from mydata_like.core.extra_sources import Destination, SourceRequest
 from mydata_like.core.queries import FileRow, Table, View
 from mydata_like.demo.middleware import Fault, Hang, Reset
@@ -300,3 +300,36 @@ def test_a_source_is_not_removed_while_a_run_is_at_work(site, dropped):
     assert refused.code == 3
     assert "in progress" in refused.complaints
     assert len(find_sources(site)) == 1
+
+
+def test_a_data_directory_inside_another_one_is_noticed_by_runs_over_both(site):
+    def notices(*settings):
+        found = site.carry(*settings).of_kind(Notice)
+        return [it.problem.message for it in found if it.problem.code == "data.nested"]
+
+    inner, outer = site.data / "ann", site.data
+    add_files(site, 1)
+    assert notices() == []
+    settings = f"data.directory={inner}", "data.layout=Dataset"
+    both = "The data directories {} and {} contain the same files."
+    assert notices(*settings) == [both.format(inner, outer)]
+    assert notices() == [both.format(outer, inner)]
+    beside = site.data.with_name("data of others")
+    write(beside / "ann/Scan/a.tif")
+    assert notices(f"data.directory={beside}") == []
+
+
+def test_a_dataset_folder_that_was_renamed_is_noticed_once(site):
+    def notices():
+        found = site.carry().of_kind(Notice)
+        return [it.problem.message for it in found if it.problem.code == "folder.renamed"]
+
+    add_files(site, 3, "ann/Day 1")
+    add_files(site, 3, "ann/Day 2/deep")
+    assert notices() == []
+    add_files(site, 3, "ann/Day 3")  # the same names, sizes and times, but other files
+    (site.data / "ann/Day 2").rename(site.data / "ann/Second day")
+
+    again = "its files are sent again, as another dataset."
+    assert notices() == [f"ann/Second day was ann/Day 2 before: {again}"]
+    assert notices() == []

@@ -1,6 +1,7 @@
 """A command to another process counts as executed only if the run shows its effect."""
 
 import json
+import os
 from threading import Event, Thread
 from types import SimpleNamespace
 
@@ -14,6 +15,8 @@ from mydata_like.app.run_control import (
 )
 from mydata_like.core.errors import RunError
 from mydata_like.engine.pipeline import CancelFlag
+from mydata_like.state.state_files import RunCommand, save_record
+from tests.privileges import IS_ROOT
 
 
 def test_a_pause_that_the_ending_run_refuses_is_an_error(tmp_path):
@@ -60,3 +63,20 @@ def test_commands_that_are_given_at_once_are_all_executed(tmp_path):
     given = sorted(json.loads(line)["command"] for line in executed)
     assert given == sorted(commands)
     assert not files.find_commands()
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root gives files to another account")
+def test_a_command_of_another_account_is_not_executed(tmp_path):
+    files = ControlFiles.of(tmp_path, b"/data")
+    executed = []
+    control = RunControl(files, "a run", SimpleNamespace(problem=None), executed.append)
+    for number in range(2):
+        file = files.new_command()
+        save_record(file, RunCommand("a run", "stop_run", str(number)))
+        if number:
+            os.chown(file, 65534, 65534)
+
+    control.look()
+
+    assert [json.loads(line)["id"] for line in executed] == ["0"]
+    assert files.find_commands() == []

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from mydata_like.core.errors import RejectedError, TransientError
+from mydata_like.core.errors import Problem, RejectedError, TransientError
 from mydata_like.core.events import (
     FileFailed,
     FileSkipped,
@@ -79,7 +79,20 @@ class Bench:
         self.changed = ChangedFiles(
             self.ledger, self.events.append, clock, Data(**data), dry_run=dry_run
         )
-        self.check = Check(knowledge, datasets, self.events.append, self.changed, box="staging")
+        self.unfinished = {}
+        self.asked = []
+        self.check = Check(
+            knowledge,
+            datasets,
+            self.events.append,
+            self.changed,
+            self._find_unfinished,
+            box="staging",
+        )
+
+    def _find_unfinished(self, files):
+        self.asked += [file.name for file in files]
+        return {it.key: self.unfinished[it.name] for it in files if it.name in self.unfinished}
 
     def __call__(self, *groups):
         """Return what is open after the check, and what has to be read.
@@ -139,6 +152,26 @@ def test_what_is_in_cloud_storage_only_is_not_read_and_what_was_verified_stays_s
     assert [event.files for event in bench.of_kind(FilesKnown)] == [1]
     skipped = [(event.path, event.problem.code) for event in bench.of_kind(FileSkipped)]
     assert skipped == [(it.key, "skipped.remote") for it in files[1:3]]
+
+
+def test_only_what_would_be_read_may_be_unfinished_and_then_its_earlier_state_is_not_verified():
+    bench = Bench()
+    dataset = bench.make_dataset()
+    for name in ("same", "grown"):
+        known(bench, dataset, a_record(name))
+    bench.server.add(dataset.id, a_record("unread"))
+    bench.unfinished = dict.fromkeys(
+        (b"same", b"grown", b"unread"), Problem("waiting.open", "", "")
+    )
+    grown = a_file("grown", size=4)
+
+    (new,) = bench(a_group(a_file("same"), grown, a_file("unread"), a_file("new")))
+
+    assert new.file.name == b"new"
+    assert sorted(bench.asked) == [b"grown", b"new", b"unread"]
+    waiting = [(event.path, event.modified_ns) for event in bench.of_kind(FileWaiting)]
+    assert waiting == [(it.key, MODIFIED_NS) for it in (grown, a_file("unread"))]
+    assert bench.ledger.find_entries([grown.key])[grown.key].state is EntryState.CHANGED
 
 
 def test_one_listing_answers_for_a_whole_group():

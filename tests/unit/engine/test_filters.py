@@ -29,7 +29,11 @@ def patterns(path: Path, *lines: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    "name", ["Thumbs.db", "thumbs.DB", ".DS_Store", "desktop.ini", "~$plan.docx", ".~lock.a.ods#"]
+    "name",
+    [
+        *("Thumbs.db", "thumbs.DB", ".DS_Store", "desktop.ini", "~$plan.docx", ".~lock.a.ods#"),
+        *("._image.tif", "image.tif.crdownload", "image.tif.part"),
+    ],
 )
 def test_litter_is_left_out_unless_it_is_wanted(name):
     assert refused(Filters(), f"a/{name}") == "skipped.ignored"
@@ -37,7 +41,11 @@ def test_litter_is_left_out_unless_it_is_wanted(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["a.lock", "a.tmp", ".hidden", "Thumbs.db.tif", "a~", "~a", "$x", "desktop.ini2"]
+    "name",
+    [
+        *("a.lock", "a.tmp", ".hidden", "Thumbs.db.tif", "a~", "~a", "$x", "desktop.ini2"),
+        *("a._b", "_.tif", "a.part1", "a.part.tif", "part", ".part", ".crdownload"),
+    ],
 )
 def test_what_may_be_data_is_never_taken_for_litter(name):
     assert refused(Filters(), name) is None

@@ -37,6 +37,9 @@ class SlowDisk:
         self._meanwhile()
         return CHECKSUM
 
+    def check_unused(self):
+        pass
+
     def delete(self):
         self.deleted.append(self._entry.key)
 

@@ -17,10 +17,18 @@ from mydata_like.core.errors import AlreadyRunningError
 from mydata_like.hostos.lock import EXPIRY, Lease, LockHolder, is_local, lock_data_directory
 from tests.fakes.clock import FakeClock
 from tests.mounts import MOUNTS, needs_mounts
+from tests.privileges import IS_ROOT
 from tests.site import Picture
 from tests.umasks import posix_modes, umask
 
 LOCK = ".mydata-like.lock"
+NOBODY_LOCKS = """
+import fcntl, os, sys
+os.setuid(65534)
+fcntl.flock(int(sys.argv[2]), fcntl.LOCK_EX)
+print(1, flush=True)
+sys.stdin.read()
+"""
 TWICE = """
 import os, sys
 from pathlib import Path
@@ -132,6 +140,34 @@ def test_a_shard_excludes_what_has_some_of_its_files(data, tmp_path, other):
 
     with occupy(tmp_path / "two", data, other):
         pass
+
+
+@pytest.mark.process
+@pytest.mark.skipif(not IS_ROOT, reason="only root starts programs of another account")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who holds a lock")
+@pytest.mark.parametrize("name", ["reader", "mydata-like"])
+def test_a_lock_of_another_account_counts_only_if_it_is_of_a_run(data, tmp_path, name):
+    folder = os.open(data, os.O_RDONLY)
+    with subprocess.Popen(
+        [sys.executable, "-c", NOBODY_LOCKS, name, str(folder)],
+        pass_fds=[folder],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as other:
+        os.close(folder)
+        assert other.stdout.read(2) == b"1\n"
+        if name == "mydata-like":
+            with (
+                pytest.raises(AlreadyRunningError, match=f"process {other.pid}"),
+                occupy(tmp_path / "one", data, local=True),
+            ):
+                pass
+        else:
+            with occupy(tmp_path / "one", data, local=True):
+                assert (data / LOCK).exists()  # so that other runs see this one nevertheless
+                with pytest.raises(AlreadyRunningError), occupy(tmp_path / "two", data, local=True):
+                    pass
+        other.stdin.close()
 
 
 def test_the_data_directory_is_as_it_was_with_all_its_times(data, tmp_path):

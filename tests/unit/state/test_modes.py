@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from mydata_like.state.paths import StatePaths
-from mydata_like.state.secrets import correct_modes
+from mydata_like.state.secrets import correct_modes, judge_folder
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="only POSIX has modes")
 
@@ -51,6 +51,20 @@ def test_what_a_user_chose_and_what_others_may_read_stays(places):
     assert mode_of(places.config_file.parent) == 0o755
     assert mode_of(places.config_file) == 0o666
     assert mode_of(places.state / "signal.json") == 0o666
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o1777])
+def test_a_chosen_state_folder_that_others_may_write_to_is_reported(tmp_path, mode):
+    tmp_path.chmod(0o755)
+    assert judge_folder(tmp_path) is None
+    tmp_path.chmod(mode)
+
+    problem = judge_folder(tmp_path)
+
+    assert problem is not None
+    assert problem.code == "files.shared"
+    assert str(tmp_path) in problem.message
+    assert mode_of(tmp_path) == mode
 
 
 def test_an_exposed_key_is_not_covered_up(places):
