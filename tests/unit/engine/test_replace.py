@@ -11,11 +11,12 @@ from mydata_like.core.events import FileFailed, FileReplaced, FileWaiting
 from mydata_like.core.model import Entry, EntryState, Registered, Staged
 from mydata_like.core.ports import SentFile, UnsentFile
 from mydata_like.core.staging_path import kept_path
+from mydata_like.engine.changed_files import ChangedFiles
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.recover import Recovery, UnreportedFiles
 from mydata_like.engine.register import _registration
 from mydata_like.engine.replace import DAY, KeptCopies, Replace
-from mydata_like.settings.schema import Advanced
+from mydata_like.settings.schema import Advanced, Data
 from tests.fakes.clock import FakeClock
 from tests.fakes.context import make_context
 from tests.fakes.ledger import MemoryLedger
@@ -88,7 +89,8 @@ class Bench:
             limits=Limited(self.lines),
         )
         self.settings = Advanced(**({"verify_interval": 1.0, "verify_patience": 60.0} | settings))
-        self.replace = Replace(self.context, 30)
+        changed = ChangedFiles(self.ledger, self.events.append, self.clock, Data())
+        self.replace = Replace(self.context, KeptCopies(self.context, 30), changed)
 
     def stage(self, name="a", checksum=OTHER, **changes):
         """Return a file whose new bytes lie aside; the server has verified the earlier ones."""
@@ -203,6 +205,7 @@ def test_bytes_that_cannot_be_kept_stay_and_the_file_waits(bench):
     assert (bench.ledger.find_replacements(), bench.ledger.find_kept()) == ([], [])
     entry = bench.ledger.entries[KEY]
     assert (entry.state, entry.checksum) == (EntryState.CHANGED, OTHER)
+    assert [row.hold for row in bench.ledger.list_held()] == [HoldReason.HOST]
 
 
 def test_bytes_that_cannot_be_kept_are_replaced_if_the_user_chose_that(bench):
