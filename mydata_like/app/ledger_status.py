@@ -30,6 +30,7 @@ from mydata_like.engine.availability import Availability
 from mydata_like.engine.data_root import Root, reason
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import find_shards, is_locked, is_watched
+from mydata_like.ledger.rechecks import find_file as find_recheck_file
 from mydata_like.ledger.row_query import RowQuery
 from mydata_like.ledger.sql import PastRunRow as PastRunRow
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
@@ -133,7 +134,8 @@ class LedgerState:
     the newest one over everything that has ended. `interrupted` is the newest run that was
     interrupted, unless one with the same scope has ended since. `at_risk` is the data that exists
     only here, `sources` are the unfinished extra sources. `data_problem` is why the data directory
-    cannot be read, `mounts` are the mount points in it on which files were found.
+    cannot be read, `mounts` are the mount points in it on which files were found. `recheck` is the
+    number of files that the server contradicts to have; they are at risk as well.
     """
 
     current: CurrentRun | None = None
@@ -141,6 +143,7 @@ class LedgerState:
     whole: PastRunRow | None = None
     interrupted: PastRunRow | None = None
     at_risk: AtRisk = NO_RISK
+    recheck: int = 0
     sources: tuple[KnownSource, ...] = ()
     data_problem: Problem | None = None
     mounts: frozenset[bytes] = frozenset()
@@ -196,6 +199,7 @@ def read_ledger_state(settings: Settings, places: StatePaths, clock: Clock) -> L
             whole=None if ledger.outdated else whole,
             interrupted=_find_interrupted(ended),
             at_risk=_add_risks([ledger.measure_risk(), *_risks_since(whole, shards)]),
+            recheck=ledger.count_rechecks(),
             sources=tuple(_find_unfinished(ledger)),
             data_problem=find_data_problem(root, state, ledger),
             mounts=frozenset(_compare_with(ledger, state).load_mounts()),
@@ -322,6 +326,7 @@ class StatusReport(LedgerState):
             "watched": self.watched,
             "safety": self.safety.value,
             "at_risk": self.at_risk.as_record(),
+            "recheck": self.recheck,
             "interrupted": self.interrupted and run_record(self.interrupted),
             "data_problem": self.data_problem and self.data_problem._asdict(),
             "unfinished_sources": [_source_record(source) for source in self.sources],
@@ -432,6 +437,7 @@ def _list_ledgers(settings: Settings, places: StatePaths, parts: Sequence[Shard]
         file = ledger_file(settings, places, root, part)
         yield file
         yield file.with_name(f"{file.name}-wal")
+        yield find_recheck_file(file)
 
 
 def _sign_file(file: Path) -> tuple[int, int, int] | None:

@@ -75,6 +75,7 @@ from mydata_like.hostos.load import HostLoad, measure_idle
 from mydata_like.hostos.lock import Lease
 from mydata_like.hostos.process import collect_less_often, lower_priority
 from mydata_like.hostos.sleep_inhibitor import SystemWakefulness
+from mydata_like.ledger.rechecks import Noted, RecheckFile
 from mydata_like.ledger.sql import PastRunRow
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Limits, Settings
@@ -122,6 +123,8 @@ class LedgerRecorder:
     outcomes: OutcomeRecorder
     progress: RunProgress
     sources: ExtraSources
+    rechecks: RecheckFile
+    taken: Noted  # notes that the ledger has taken in at the beginning
 
     def keep(self) -> None:
         self._keep(None, self.progress.progress())
@@ -129,6 +132,8 @@ class LedgerRecorder:
     def conclude(self, finished: RunFinished) -> None:
         """Write the totals; after a complete run, also record that unseen files are gone."""
         self._keep(finished.at, finished)
+        if finished.problem is None:
+            self.rechecks.remove(self.taken)
         if finished.problem is None and self.reason != FOLDER:
             sources = self.sources
             self.ledger.forget_before(self.started, sources.taken, inside=not sources.alone)
@@ -225,6 +230,7 @@ class _Builder:
         """
         request, root = self._request, self._root
         file = ledger_file(request.settings, self._places, root, request.part.shard)
+        self._rechecks = RecheckFile(file, self._clock)
         opened = begin(lambda: SqliteLedger.open(file, root, SystemClock()))
 
         def close() -> None:
@@ -331,6 +337,9 @@ class _Builder:
             self._observer.emit(Notice(problem=ledger.problem))
         timeout = self._request.settings.server.write_timeout
         self._ledger, self._outcomes = ledger, OutcomeRecorder(ledger)
+        self._taken = self._rechecks.load()
+        if self._taken:
+            ledger.recheck(self._taken)
         self._writes = connection.client.writes = WriteTracker(ledger, self._clock, timeout)
 
     def _follow(self) -> UnreportedFiles:
@@ -386,6 +395,8 @@ class _Builder:
             outcomes=self._outcomes,
             progress=progress,
             sources=sources,
+            rechecks=self._rechecks,
+            taken=self._taken,
         )
         return RunContext(
             run=run,

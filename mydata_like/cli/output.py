@@ -186,15 +186,17 @@ def _sentence(problem: Problem) -> str:
     return " ".join(filter(None, (problem.message, problem.hint)))
 
 
-def summarise(finished: RunFinished, *, partial: bool = False) -> list[str]:
+def summarise(finished: RunFinished, *, partial: bool = False, doubtful: bool = False) -> list[str]:
     """Return the summary of a run as sentences; the first says whether the data is safe.
 
-    `partial` is set if the run did not include all files, or if other files are not safe.
+    `partial` is set if the run did not include all files, or if other files are not safe,
+    `doubtful` if an answer of the server has contradicted since that files are safe.
     """
     lines = []
     if finished.problem:
         lines.append(_sentence(finished.problem))
-    lines.extend(_describe_safe(finished, partial=partial))
+    if not doubtful:
+        lines.extend(_describe_safe(finished, partial=partial))
     if finished.left_behind:
         where = f" of shard {finished.shard}" if finished.shard else ""
         lines.append(
@@ -247,6 +249,11 @@ def describe_safety(found: "StatusReport") -> Iterator[str]:
         since = f"; the oldest is from {_local(oldest)}" if oldest else ""
         count, size = found.at_risk.files, format_size(found.at_risk.bytes)
         yield f"Only on this computer: {count:,} files, {size}{since}."
+    if found.recheck:
+        yield (
+            f"Of these, an answer of the server contradicts that it has {found.recheck:,} files. "
+            "The next run compares them with the server."
+        )
     if found.sources:
         yield f"Added folders that are not finished: {len(found.sources):,}."
     if found.running:  # it has not looked at everything yet

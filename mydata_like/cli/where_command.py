@@ -29,6 +29,7 @@ _SAFETY = {
         "may have changed since it was verified: the next run checks it, and sends it if it has"
     ),
     FileSafety.CHANGED: "changed since it was sent: the server does not have these bytes",
+    FileSafety.DOUBTFUL: "not known to be safe: an answer of the server contradicts that",
     FileSafety.UNSENT: "not on the server",
     FileSafety.GONE_VERIFIED: "verified: the server had a verified copy when it was last asked",
     FileSafety.GONE: "not verified, and no longer here",

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from mydata_like.core.errors import Problem
 from mydata_like.core.formatting import format_path
 from mydata_like.core.local_files import signed
-from mydata_like.core.model import Entry, EntryState
+from mydata_like.core.model import RECHECK, Entry, EntryState
 from mydata_like.core.parsing import moment_of_ns
 
 
@@ -31,6 +31,7 @@ class FileSafety(StrEnum):
     UNCERTAIN = "uncertain"  # verified, but the local file may have changed since
     CHANGED = "changed"  # other content was sent
     PENDING = "pending"  # sent or registered, and not verified yet
+    DOUBTFUL = "doubtful"  # verified before, but a later answer of the server contradicts that
     UNSENT = "unsent"  # found, and not sent: it waits, failed or is skipped
     GONE_VERIFIED = "gone-verified"  # no longer here; verified when the server was last queried
     GONE = "gone"  # no longer here, and not verified
@@ -148,6 +149,8 @@ class FileStatus(NamedTuple):
         safety = self.safety
         if safety in (FileSafety.CHANGED, FileSafety.UNCERTAIN):
             return safety.value
+        if safety is FileSafety.DOUBTFUL and self.evidence.outcome:
+            return self.evidence.outcome.kind
         if self.evidence.outcome and (self.entry is None or _is_verified(self.entry)):
             return "verified" if self.evidence.verified else self.evidence.outcome.kind
         if self.entry is not None:
@@ -186,6 +189,9 @@ class FileStatus(NamedTuple):
             return FileSafety.UNSENT
         if self.local is LocalState.CHANGED or self.entry.state is EntryState.CHANGED:
             return FileSafety.CHANGED
+        outcome = self.evidence.outcome
+        if outcome is not None and outcome.problem.code == RECHECK.code:
+            return FileSafety.DOUBTFUL
         if not self.evidence.verified:
             return FileSafety.UNSENT if _is_verified(self.entry) else FileSafety.PENDING
         return FileSafety.UNCERTAIN if self.local is LocalState.UNCERTAIN else FileSafety.VERIFIED

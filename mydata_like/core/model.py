@@ -507,6 +507,25 @@ UNSENT: Final = Problem(
 )
 
 
+# The problem of a file that is known as verified, and of which an answer says otherwise.
+RECHECK: Final = Problem(
+    "waiting.recheck",
+    "The file was known as verified, but an answer of the server contradicts that.",
+    "Keep the local file. The next run compares it with the server, and sends it again if needed.",
+)
+
+
+class Recheck(NamedTuple):
+    """What must be checked again: a file, an archive with all files in it, or a whole dataset.
+
+    A file in an archive is named by itself if the archive does not contain it.
+    """
+
+    dataset: DatasetId
+    key: bytes = b""
+    archive: str = ""
+
+
 class FolderSums(NamedTuple):
     """The totals of the files of a dataset folder; `title` is None as in `DatasetFolder`."""
 

@@ -35,6 +35,7 @@ from mydata_like.core.model import (
     NewestDatafile,
     OpenFiles,
     Payload,
+    Recheck,
     Registration,
     Replacement,
     User,
@@ -350,6 +351,12 @@ class Ledger(Protocol):
 
     def record_listed(self, dataset: DatasetId, newest: NewestDatafile) -> None:
         """Record a full listing of a dataset."""
+
+    def recheck(self, found: Iterable[Recheck]) -> None:
+        """Take "verified" away from what must be checked again; its datasets are due for a listing.
+
+        The effect is durable on return.
+        """
 
     def record(self, entries: Sequence[Entry]) -> None:
         """Record these rows (written soon, in order, by one writer); replaces older ones."""

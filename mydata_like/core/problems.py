@@ -106,6 +106,12 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         "content is stored next to it.",
         SERVER,
     ),
+    "waiting.recheck": ProblemInfo(
+        "The file was known as verified, but an answer of the server contradicts that; the next "
+        "run compares it with the server. Only used in the ledger, never in an event.",
+        USER,
+        START_RUN,
+    ),
     "waiting.archive": ProblemInfo(
         "An archive on the server may contain the file; it can be read when it is verified.", NOBODY
     ),

@@ -242,9 +242,10 @@ class Audit:
     def is_due(self, dataset: DatasetId, listed_at: datetime) -> bool:
         """Return whether the day of a dataset has come since its last full listing.
 
-        Each dataset has its own day in the period, so that not all are due at once.
+        Each dataset has its own day in the period, so that not all are due at once. A time of 0
+        means that it is due now.
         """
-        if self.is_always_due:
+        if self.is_always_due or not listed_at.timestamp():
             return True
         phase = dataset * SPREAD % 1
         then, now = (

@@ -11,6 +11,7 @@ from time import monotonic
 
 from mydata_like.core.errors import Problem, RunError, SettingsError
 from mydata_like.core.ports import Clock
+from mydata_like.ledger import rechecks
 from mydata_like.settings.atomic_write import make_private_file, require_plain
 
 logger = logging.getLogger(__name__)
@@ -323,12 +324,23 @@ def open_sound(
 
 
 def connect_to_read(file: Path) -> sqlite3.Connection:
-    """Connect to a file that another process may be writing. Raises `RunError`."""
+    """Connect to a file that another process may be writing. Raises `RunError`.
+
+    The connection sees no row as verified that must be checked again.
+    """
     require_plain(file)
     try:
-        return _connect(f"{file.absolute().as_uri()}?mode=ro", LOCK_PATIENCE)
+        connection = _connect(f"{file.absolute().as_uri()}?mode=ro", LOCK_PATIENCE)
     except sqlite3.Error as error:
         raise failure(file, error) from error
+    try:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version == len(MIGRATIONS):
+            rechecks.overlay(connection, file)
+    except FAILURES as error:
+        connection.close()
+        raise failure(file, error) from error
+    return connection
 
 
 def put_aside(file: Path, now: datetime) -> Path:

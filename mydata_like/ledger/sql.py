@@ -158,6 +158,10 @@ RISK = (
     "SELECT count(*), sum(size), min(nullif(modified_ns, 0)) FROM outcomes"  # noqa: S608
     f" WHERE root = :root AND {AT_RISK}"
 )
+COUNT_RECHECKS = (
+    "SELECT count(*) FROM outcomes WHERE root = ? AND outcome = 'waiting'"
+    " AND code = 'waiting.recheck'"
+)
 FORGET_OUTCOMES = "DELETE FROM outcomes WHERE root = ? AND path IN (%s)"
 _FOLDER = (
     " INTO folders (root, path, dataset, title, owner, grp, found, found_bytes,"

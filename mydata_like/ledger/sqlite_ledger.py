@@ -3,7 +3,7 @@
 import json
 import logging
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from itertools import chain, product
@@ -30,10 +30,11 @@ from mydata_like.core.model import (
     NewestDatafile,
     OpenFiles,
     Outcome,
+    Recheck,
     Replacement,
 )
 from mydata_like.core.ports import Clock
-from mydata_like.ledger import ledger_file, sql
+from mydata_like.ledger import ledger_file, rechecks, sql
 from mydata_like.ledger.ledger_file import SqliteFile
 from mydata_like.ledger.spill_dict import SpillDict, SpillStore
 from mydata_like.ledger.sql import PastRunRow, moment, parse_archive, parse_entry, parse_run
@@ -207,6 +208,15 @@ class SqliteLedger:
             row = self._root, dataset, *newest, self._seconds()
             cursor.execute(sql.RECORD_LISTED, row)
 
+    def recheck(self, found: Iterable[Recheck]) -> None:
+        """Take "verified" away from what must be checked again; its datasets are due for a listing.
+
+        The effect is durable on return.
+        """
+        with self._file.transaction() as cursor:
+            rechecks.take(cursor, found, self._seconds())
+        self.flush()
+
     def record(self, entries: Sequence[Entry]) -> None:
         """Record these rows; they replace older ones."""
         with self._file.transaction() as cursor:
@@ -333,6 +343,14 @@ class SqliteLedger:
             files, size, oldest = cursor.execute(query, self._below(below or b"")).fetchone()
         oldest_at = moment(oldest // 10**9) if oldest else None
         return AtRisk(files, size or 0, oldest_at)
+
+    def count_rechecks(self) -> int:
+        """Return the number of files at risk because an answer of the server contradicts them."""
+        if self.outdated:
+            return 0
+        with self._file.used() as cursor:
+            (files,) = cursor.execute(sql.COUNT_RECHECKS, (self._root,)).fetchone()
+        return int(files)
 
     def record_folders(self, folders: Sequence[FolderSums]) -> None:
         """Record the totals of these dataset folders."""

@@ -16,8 +16,10 @@ from mydata_like.core.model import (
     EntryState,
     NewestDatafile,
     OpenFiles,
+    Recheck,
     Replacement,
 )
+from mydata_like.core.parsing import moment_of
 from tests.fakes.clock import FakeClock
 
 
@@ -72,6 +74,19 @@ class MemoryLedger:
 
     def record_listed(self, dataset: DatasetId, newest: NewestDatafile) -> None:
         self.listed[dataset] = DatasetListing(newest, self.clock.now())
+
+    def recheck(self, found: Iterable[Recheck]) -> None:
+        for it in found:
+            self.listed[it.dataset] = DatasetListing(NewestDatafile(0, 0), moment_of(0))
+            doubted = [
+                row._replace(state=EntryState.REPAIRED)
+                for row in self.entries.values()
+                if row.dataset == it.dataset and row.state is EntryState.VERIFIED
+                if it == Recheck(it.dataset)
+                or it.key == row.key
+                or row.archive == (it.archive or None)
+            ]
+            self.record(doubted)
 
     def open_mapping(self) -> dict[tuple[str, str], Any]:
         return {}
