@@ -49,7 +49,8 @@ class SqliteFile:
                 with closing(self._connection.cursor()) as cursor:
                     yield cursor
             except FAILURES as error:
-                if self._reads_only or not means_damage(error):
+                outdated = self._reads_only and _is_of_the_statement(error)
+                if outdated or not means_damage(error):
                     raise failure(self._path, error) from error
                 self._damaged = True
                 raise damage(self._path, error) from error
@@ -286,8 +287,8 @@ def damage(file: Path, error: Exception) -> RunError:
     """Return the error for a file that was found to be damaged while in use."""
     return RunError(
         f"The ledger {file} is damaged: {error}.",
-        hint="It is moved aside. Nothing is lost: the next run queries the server for its "
-        "files, which takes a little longer.",
+        hint="It is moved aside before the next run. Nothing is lost: that run queries the server "
+        "for its files, which takes a little longer.",
         code="ledger.damaged",
     )
 
@@ -298,6 +299,11 @@ def means_damage(error: Exception) -> bool:
         return False
     code = getattr(error, "sqlite_errorcode", None)
     return code is None or code & 0xFF in UNSOUND or code in UNREADABLE
+
+
+def _is_of_the_statement(error: Exception) -> bool:
+    """Return whether a statement does not fit the tables, as in a file of an older version."""
+    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR
 
 
 def open_sound(

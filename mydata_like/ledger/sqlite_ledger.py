@@ -152,10 +152,10 @@ class SqliteLedger:
         while True:
             with self._file.used() as cursor:
                 rows = cursor.execute(sql.LIST, (self._root, after, end, ROWS_AT_ONCE)).fetchall()
+                (after,) = _advance((after,), rows[-1:], 0)
             yield from (entry for row in rows if (entry := parse_entry(row)))
             if len(rows) < ROWS_AT_ONCE:
                 return
-            after = rows[-1][0]
 
     def iter_known(self, below: bytes = b"") -> Iterator[tuple[bytes, str]]:
         """Yield key and checksum, if any, of each known file of the data directory."""
@@ -164,10 +164,11 @@ class SqliteLedger:
         chosen = {"root": self._root, "posix": posix, "most": ROWS_AT_ONCE} | folder
         for query in (sql.KNOWN_ENTRIES, sql.KNOWN_OUTCOMES):
             rows: list[tuple[bytes, str]] = [(b"", "")]
+            after = b""
             while rows:
                 with self._file.used() as cursor:
-                    after = rows[-1][0]
                     rows = cursor.execute(query, chosen | {"after": after}).fetchall()
+                    (after,) = _advance((after,), rows[-1:], 0)
                 yield from rows
 
     def iter_verified(self, dataset: DatasetId) -> Iterator[Entry]:
@@ -179,14 +180,18 @@ class SqliteLedger:
         states = EntryState.VERIFIED, EntryState.CHANGED
         listed = sql.LIST_VERIFIED, sql.LIST_UNNUMBERED
         for state, statement in product(states, listed):
-            after = {"datafile": -1, "key": b"", "state": state}
+            datafile, key = -1, b""
             while True:
+                after = {"datafile": datafile, "key": key, "state": state}
                 with self._file.used() as cursor:
                     rows = cursor.execute(statement, chosen | after).fetchall()
+                    if statement is sql.LIST_VERIFIED:
+                        datafile, key = _advance((datafile, key), rows[-1:], 7, 0)
+                    else:
+                        (key,) = _advance((key,), rows[-1:], 0)
                 yield from (entry for row in rows if (entry := parse_entry(row)))
                 if len(rows) < ROWS_AT_ONCE:
                     break
-                after = {"datafile": rows[-1][7], "key": rows[-1][0], "state": state}
 
     def count_records(
         self, dataset: DatasetId, after: int = 0, until: int = NO_LIMIT
@@ -503,6 +508,18 @@ class SqliteLedger:
         except BaseException:
             self.close()
             raise
+
+
+def _advance(
+    after: tuple[Any, ...], last: Sequence[tuple[Any, ...]], *columns: int
+) -> tuple[Any, ...]:
+    """Return where to continue after the last row, if any; rows of a damaged file may go back."""
+    for row in last:
+        place = tuple(row[column] for column in columns)
+        if list(map(type, place)) != list(map(type, after)) or place <= after:
+            raise sqlite3.DatabaseError("its rows are not in order, so it is damaged")
+        return place
+    return after
 
 
 def _execute_with(
