@@ -24,6 +24,7 @@ from mydata_like.core.errors import Problem, SettingsError, UploaderError
 from mydata_like.core.extra_sources import KnownSource
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import NO_RISK, AtRisk
+from mydata_like.core.parsing import parse_moment
 from mydata_like.core.ports import Clock
 from mydata_like.core.queries import View
 from mydata_like.engine.availability import Availability
@@ -153,6 +154,16 @@ class LedgerState:
     def running(self) -> bool:
         """Whether a run is in progress."""
         return self.current is not None
+
+    @property
+    def compared(self) -> datetime | None:
+        """When the records of all files were last compared with the server, as far as known."""
+        if self.whole is None or "compared" not in self.whole.summary:
+            return None
+        try:
+            return parse_moment(self.whole.summary["compared"])
+        except (ValueError, TypeError):  # in that run
+            return self.whole.finished
 
     @property
     def safety(self) -> Safety:
@@ -325,6 +336,7 @@ class StatusReport(LedgerState):
             "paused": self.current and self.current.paused and self.current.paused._asdict(),
             "watched": self.watched,
             "safety": self.safety.value,
+            "compared": self.compared and self.compared.isoformat(),
             "at_risk": self.at_risk.as_record(),
             "recheck": self.recheck,
             "interrupted": self.interrupted and run_record(self.interrupted),

@@ -46,6 +46,7 @@ from mydata_like.core.events import (
 )
 from mydata_like.core.formatting import (
     LIMITS,
+    format_days_ago,
     format_duration,
     format_json,
     format_path,
@@ -232,7 +233,13 @@ def _describe_safe(finished: RunFinished, *, partial: bool) -> Iterator[str]:
     elif safe and not finished.verified:
         yield f"No files{where} were found that need to be sent."
     elif safe and not finished.left_behind:
-        yield f"All {finished.verified:,} files{where} are safe on the server."
+        compared = format_comparison(finished.compared, finished.at)
+        yield f"All {finished.verified:,} files{where} are safe on the server{compared}."
+
+
+def format_comparison(compared: datetime | None, now: datetime) -> str:
+    """Return when records were last compared with the server, as an addition to a sentence."""
+    return f" (compared with the server {format_days_ago(compared, now)})" if compared else ""
 
 
 def describe_safety(found: "StatusReport") -> Iterator[str]:
@@ -259,7 +266,8 @@ def describe_safety(found: "StatusReport") -> Iterator[str]:
     if found.running:  # it has not looked at everything yet
         return
     if found.safety is Safety.SAFE:
-        yield "All files that were found are safe on the server."
+        compared = format_comparison(found.compared, SystemClock().now())
+        yield f"All files that were found are safe on the server{compared}."
     elif found.safety is Safety.UNKNOWN:
         yield "It is not known whether all files are safe. A run of the data directory checks."
 

@@ -10,7 +10,7 @@ from mydata_like.core.errors import Problem
 from mydata_like.core.formatting import format_path
 from mydata_like.core.local_files import signed
 from mydata_like.core.model import RECHECK, Entry, EntryState
-from mydata_like.core.parsing import moment_of_ns
+from mydata_like.core.parsing import moment_of, moment_of_ns
 
 
 class LocalState(StrEnum):
@@ -73,11 +73,18 @@ class FileEvidence(NamedTuple):
     times: StepTimes = StepTimes()
     changed_at: int = 0  # when the row of the entry was written, 0 if not known
     outcome: KnownOutcome | None = None
+    listed_at: int | None = None  # when all records of its dataset were last compared
 
     @property
     def verified(self) -> bool:
         """Whether the server has verified the known file, and no later run found otherwise."""
         return _is_verified(self.entry) and not self._denied_at
+
+    @property
+    def compared_at(self) -> int | None:
+        """When the server was last seen to have the file, in seconds since 1970."""
+        newer = (self.times.registered or 0) > (self.listed_at or 0)
+        return self.times.verified if newer else self.listed_at or self.times.verified
 
     @property
     def at(self) -> int:
@@ -158,6 +165,13 @@ class FileStatus(NamedTuple):
         return self.above.kind if self.above else safety.value
 
     @property
+    def compared(self) -> datetime | None:
+        """When the server was last seen to have these bytes; None if it is not known to."""
+        safe = self.safety in (FileSafety.VERIFIED, FileSafety.GONE_VERIFIED)
+        at = self.evidence.compared_at if safe else None
+        return moment_of(at) if at else None
+
+    @property
     def modified(self) -> datetime | None:
         """The modification time of the file in the ledger, else of the one on the disk."""
         modified_ns = self.entry.modified_ns if self.entry else self.modified_ns
@@ -173,6 +187,7 @@ class FileStatus(NamedTuple):
             "local": self.local.value,
             "state": self.state,
             "safe": self.safety in (FileSafety.VERIFIED, FileSafety.GONE_VERIFIED),
+            "compared": self.compared and self.compared.isoformat(),
             "size": entry.size if entry else self.size,
             "modified": self.modified and self.modified.isoformat(),
             "checksum": (entry.checksum or None) if entry else None,

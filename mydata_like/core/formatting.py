@@ -3,6 +3,7 @@
 import json
 import math
 import unicodedata
+from datetime import datetime
 from typing import Final
 
 # The bottlenecks of a run, by their names in docs/events.md.
@@ -79,6 +80,12 @@ def round_estimate(seconds: float) -> float:
         if seconds <= limit:
             return max(step, math.ceil(seconds / step) * step)
     return math.ceil(seconds / 3600) * 3600
+
+
+def format_days_ago(then: datetime, now: datetime) -> str:
+    """Return how long ago a day was, such as `today` or `4 days ago`, in local time."""
+    days = (now.astimezone().date() - then.astimezone().date()).days
+    return "today" if days < 1 else "1 day ago" if days == 1 else f"{days:,} days ago"
 
 
 def format_duration(seconds: float) -> str:

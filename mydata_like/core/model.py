@@ -165,10 +165,14 @@ class NewestDatafile(NamedTuple):
 
 
 class DatasetListing(NamedTuple):
-    """The records of a dataset at its last full listing."""
+    """The records of a dataset that were compared with the ledger, none of them before `at`.
+
+    `verified` is the number of verified replicas according to the server, None if it is not known.
+    """
 
     newest: NewestDatafile
     at: datetime
+    verified: int | None = None
 
 
 class OpenFiles(NamedTuple):

@@ -346,11 +346,24 @@ class Ledger(Protocol):
         Files in archives do not count, but their archives do.
         """
 
-    def find_listed(self, dataset: DatasetId) -> DatasetListing | None:
-        """Return the last full listing of a dataset."""
+    def count_verified(self, dataset: DatasetId, after: int = 0) -> int:
+        """Return the number of known records of a dataset with ids above `after` and verified."""
 
-    def record_listed(self, dataset: DatasetId, newest: NewestDatafile) -> None:
-        """Record a full listing of a dataset."""
+    def find_listed(self, dataset: DatasetId) -> DatasetListing | None:
+        """Return when the records of a dataset were last compared, and which."""
+
+    def record_listed(
+        self, dataset: DatasetId, newest: NewestDatafile, verified: int | None
+    ) -> None:
+        """Record a full listing of a dataset.
+
+        `verified` is the server's number of verified replicas, None if it does not count them.
+        """
+
+    def record_proven(
+        self, dataset: DatasetId, newest: NewestDatafile, verified: int | None
+    ) -> None:
+        """Record that a dataset has exactly these records; the time of the last listing is kept."""
 
     def recheck(self, found: Iterable[Recheck]) -> None:
         """Take "verified" away from what must be checked again; its datasets are due for a listing.

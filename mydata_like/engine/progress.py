@@ -121,6 +121,7 @@ class Totals:
     file_rate: float = 0.0
     remaining: float | None = None
     seconds: float = 0.0
+    compared: datetime | None = None  # as in `RunFinished`
 
     @property
     def open(self) -> int:
@@ -304,6 +305,7 @@ class RunProgress:
             problem=problem,
             shard=self._shard,
             omitted=sums.omitted,
+            compared=sums.compared,
         )
 
     def _count_seen(self, event: FilesSeen) -> None:
@@ -314,6 +316,8 @@ class RunProgress:
         self._sums.known += event.files
         self._sums.verified += event.files
         self._sums.verified_bytes += event.bytes
+        if event.compared is not None:
+            self._sums.compared = min(event.compared, self._sums.compared or event.compared)
 
     def _count_wanted(self, event: FileWanted) -> None:
         self._sums.wanted += 1

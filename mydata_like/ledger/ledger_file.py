@@ -235,12 +235,15 @@ CREATE TABLE replacements (
     PRIMARY KEY (root, key)
 ) WITHOUT ROWID;
 """
+# The number of verified replicas that the server counted when the rest was last proven.
+VERIFIED = "ALTER TABLE datasets ADD COLUMN verified INTEGER;"
 MIGRATIONS: Sequence[str] = (
     FIRST,
     ARCHIVES,
     TIMES,
     SOURCES,
     EVIDENCE,
+    VERIFIED,
 )  # the n-th leads to version n; never change one, only add
 PROBES = (
     "SELECT id, directory FROM roots LIMIT 1",
@@ -253,7 +256,7 @@ PROBES = (
     "SELECT root, path, dataset, title, owner, grp, found, found_bytes, verified, verified_bytes,"
     " waiting, skipped, failed, at FROM folders LIMIT 1",
     "SELECT root, path, owner, experiment, dataset, added_at, finished_at FROM sources LIMIT 1",
-    "SELECT root, dataset, total, newest, listed_at FROM datasets LIMIT 1",
+    "SELECT root, dataset, total, newest, listed_at, verified FROM datasets LIMIT 1",
     "SELECT root, dataset, until FROM writes LIMIT 1",
     "SELECT root, key, dataset, datafile, remote, staged, size, checksum, at FROM replacements"
     " LIMIT 1",

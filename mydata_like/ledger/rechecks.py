@@ -79,7 +79,7 @@ class _Lock(FileLock):
             raise RunError(
                 f"Another process keeps the file {self.lock_file} locked.",
                 hint="Stop that process; then try again.",
-                code="recheck.locked",
+                code="ledger.failed",
             ) from error
 
 

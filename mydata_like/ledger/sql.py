@@ -55,11 +55,30 @@ COUNT = f"""
         AND datafile > :after AND datafile <= :until
     )
 """  # noqa: S608 - all of it is ours
-FIND_LISTED = "SELECT total, newest, listed_at FROM datasets WHERE root = ? AND dataset = ?"
-RECORD_LISTED = (
-    "INSERT OR REPLACE INTO datasets (root, dataset, total, newest, listed_at)"
-    " VALUES (?, ?, ?, ?, ?)"
+# Those of them that are verified, as the server counts them if each has one replica.
+COUNT_VERIFIED = """
+    SELECT count(DISTINCT datafile) FROM (
+        SELECT datafile FROM entries WHERE root = :root AND dataset = :dataset
+        AND state = 'verified' AND datafile > :after
+        UNION ALL SELECT datafile FROM archives WHERE root = :root AND dataset = :dataset
+        AND state = 'verified' AND datafile > :after
+    )
+"""
+FIND_LISTED = (
+    "SELECT total, newest, listed_at, verified FROM datasets WHERE root = ? AND dataset = ?"
 )
+RECORD_LISTED = (
+    "INSERT OR REPLACE INTO datasets (root, dataset, total, newest, listed_at, verified)"
+    " VALUES (?, ?, ?, ?, ?, ?)"
+)
+# Without a full listing, the records were compared when each was verified.
+RECORD_PROVEN = """
+    INSERT INTO datasets (root, dataset, total, newest, listed_at, verified)
+    SELECT :root, :dataset, :total, :id, coalesce(min(verified_at), :now), :verified FROM entries
+    WHERE root = :root AND dataset = :dataset AND state = 'verified'
+    ON CONFLICT DO UPDATE SET total = excluded.total, newest = excluded.newest,
+        verified = excluded.verified
+"""
 # The times of earlier steps are kept while the bytes are the same; bytes staged again repeat all
 # steps. One statement writes many rows: other threads run during a statement, but wait between
 # statements.

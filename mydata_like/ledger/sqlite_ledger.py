@@ -201,17 +201,34 @@ class SqliteLedger:
         with self._file.used() as cursor:
             return NewestDatafile(*cursor.execute(sql.COUNT, chosen).fetchone())
 
+    def count_verified(self, dataset: DatasetId, after: int = 0) -> int:
+        """Return the number of known records of a dataset with ids above `after` and verified."""
+        chosen = {"root": self._root, "dataset": dataset, "after": after}
+        with self._file.used() as cursor:
+            return int(cursor.execute(sql.COUNT_VERIFIED, chosen).fetchone()[0])
+
     def find_listed(self, dataset: DatasetId) -> DatasetListing | None:
-        """Return the last full listing of a dataset."""
+        """Return when the records of a dataset were last compared, and which."""
         with self._file.used() as cursor:
             row = cursor.execute(sql.FIND_LISTED, (self._root, dataset)).fetchone()
-        return DatasetListing(NewestDatafile(*row[:2]), moment(row[2])) if row else None
+        return DatasetListing(NewestDatafile(*row[:2]), moment(row[2]), row[3]) if row else None
 
-    def record_listed(self, dataset: DatasetId, newest: NewestDatafile) -> None:
+    def record_listed(
+        self, dataset: DatasetId, newest: NewestDatafile, verified: int | None
+    ) -> None:
         """Record a full listing of a dataset."""
         with self._file.transaction() as cursor:
-            row = self._root, dataset, *newest, self._seconds()
+            row = self._root, dataset, *newest, self._seconds(), verified
             cursor.execute(sql.RECORD_LISTED, row)
+
+    def record_proven(
+        self, dataset: DatasetId, newest: NewestDatafile, verified: int | None
+    ) -> None:
+        """Record that a dataset has exactly these records; the time of the last listing is kept."""
+        values = {"root": self._root, "dataset": dataset, "verified": verified}
+        with self._file.transaction() as cursor:
+            values |= newest._asdict() | {"now": self._seconds()}
+            cursor.execute(sql.RECORD_PROVEN, values)
 
     def recheck(self, found: Iterable[Recheck]) -> None:
         """Take "verified" away from what must be checked again; its datasets are due for a listing.

@@ -69,11 +69,28 @@ class MemoryLedger:
         ids = {row.datafile for row in rows if row.datafile and after < row.datafile <= until}
         return NewestDatafile(len(ids), max(ids, default=0))
 
+    def count_verified(self, dataset: DatasetId, after: int = 0) -> int:
+        rows: list[Entry | ArchiveRecord] = [
+            *(row for row in list(self.entries.values()) if row.dataset == dataset),
+            *self.find_archives(dataset).values(),
+        ]
+        verified = (row for row in rows if row.state is EntryState.VERIFIED)
+        return len({row.datafile for row in verified if row.datafile and row.datafile > after})
+
     def find_listed(self, dataset: DatasetId) -> DatasetListing | None:
         return self.listed.get(dataset)
 
-    def record_listed(self, dataset: DatasetId, newest: NewestDatafile) -> None:
-        self.listed[dataset] = DatasetListing(newest, self.clock.now())
+    def record_listed(
+        self, dataset: DatasetId, newest: NewestDatafile, verified: int | None
+    ) -> None:
+        self.listed[dataset] = DatasetListing(newest, self.clock.now(), verified)
+
+    def record_proven(
+        self, dataset: DatasetId, newest: NewestDatafile, verified: int | None
+    ) -> None:
+        known = self.listed.get(dataset)
+        at = known.at if known else self.clock.now()
+        self.listed[dataset] = DatasetListing(newest, at, verified)
 
     def recheck(self, found: Iterable[Recheck]) -> None:
         for it in found:

@@ -1,12 +1,21 @@
 """An answer that contradicts what was known as verified is believed at once, by every view."""
 
+import hashlib
 import os
+import sqlite3
+import time
 from collections import Counter
+from contextlib import closing
 
 import pytest
 
-from mydata_like.core.events import FileStaged, FileVerified, RunStarted
+from mydata_like.core.events import FileStaged, FileVerified, Notice, RunStarted
+from mydata_like.core.parsing import moment_of
+from mydata_like.demo.uploaders import STAGING_BOX
+from mydata_like.engine.dataset_index import Audit, AuditPolicy
+from mydata_like.hostos.clock import SystemClock
 from tests.builders import a_file
+from tests.embedded import Api, staged
 from tests.settled import settle
 from tests.site import open_site
 from tests.sshd_fixture import needs_sshd
@@ -17,6 +26,7 @@ OLD = 1_600_000_000
 FOLDER = "alice/Scan 1"
 NAME = f"{FOLDER}/3.dat"
 TINY = "alice/Tiny"
+OTHERS = "other.dat"
 
 
 @pytest.fixture
@@ -47,11 +57,31 @@ def damage(site, record):
     record.path.write_bytes(content)
 
 
+def give_away(site, record):
+    """Let the record's number be that of another file, as after a restored backup."""
+    content, uri = b"of somebody else", f"others/{OTHERS}"
+    site.server.lose(record.id)
+    api = Api(site.server)
+    api.put_file(uri, content)
+    dataset = f"/api/v1/dataset/{record.dataset}/"
+    facts = {"md5sum": hashlib.md5(content).hexdigest(), "size": len(content)}
+    document = staged(OTHERS, uri, STAGING_BOX, dataset=dataset, **facts)
+    assert api.post("mydata_dataset_file/", json=document).status_code == 201
+    assert site.server.wait_verified()
+    other, store = record_of(site, OTHERS), site.server.site.store
+    store.change("UPDATE replica SET datafile = ? WHERE datafile = ?", record.id, other.id)
+    store.change("UPDATE datafile SET id = ? WHERE id = ?", record.id, other.id)
+
+
 KINDS = {
     "damaged": damage,
     "gone": lambda site, record: record.path.unlink(),
     "other checksum": lambda site, record: site.server.rewrite(record.id, "f" * 32),
     "no record": lambda site, record: site.server.lose(record.id),
+    "record of another file": give_away,
+    "older record": lambda site, record: site.server.site.store.change(
+        "UPDATE datafile SET size = 1, md5sum = ? WHERE id = ?", "f" * 32, record.id
+    ),
 }
 
 
@@ -85,7 +115,7 @@ def assert_all_safe_and_idle(site, *names):
         for request in site.server.requests[before:]
     )
     assert asked["mydata_dataset_file"] == 2
-    assert site.find_wrongs() == []
+    assert [it for it in site.find_wrongs() if OTHERS not in it] == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -103,7 +133,7 @@ def test_what_free_has_heard_is_honoured_until_a_run_has_repaired_it(site, kind)
     assert_all_safe_and_idle(site, NAME)
 
 
-ARCHIVE_KINDS = [kind for kind in KINDS if kind != "damaged"]  # its index could not be read
+ARCHIVE_KINDS = ("gone", "other checksum", "no record", "older record")
 
 
 @pytest.mark.parametrize("kind", ARCHIVE_KINDS)
@@ -176,3 +206,57 @@ def test_notes_that_cannot_be_read_stand_for_everything(site, content):
     assert_doubted(site, NAME, f"{TINY}/0.txt")
     assert run(site).sums.verified == 12
     assert_all_safe_and_idle(site, NAME, f"{TINY}/0.txt")
+
+
+# What a run notices by itself.
+
+
+def test_a_copy_that_is_no_longer_verified_is_noticed_by_the_next_run(site):
+    site.server.unverify(record_of(site, "3.dat").id)
+
+    carried = run(site)
+
+    assert (carried.code, carried.sums.verified, carried.sums.sent) == (0, 12, 0)
+    assert [it.problem.code for it in carried.of_kind(Notice)] == ["server.lost"]
+    assert_all_safe_and_idle(site, NAME)
+
+
+def test_a_server_that_lacks_the_latest_records_is_repaired_in_the_same_run(site):
+    for name in ("4.dat", "5.dat"):
+        site.server.lose(record_of(site, name).id)
+
+    carried = run(site)
+
+    assert (carried.code, carried.sums.verified, carried.sums.sent) == (0, 12, 2)
+    assert_all_safe_and_idle(site, NAME, f"{FOLDER}/5.dat")
+
+
+def is_any_due(site, listed_at, days):
+    """Return whether the full listing of any dataset is due, if the last one was at a time."""
+    audit = Audit(None, id, SystemClock(), AuditPolicy(box="", full_check_days=days))
+    datasets = {file.dataset for file in site.server.datafiles()}
+    return any(audit.is_due(dataset, moment_of(listed_at)) for dataset in datasets)
+
+
+def test_what_is_safe_is_said_with_the_day_of_the_last_comparison(site):
+    (file,) = site.state.glob("ledger-*.db")
+    ago = int(time.time()) - 4 * 86_400
+    with closing(sqlite3.connect(file)) as ledger, ledger:
+        ledger.execute("UPDATE datasets SET listed_at = ?", (ago,))
+        ledger.execute("UPDATE entries SET registered_at = ?", (ago,))
+    period = next(days for days in (366, 311, 257) if not is_any_due(site, ago, days))
+    settings = [
+        'archive.rules=["*.txt below 1 kB from 2 files"]',
+        f"advanced.full_check_days={period}",
+    ]
+
+    told = site.command("run", settings=settings).output
+
+    assert "All 12 files are safe on the server (compared with the server 4 days ago)." in told
+    files, where, status, text = views(site, NAME)
+    assert "verified: safe on the server (compared with the server 4 days ago)" in where
+    assert "safe on the server (compared with the server 4 days ago)." in text
+    assert status["compared"][:10] == files[0]["compared"][:10]
+    assert (
+        "ago" not in site.command("run", settings=[*settings, "advanced.full_check_days=0"]).output
+    )

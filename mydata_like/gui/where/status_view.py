@@ -178,6 +178,9 @@ def _describe_file(status: FileStatus) -> StatusText:
     if safety is FileSafety.VERIFIED:
         headline = translate("where", "It was safe when the server was last checked")
         reason = translate("where", "Use Check now to find out whether you may delete it.")
+        if status.compared is not None:
+            compared = translate("where", "Last compared with the server: %1.")
+            reason = f"{compared.replace('%1', texts.moment(status.compared))} {reason}"
         return StatusText("waiting", "info", headline, reason)
     headlines = {
         FileSafety.CHANGED: translate("where", "No: it has changed since it was sent"),

@@ -28,7 +28,7 @@ def ledger(file):
     rows += [row(b"a/S/4", archive="a.tar", number=3), row(b"b/T/1", OTHER, number=9)]
     with SqliteLedger.open(file, ROOT, SystemClock()) as opened:
         opened.record(rows)
-        opened.record_listed(SCAN, NewestDatafile(3, 3))
+        opened.record_listed(SCAN, NewestDatafile(3, 3), 4)
         yield opened
 
 
