@@ -60,6 +60,7 @@ from mydata_like.engine.record import Record
 from mydata_like.engine.recover import Recovery, UnreportedFiles
 from mydata_like.engine.register import BatchSizer, Register, RegisterOptions
 from mydata_like.engine.replace import Replace
+from mydata_like.engine.reverify import Reverification
 from mydata_like.engine.run import Run, Stages
 from mydata_like.engine.run_context import RunContext
 from mydata_like.engine.run_limits import RunLimits
@@ -67,6 +68,7 @@ from mydata_like.engine.scan import Scan
 from mydata_like.engine.scheduler import FOLDER, SOURCE
 from mydata_like.engine.send import Send
 from mydata_like.engine.source_store import ExtraSources, check_source
+from mydata_like.engine.spot_checks import SpotChecks
 from mydata_like.engine.time_left import find_costs, record_costs
 from mydata_like.engine.user_overrides import UserOverrides
 from mydata_like.engine.verify import Verification, Verify
@@ -442,13 +444,18 @@ class _Builder:
         knowledge = DatasetIndex(server, ledger, gate, recall, Audit(ledger, emit, clock, policy))
         filing = RegisterOptions(box, BatchSizer(advanced.register_batch, clock), self._writes)
         replacing = Replace(context, advanced)
+        how = Reverification(
+            box, advanced.verify_patience, advanced.verify_interval, settings.server.requests
+        )
+        spot_checks = SpotChecks(server, ledger, emit, gate, how)
         return Stages(
             recovery=Recovery(context, advanced, untold),
             discovery=discovery,
             availability=self._open_availability(),
             scan=Scan(settings, emit, clock, context.cancel, self._request.part),
             check=Check(knowledge, datasets, emit, box=box),
-            compare=Compare(read_checksum, ledger, emit, gate, context.choices),
+            compare=Compare(read_checksum, ledger, emit, gate, context.choices, spot_checks.add),
+            spot_checks=spot_checks,
             bundle=Bundle(settings.archive, ledger),
             pack=Pack(settings.transfer, clock, context.choices, archives),
             send=Send(context, settings.transfer.attempts, replacing.note),

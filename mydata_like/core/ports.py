@@ -365,6 +365,15 @@ class Ledger(Protocol):
     ) -> None:
         """Record that a dataset has exactly these records; the time of the last listing is kept."""
 
+    def add_spot_checks(self, entries: Sequence[Entry]) -> None:
+        """Record which records the server is to verify again."""
+
+    def find_spot_checks(self, most: int) -> Mapping[DatafileId, bytes]:
+        """Return the first of the records that are to be verified again, with their files' keys."""
+
+    def forget_spot_checks(self, records: Sequence[DatafileId]) -> None:
+        """Remove records that were verified again, or that are no longer known."""
+
     def recheck(self, found: Iterable[Recheck]) -> None:
         """Take "verified" away from what must be checked again; its datasets are due for a listing.
 

@@ -235,15 +235,24 @@ CREATE TABLE replacements (
     PRIMARY KEY (root, key)
 ) WITHOUT ROWID;
 """
-# The number of verified replicas that the server counted when the rest was last proven.
-VERIFIED = "ALTER TABLE datasets ADD COLUMN verified INTEGER;"
+# `verified` is the number of verified replicas that the server counted when the rest was last
+# proven. `spot_checks` has records that were new to the ledger and are to be verified again.
+SPOT_CHECKS = """
+ALTER TABLE datasets ADD COLUMN verified INTEGER;
+CREATE TABLE spot_checks (
+    root INTEGER NOT NULL,
+    datafile INTEGER NOT NULL,
+    key BLOB NOT NULL,
+    PRIMARY KEY (root, datafile)
+) WITHOUT ROWID;
+"""
 MIGRATIONS: Sequence[str] = (
     FIRST,
     ARCHIVES,
     TIMES,
     SOURCES,
     EVIDENCE,
-    VERIFIED,
+    SPOT_CHECKS,
 )  # the n-th leads to version n; never change one, only add
 PROBES = (
     "SELECT id, directory FROM roots LIMIT 1",
@@ -258,6 +267,7 @@ PROBES = (
     "SELECT root, path, owner, experiment, dataset, added_at, finished_at FROM sources LIMIT 1",
     "SELECT root, dataset, total, newest, listed_at, verified FROM datasets LIMIT 1",
     "SELECT root, dataset, until FROM writes LIMIT 1",
+    "SELECT root, datafile, key FROM spot_checks LIMIT 1",
     "SELECT root, key, dataset, datafile, remote, staged, size, checksum, at FROM replacements"
     " LIMIT 1",
     "SELECT id, root, started, finished, summary FROM runs LIMIT 1",

@@ -64,6 +64,12 @@ COUNT_VERIFIED = """
         AND state = 'verified' AND datafile > :after
     )
 """
+ADD_SPOT_CHECK = "INSERT OR IGNORE INTO spot_checks (root, datafile, key) VALUES (?, ?, ?)"
+FIND_SPOT_CHECKS = (
+    "SELECT spot_checks.datafile, spot_checks.key FROM spot_checks WHERE root = ?"
+    " ORDER BY datafile LIMIT ?"
+)
+FORGET_SPOT_CHECK = "DELETE FROM spot_checks WHERE root = ? AND datafile = ?"
 FIND_LISTED = (
     "SELECT total, newest, listed_at, verified FROM datasets WHERE root = ? AND dataset = ?"
 )
@@ -181,7 +187,11 @@ COUNT_RECHECKS = (
     "SELECT count(*) FROM outcomes WHERE root = ? AND outcome = 'waiting'"
     " AND code = 'waiting.recheck'"
 )
-FORGET_OUTCOMES = "DELETE FROM outcomes WHERE root = ? AND path IN (%s)"
+# What must be checked again may have been reported as verified before that was known.
+FORGET_OUTCOMES = (
+    "DELETE FROM outcomes WHERE root = ? AND path IN (%s)"  # noqa: S608 - all of it is ours
+    f" AND (code != 'waiting.recheck' OR {_SAFE})"
+)
 _FOLDER = (
     " INTO folders (root, path, dataset, title, owner, grp, found, found_bytes,"
     " verified, verified_bytes, waiting, skipped, failed, at)"

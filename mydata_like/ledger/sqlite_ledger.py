@@ -21,6 +21,7 @@ from mydata_like.core.model import (
     NO_RISK,
     UNSENT,
     AtRisk,
+    DatafileId,
     DatasetId,
     DatasetListing,
     EarlierWrite,
@@ -229,6 +230,23 @@ class SqliteLedger:
         with self._file.transaction() as cursor:
             values |= newest._asdict() | {"now": self._seconds()}
             cursor.execute(sql.RECORD_PROVEN, values)
+
+    def add_spot_checks(self, entries: Sequence[Entry]) -> None:
+        """Record which records the server is to verify again."""
+        rows = [(self._root, entry.datafile, entry.key) for entry in entries]
+        with self._file.transaction() as cursor:
+            cursor.executemany(sql.ADD_SPOT_CHECK, rows)
+
+    def find_spot_checks(self, most: int) -> dict[DatafileId, bytes]:
+        """Return the first of the records that are to be verified again, with their files' keys."""
+        with self._file.used() as cursor:
+            return dict(cursor.execute(sql.FIND_SPOT_CHECKS, (self._root, most)).fetchall())
+
+    def forget_spot_checks(self, records: Sequence[DatafileId]) -> None:
+        """Remove records that were verified again, or that are no longer known."""
+        rows = [(self._root, record) for record in records]
+        with self._file.transaction() as cursor:
+            cursor.executemany(sql.FORGET_SPOT_CHECK, rows)
 
     def recheck(self, found: Iterable[Recheck]) -> None:
         """Take "verified" away from what must be checked again; its datasets are due for a listing.

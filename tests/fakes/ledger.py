@@ -9,6 +9,7 @@ from mydata_like.core.archives import ArchiveRecord
 from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import (
     AtRisk,
+    DatafileId,
     DatasetId,
     DatasetListing,
     EarlierWrite,
@@ -30,6 +31,7 @@ class MemoryLedger:
         self.entries: dict[bytes, Entry] = {}
         self.history: list[Entry] = []
         self.archives: dict[tuple[DatasetId, str], ArchiveRecord] = {}
+        self.spot_checks: dict[DatafileId, bytes] = {}
         self.found: dict[bytes, LocalFile] = {}  # files that exist only here
         self.listed: dict[DatasetId, DatasetListing] = {}
         self.clock = FakeClock()
@@ -91,6 +93,16 @@ class MemoryLedger:
         known = self.listed.get(dataset)
         at = known.at if known else self.clock.now()
         self.listed[dataset] = DatasetListing(newest, at, verified)
+
+    def add_spot_checks(self, entries: Sequence[Entry]) -> None:
+        self.spot_checks.update((it.datafile, it.key) for it in entries if it.datafile)
+
+    def find_spot_checks(self, most: int) -> dict[DatafileId, bytes]:
+        return dict(sorted(self.spot_checks.items())[:most])
+
+    def forget_spot_checks(self, records: Sequence[DatafileId]) -> None:
+        for record in records:
+            self.spot_checks.pop(record, None)
 
     def recheck(self, found: Iterable[Recheck]) -> None:
         for it in found:

@@ -37,7 +37,10 @@ class Bench:
         self.choices = UserOverrides(self.events.append)
         self.checksum = checksum
         self.read = []
-        self.compare = Compare(self._read, self.ledger, self.events.append, self.gate, self.choices)
+        self.new = []
+        self.compare = Compare(
+            self._read, self.ledger, self.events.append, self.gate, self.choices, self.new.extend
+        )
 
     def _read(self, file, checkpoint):
         checkpoint()
