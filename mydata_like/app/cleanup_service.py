@@ -28,6 +28,7 @@ from mydata_like.engine.local_cleanup import LocalCleanup, ServerCheck
 from mydata_like.engine.reverify import Reverification, Reverify
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.safe_delete import SafeDirectories, SafeDirectory
+from mydata_like.ledger.rechecks import RecheckFile
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.server.client import ApiClient
 from mydata_like.settings.schema import Settings
@@ -135,7 +136,9 @@ def open_cleanup(
         deeds = stack.enter_context(DeletionLogFile(file, clock)) if delete else None
         sources = [source.path for source in ledger.find_sources()]
         grounds = _open_grounds(os.fsencode(root), sources, stack)
-        yield CleanupService(root, sources, grounds, LocalCleanup(proof, ledger, grounds, deeds))
+        notes = RecheckFile(ledger_file(settings, places, os.fsencode(root)), clock)
+        free = LocalCleanup(proof, ledger, grounds, deeds, notes.add)
+        yield CleanupService(root, sources, grounds, free)
 
 
 def _require_all(settings: Settings, config: Path | None) -> None:

@@ -24,12 +24,14 @@ from mydata_like.core.errors import Problem, SettingsError, UploaderError
 from mydata_like.core.extra_sources import KnownSource
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import NO_RISK, AtRisk
+from mydata_like.core.parsing import parse_moment
 from mydata_like.core.ports import Clock
 from mydata_like.core.queries import View
 from mydata_like.engine.availability import Availability
 from mydata_like.engine.data_root import Root, reason
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import find_shards, is_locked, is_watched
+from mydata_like.ledger.rechecks import find_file as find_recheck_file
 from mydata_like.ledger.row_query import RowQuery
 from mydata_like.ledger.sql import PastRunRow as PastRunRow
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
@@ -135,7 +137,8 @@ class LedgerState:
     interrupted, unless one with the same scope has ended since. `at_risk` is the data that exists
     only here, `held` the number of changed files that wait for a choice, `sources` are the
     unfinished extra sources. `data_problem` is why the data directory cannot be read, `mounts` are
-    the mount points in it on which files were found.
+    the mount points in it on which files were found. `recheck` is the number of files that the
+    server contradicts to have; they are at risk as well.
     """
 
     current: CurrentRun | None = None
@@ -144,6 +147,7 @@ class LedgerState:
     interrupted: PastRunRow | None = None
     at_risk: AtRisk = NO_RISK
     held: int = 0
+    recheck: int = 0
     sources: tuple[KnownSource, ...] = ()
     data_problem: Problem | None = None
     mounts: frozenset[bytes] = frozenset()
@@ -153,6 +157,16 @@ class LedgerState:
     def running(self) -> bool:
         """Whether a run is in progress."""
         return self.current is not None
+
+    @property
+    def compared(self) -> datetime | None:
+        """When the records of all files were last compared with the server, as far as known."""
+        if self.whole is None or "compared" not in self.whole.summary:
+            return None
+        try:
+            return parse_moment(self.whole.summary["compared"])
+        except (ValueError, TypeError):  # in that run
+            return self.whole.finished
 
     @property
     def safety(self) -> Safety:
@@ -201,6 +215,7 @@ def read_ledger_state(settings: Settings, places: StatePaths, clock: Clock) -> L
             interrupted=_find_interrupted(ended),
             at_risk=_add_risks([ledger.measure_risk(), *_risks_since(whole, shards)]),
             held=_count_held(ledger) + sum(shard.held for shard in shards),
+            recheck=ledger.count_rechecks(),
             sources=tuple(_find_unfinished(ledger)),
             data_problem=find_data_problem(root, state, ledger),
             mounts=frozenset(_compare_with(ledger, state).load_mounts()),
@@ -331,8 +346,10 @@ class StatusReport(LedgerState):
             "paused": self.current and self.current.paused and self.current.paused._asdict(),
             "watched": self.watched,
             "safety": self.safety.value,
+            "compared": self.compared and self.compared.isoformat(),
             "at_risk": self.at_risk.as_record(),
             "held": self.held,
+            "recheck": self.recheck,
             "interrupted": self.interrupted and run_record(self.interrupted),
             "data_problem": self.data_problem and self.data_problem._asdict(),
             "unfinished_sources": [_source_record(source) for source in self.sources],
@@ -443,6 +460,7 @@ def _list_ledgers(settings: Settings, places: StatePaths, parts: Sequence[Shard]
         file = ledger_file(settings, places, root, part)
         yield file
         yield file.with_name(f"{file.name}-wal")
+        yield find_recheck_file(file)
 
 
 def _sign_file(file: Path) -> tuple[int, int, int] | None:

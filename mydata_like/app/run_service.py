@@ -65,6 +65,7 @@ from mydata_like.engine.recover import Recovery, UnreportedFiles
 from mydata_like.engine.register import BatchSizer, Register, RegisterOptions
 from mydata_like.engine.renamed import RenamedFolders
 from mydata_like.engine.replace import KeptCopies, Replace
+from mydata_like.engine.reverify import Reverification
 from mydata_like.engine.run import Run, Stages
 from mydata_like.engine.run_context import RunContext
 from mydata_like.engine.run_limits import RunLimits
@@ -72,6 +73,7 @@ from mydata_like.engine.scan import Scan
 from mydata_like.engine.scheduler import FOLDER, SOURCE
 from mydata_like.engine.send import Send
 from mydata_like.engine.source_store import ExtraSources, check_source
+from mydata_like.engine.spot_checks import SpotChecks
 from mydata_like.engine.time_left import find_costs, record_costs
 from mydata_like.engine.unfinished import UnfinishedFiles
 from mydata_like.engine.user_overrides import UserOverrides
@@ -83,6 +85,7 @@ from mydata_like.hostos.open_files import FileWriters
 from mydata_like.hostos.process import collect_less_often, lower_priority
 from mydata_like.hostos.sleep_inhibitor import SystemWakefulness
 from mydata_like.ledger.ledger_file import read_directories
+from mydata_like.ledger.rechecks import Noted, RecheckFile
 from mydata_like.ledger.sql import PastRunRow
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.server.http_upload import HttpTransport
@@ -132,6 +135,8 @@ class LedgerRecorder:
     outcomes: OutcomeRecorder
     progress: RunProgress
     sources: ExtraSources
+    rechecks: RecheckFile
+    taken: Noted  # notes that the ledger has taken in at the beginning
 
     def keep(self) -> None:
         self._keep(None, self.progress.progress())
@@ -139,6 +144,8 @@ class LedgerRecorder:
     def conclude(self, finished: RunFinished) -> None:
         """Write the totals; after a complete run, also record that unseen files are gone."""
         self._keep(finished.at, finished)
+        if finished.problem is None:
+            self.rechecks.remove(self.taken)
         if finished.problem is None and self.reason != FOLDER:
             sources = self.sources
             self.ledger.forget_before(self.started, sources.taken, inside=not sources.alone)
@@ -238,6 +245,7 @@ class _Builder:
         """
         request, root = self._request, self._root
         file = ledger_file(request.settings, self._places, root, request.part.shard)
+        self._rechecks = RecheckFile(file, self._clock)
         opened = begin(lambda: SqliteLedger.open(file, root, SystemClock()))
 
         def close() -> None:
@@ -344,6 +352,9 @@ class _Builder:
             self._observer.emit(Notice(problem=ledger.problem))
         timeout = self._request.settings.server.write_timeout
         self._ledger, self._outcomes = ledger, OutcomeRecorder(ledger)
+        self._taken = self._rechecks.load()
+        if self._taken:
+            ledger.recheck(self._taken)
         self._writes = connection.client.writes = WriteTracker(ledger, self._clock, timeout)
 
     def _follow(self) -> UnreportedFiles:
@@ -399,6 +410,8 @@ class _Builder:
             outcomes=self._outcomes,
             progress=progress,
             sources=sources,
+            rechecks=self._rechecks,
+            taken=self._taken,
         )
         return RunContext(
             run=run,
@@ -464,6 +477,10 @@ class _Builder:
             settings.filters.settle_seconds,
             dry_run=context.dry_run,
         )
+        how = Reverification(
+            box, advanced.verify_patience, advanced.verify_interval, settings.server.requests
+        )
+        spot_checks = SpotChecks(server, ledger, emit, gate, how)
         return Stages(
             recovery=Recovery(context, advanced, copies, untold, self._request.undo),
             discovery=discovery,
@@ -471,7 +488,10 @@ class _Builder:
             scan=Scan(settings, emit, clock, context.cancel, self._request.part),
             renamed=RenamedFolders(ledger, context.root, emit),
             check=Check(knowledge, datasets, emit, changed, unfinished, box=box),
-            compare=Compare(read_checksum, ledger, emit, gate, context.choices, changed),
+            compare=Compare(
+                read_checksum, ledger, emit, gate, context.choices, changed, spot_checks.add
+            ),
+            spot_checks=spot_checks,
             bundle=Bundle(settings.archive, ledger),
             pack=Pack(settings.transfer, clock, context.choices, archives),
             send=Send(context, settings.transfer.attempts, replacing.note),

@@ -48,6 +48,7 @@ from mydata_like.core.events import (
 from mydata_like.core.formatting import (
     LIMITS,
     format_day,
+    format_days_ago,
     format_duration,
     format_earlier,
     format_json,
@@ -217,15 +218,17 @@ def _sentence(problem: Problem) -> str:
     return " ".join(filter(None, (problem.message, problem.hint)))
 
 
-def summarise(finished: RunFinished, *, partial: bool = False) -> list[str]:
+def summarise(finished: RunFinished, *, partial: bool = False, doubtful: bool = False) -> list[str]:
     """Return the summary of a run as sentences; the first says whether the data is safe.
 
-    `partial` is set if the run did not include all files, or if other files are not safe.
+    `partial` is set if the run did not include all files, or if other files are not safe,
+    `doubtful` if an answer of the server has contradicted since that files are safe.
     """
     lines = []
     if finished.problem:
         lines.append(_sentence(finished.problem))
-    lines.extend(_describe_safe(finished, partial=partial))
+    if not doubtful:
+        lines.extend(_describe_safe(finished, partial=partial))
     if finished.left_behind:
         where = f" of shard {finished.shard}" if finished.shard else ""
         lines.append(
@@ -266,7 +269,13 @@ def _describe_safe(finished: RunFinished, *, partial: bool) -> Iterator[str]:
     elif safe and not finished.verified:
         yield f"No files{where} were found that need to be sent."
     elif safe and not finished.left_behind:
-        yield f"All {finished.verified:,} files{where} are safe on the server."
+        compared = format_comparison(finished.compared, finished.at)
+        yield f"All {finished.verified:,} files{where} are safe on the server{compared}."
+
+
+def format_comparison(compared: datetime | None, now: datetime) -> str:
+    """Return when records were last compared with the server, as an addition to a sentence."""
+    return f" (compared with the server {format_days_ago(compared, now)})" if compared else ""
 
 
 def describe_safety(found: "StatusReport") -> Iterator[str]:
@@ -286,12 +295,18 @@ def describe_safety(found: "StatusReport") -> Iterator[str]:
     if found.held:
         held = f"{found.held:,} changed files are" if found.held > 1 else "1 changed file is"
         yield f"{held} held until you choose. To list them, run: mydata-like changed list"
+    if found.recheck:
+        yield (
+            f"Of these, an answer of the server contradicts that it has {found.recheck:,} files. "
+            "The next run compares them with the server."
+        )
     if found.sources:
         yield f"Added folders that are not finished: {len(found.sources):,}."
     if found.running:  # it has not looked at everything yet
         return
     if found.safety is Safety.SAFE:
-        yield "All files that were found are safe on the server."
+        compared = format_comparison(found.compared, SystemClock().now())
+        yield f"All files that were found are safe on the server{compared}."
     elif found.safety is Safety.UNKNOWN:
         yield "It is not known whether all files are safe. A run of the data directory checks."
 

@@ -226,7 +226,8 @@ def _summarise(arguments: RunArguments, settings: Settings, finished: RunFinishe
     except UploaderError as error:
         return [*summarise(finished, partial=True), error.message]
     partial = bool(arguments.sources or arguments.only)
-    lines = summarise(finished, partial=partial or found.safety is not Safety.SAFE)
+    unsafe = found.safety is not Safety.SAFE
+    lines = summarise(finished, partial=partial or unsafe, doubtful=found.recheck > 0)
     return lines if found.safety is Safety.SAFE else [*lines, *describe_safety(found)]
 
 

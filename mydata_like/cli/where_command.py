@@ -10,7 +10,7 @@ import typer
 from mydata_like.app.file_status_service import find_files, find_status
 from mydata_like.app.settings_service import load_settings
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
-from mydata_like.cli.output import Shape, print_failure, print_json, print_lines
+from mydata_like.cli.output import Shape, format_comparison, print_failure, print_json, print_lines
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.file_status import (
     FileSafety,
@@ -21,6 +21,7 @@ from mydata_like.core.file_status import (
 )
 from mydata_like.core.formatting import format_path, format_size
 from mydata_like.core.model import HELD, KEPT, EntryState
+from mydata_like.hostos.clock import SystemClock
 
 UNKNOWN_EXIT = 1
 _SAFETY = {
@@ -29,6 +30,7 @@ _SAFETY = {
         "may have changed since it was verified: the next run checks it, and sends it if it has"
     ),
     FileSafety.CHANGED: "changed since it was sent: the server does not have these bytes",
+    FileSafety.DOUBTFUL: "not known to be safe: an answer of the server contradicts that",
     FileSafety.UNSENT: "not on the server",
     FileSafety.GONE_VERIFIED: "verified: the server had a verified copy when it was last asked",
     FileSafety.GONE: "not verified, and no longer here",
@@ -120,7 +122,9 @@ def _describe_safety(file: FileStatus) -> str:
         return _PENDING.get(file.entry.state, file.entry.state.value)
     if file.safety is FileSafety.UNSENT and file.outcome is None:
         return "failed"
-    return _SAFETY[file.safety]
+    if file.compared is None:
+        return _SAFETY[file.safety]
+    return _SAFETY[file.safety] + format_comparison(file.compared, SystemClock().now())
 
 
 def _describe_outcome(outcome: KnownOutcome) -> str:

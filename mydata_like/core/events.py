@@ -86,11 +86,16 @@ class FilesSeen:
 
 @dataclass(slots=True, kw_only=True)
 class FilesKnown:
-    """Local files of a folder are already verified and need no work."""
+    """Local files of a folder are already verified and need no work.
+
+    `compared` is when their records on the server were last compared with the ledger, or null if
+    that is in this run; `run_finished` has the earliest of these times.
+    """
 
     folder: bytes
     files: int
     bytes: int
+    compared: datetime | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -451,7 +456,7 @@ class RunFinished:
     earlier runs have left them, or they are holes. `replaced` is how often the content of a file on
     the server was replaced by other content. `problem` is why it ended early, or null.
     `shard` is as in `run_started`; `limit` is the most frequent one of `stages_measured`. `run` is
-    empty if the run could not begin.
+    empty if the run could not begin. `compared` is as in `files_known`.
     """
 
     run: str
@@ -470,13 +475,23 @@ class RunFinished:
     limit: str = ""
     omitted: int = 0
     replaced: int = 0
+    compared: datetime | None = None
 
     @classmethod
     def of_nothing(cls, at: datetime, problem: Problem) -> Self:
         """Return the event for a run that could not begin."""
-        sums = dict.fromkeys(("found", "verified", "waiting", "skipped", "failed"), 0)
         return cls(
-            run="", at=at, sent=0, bytes=0, seconds=0.0, problem=problem, shard="", limit="", **sums
+            run="",
+            at=at,
+            found=0,
+            verified=0,
+            waiting=0,
+            skipped=0,
+            failed=0,
+            sent=0,
+            bytes=0,
+            seconds=0.0,
+            problem=problem,
         )
 
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from mydata_like.core.errors import Problem
 from mydata_like.core.formatting import format_day, format_earlier, format_path
 from mydata_like.core.local_files import signed
-from mydata_like.core.model import Entry, EntryState, KeptCopy
+from mydata_like.core.model import RECHECK, Entry, EntryState, KeptCopy
 from mydata_like.core.parsing import find_moment, moment_of, moment_of_ns
 
 
@@ -31,6 +31,7 @@ class FileSafety(StrEnum):
     UNCERTAIN = "uncertain"  # verified, but the local file may have changed since
     CHANGED = "changed"  # other content was sent
     PENDING = "pending"  # sent or registered, and not verified yet
+    DOUBTFUL = "doubtful"  # verified before, but a later answer of the server contradicts that
     UNSENT = "unsent"  # found, and not sent: it waits, failed or is skipped
     GONE_VERIFIED = "gone-verified"  # no longer here; verified when the server was last queried
     GONE = "gone"  # no longer here, and not verified
@@ -72,11 +73,18 @@ class FileEvidence(NamedTuple):
     times: StepTimes = StepTimes()
     changed_at: int = 0  # when the row of the entry was written, 0 if not known
     outcome: KnownOutcome | None = None
+    listed_at: int | None = None  # when all records of its dataset were last compared
 
     @property
     def verified(self) -> bool:
         """Whether the server has verified the known file, and no later run found otherwise."""
         return _is_verified(self.entry) and not self._denied_at
+
+    @property
+    def compared_at(self) -> int | None:
+        """When the server was last seen to have the file, in seconds since 1970."""
+        newer = (self.times.registered or 0) > (self.listed_at or 0)
+        return self.times.verified if newer else self.listed_at or self.times.verified
 
     @property
     def at(self) -> int:
@@ -149,11 +157,20 @@ class FileStatus(NamedTuple):
         safety = self.safety
         if safety in (FileSafety.CHANGED, FileSafety.UNCERTAIN):
             return safety.value
+        if safety is FileSafety.DOUBTFUL and self.evidence.outcome:
+            return self.evidence.outcome.kind
         if self.evidence.outcome and (self.entry is None or _is_verified(self.entry)):
             return "verified" if self.evidence.verified else self.evidence.outcome.kind
         if self.entry is not None:
             return self.entry.state.value
         return self.above.kind if self.above else safety.value
+
+    @property
+    def compared(self) -> datetime | None:
+        """When the server was last seen to have these bytes; None if it is not known to."""
+        safe = self.safety in (FileSafety.VERIFIED, FileSafety.GONE_VERIFIED)
+        at = self.evidence.compared_at if safe else None
+        return moment_of(at) if at else None
 
     @property
     def modified(self) -> datetime | None:
@@ -171,6 +188,7 @@ class FileStatus(NamedTuple):
             "local": self.local.value,
             "state": self.state,
             "safe": self.safety in (FileSafety.VERIFIED, FileSafety.GONE_VERIFIED),
+            "compared": self.compared and self.compared.isoformat(),
             "size": entry.size if entry else self.size,
             "modified": self.modified and self.modified.isoformat(),
             "checksum": (entry.checksum or None) if entry else None,
@@ -203,6 +221,9 @@ class FileStatus(NamedTuple):
             return FileSafety.UNSENT
         if self.local is LocalState.CHANGED or self.entry.state is EntryState.CHANGED:
             return FileSafety.CHANGED
+        outcome = self.evidence.outcome
+        if outcome is not None and outcome.problem.code == RECHECK.code:
+            return FileSafety.DOUBTFUL
         if not self.evidence.verified:
             return FileSafety.UNSENT if _is_verified(self.entry) else FileSafety.PENDING
         return FileSafety.UNCERTAIN if self.local is LocalState.UNCERTAIN else FileSafety.VERIFIED

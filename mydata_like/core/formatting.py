@@ -98,6 +98,12 @@ def round_estimate(seconds: float) -> float:
     return math.ceil(seconds / 3600) * 3600
 
 
+def format_days_ago(then: datetime, now: datetime) -> str:
+    """Return how long ago a day was, such as `today` or `4 days ago`, in local time."""
+    days = (now.astimezone().date() - then.astimezone().date()).days
+    return "today" if days < 1 else "1 day ago" if days == 1 else f"{days:,} days ago"
+
+
 def format_duration(seconds: float) -> str:
     """Return a duration such as `4 min 05 s`."""
     minutes, rest = divmod(round(seconds), 60)

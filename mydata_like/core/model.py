@@ -165,10 +165,14 @@ class NewestDatafile(NamedTuple):
 
 
 class DatasetListing(NamedTuple):
-    """The records of a dataset at its last full listing."""
+    """The records of a dataset that were compared with the ledger, none of them before `at`.
+
+    `verified` is the number of verified replicas according to the server, None if it is not known.
+    """
 
     newest: NewestDatafile
     at: datetime
+    verified: int | None = None
 
 
 class OpenFiles(NamedTuple):
@@ -616,6 +620,25 @@ UNSENT: Final = Problem(
     "The file was found and is not verified yet.",
     "The next run sends it.",
 )
+
+
+# The problem of a file that is known as verified, and of which an answer says otherwise.
+RECHECK: Final = Problem(
+    "waiting.recheck",
+    "The file was known as verified, but an answer of the server contradicts that.",
+    "Keep the local file. The next run compares it with the server, and sends it again if needed.",
+)
+
+
+class Recheck(NamedTuple):
+    """What must be checked again: a file, an archive with all files in it, or a whole dataset.
+
+    A file in an archive is named by itself if the archive does not contain it.
+    """
+
+    dataset: DatasetId
+    key: bytes = b""
+    archive: str = ""
 
 
 class FolderSums(NamedTuple):

@@ -37,6 +37,7 @@ from mydata_like.core.model import (
     NewestDatafile,
     OpenFiles,
     Payload,
+    Recheck,
     Registration,
     Replacement,
     User,
@@ -365,11 +366,39 @@ class Ledger(Protocol):
         Files in archives do not count, but their archives do.
         """
 
-    def find_listed(self, dataset: DatasetId) -> DatasetListing | None:
-        """Return the last full listing of a dataset."""
+    def count_verified(self, dataset: DatasetId, after: int = 0) -> int:
+        """Return the number of known records of a dataset with ids above `after` and verified."""
 
-    def record_listed(self, dataset: DatasetId, newest: NewestDatafile) -> None:
-        """Record a full listing of a dataset."""
+    def find_listed(self, dataset: DatasetId) -> DatasetListing | None:
+        """Return when the records of a dataset were last compared, and which."""
+
+    def record_listed(
+        self, dataset: DatasetId, newest: NewestDatafile, verified: int | None
+    ) -> None:
+        """Record a full listing of a dataset.
+
+        `verified` is the server's number of verified replicas, None if it does not count them.
+        """
+
+    def record_proven(
+        self, dataset: DatasetId, newest: NewestDatafile, verified: int | None
+    ) -> None:
+        """Record that a dataset has exactly these records; the time of the last listing is kept."""
+
+    def add_spot_checks(self, entries: Sequence[Entry]) -> None:
+        """Record which records the server is to verify again."""
+
+    def find_spot_checks(self, most: int) -> Mapping[DatafileId, bytes]:
+        """Return the first of the records that are to be verified again, with their files' keys."""
+
+    def forget_spot_checks(self, records: Sequence[DatafileId]) -> None:
+        """Remove records that were verified again, or that are no longer known."""
+
+    def recheck(self, found: Iterable[Recheck]) -> None:
+        """Take "verified" away from what must be checked again; its datasets are due for a listing.
+
+        The effect is durable on return.
+        """
 
     def record(self, entries: Sequence[Entry]) -> None:
         """Record these rows (written soon, in order, by one writer); replaces older ones."""

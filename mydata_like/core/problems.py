@@ -137,6 +137,12 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "changed.no-record": ProblemInfo(
         "Nothing is brought back: the server has no record of the file any more.", ADMINISTRATOR
     ),
+    "waiting.recheck": ProblemInfo(
+        "The file was known as verified, but an answer of the server contradicts that; the next "
+        "run compares it with the server. Only used in the ledger, never in an event.",
+        USER,
+        START_RUN,
+    ),
     "waiting.archive": ProblemInfo(
         "An archive on the server may contain the file; it can be read when it is verified.", NOBODY
     ),

@@ -206,7 +206,7 @@ class Check:
                 for file in files
             ]
         )
-        self._report_known(group, files)
+        self._report_known(group, files, view)
         checked = CheckedGroup(group, [], unread := [])
         verified: list[tuple[LocalFile, Entry]] = []
         for file, found in judged:
@@ -239,11 +239,14 @@ class Check:
         if learnt:
             self._ledger.record(learnt)
 
-    def _report_known(self, group: FileGroup, others: Sequence[LocalFile]) -> None:
+    def _report_known(
+        self, group: FileGroup, others: Sequence[LocalFile], view: DatasetView
+    ) -> None:
         if len(group.files) > len(others):
             size = sum(map(SIZE, group.files)) - sum(map(SIZE, others))
             files = len(group.files) - len(others)
-            self._emit(FilesKnown(folder=group.folder.path, files=files, bytes=size))
+            folder, compared = group.folder.path, view.compared
+            self._emit(FilesKnown(folder=folder, files=files, bytes=size, compared=compared))
 
     def _leave_out_known(self, view: DatasetView, group: FileGroup) -> Sequence[LocalFile]:
         """Return the files that must be checked one by one, usually none."""

@@ -1,6 +1,6 @@
 """The stage that reads local files that the server may already have, and compares checksums."""
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 
 from mydata_like.core.errors import Cancelled, FileChangedError, Problem
@@ -83,6 +83,7 @@ class Compare:
         gate: Gate,
         choices: UserOverrides,
         changed: ChangedFiles,
+        note_new: Callable[[Sequence[Entry]], None],
     ) -> None:
         self._checksum = checksum
         self._ledger = ledger
@@ -90,6 +91,7 @@ class Compare:
         self._gate = gate
         self._choices = choices
         self._changed = changed
+        self._note_new = note_new  # rows whose records were new to the ledger
         self._queue = Backlog(ledger.open_mapping())
         self._lock = Lock()
         self._readers = 0
@@ -200,7 +202,10 @@ class Compare:
 
     def _keep(self, same: list[tuple[LocalFile, Entry]]) -> None:
         if same:
-            self._ledger.record([entry for _, entry in same])
+            rows = [entry for _, entry in same]
+            before = self._ledger.find_entries([row.key for row in rows])
+            self._ledger.record(rows)
+            self._note_new([row for row in rows if not row.archive and row.key not in before])
         for file, entry in same:
             checksum = entry.checksum
             self._emit(FileVerified(path=file.key, size=file.size, checksum=checksum, known=True))

@@ -15,7 +15,7 @@ from mydata_like.core.archives import (
     archive_path,
     is_archive_name,
 )
-from mydata_like.core.errors import ArchiveError, Problem, RejectedError
+from mydata_like.core.errors import ArchiveError, ItemError, Problem, RejectedError
 from mydata_like.core.events import Notice
 from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import (
@@ -24,6 +24,7 @@ from mydata_like.core.model import (
     DatafileId,
     Dataset,
     DatasetId,
+    DatasetListing,
     Entry,
     EntryState,
     NewestDatafile,
@@ -242,9 +243,10 @@ class Audit:
     def is_due(self, dataset: DatasetId, listed_at: datetime) -> bool:
         """Return whether the day of a dataset has come since its last full listing.
 
-        Each dataset has its own day in the period, so that not all are due at once.
+        Each dataset has its own day in the period, so that not all are due at once. A time of 0
+        means that it is due now.
         """
-        if self.is_always_due:
+        if self.is_always_due or not listed_at.timestamp():
             return True
         phase = dataset * SPREAD % 1
         then, now = (
@@ -343,12 +345,14 @@ class DatasetIndex:
         """Return a view of a folder's dataset, which usually takes one request."""
         return DatasetView(self, dataset, folder, above)
 
-    def prove(self, dataset: Dataset) -> NewestDatafile | None:
+    def prove(self, dataset: Dataset) -> DatasetListing | None:
         """Return the dataset's newest record if the dataset has exactly the records that we know.
 
         Each of them was compared with the ledger, in the last full listing or after it was created.
         The number of records and the id of the newest prove that none was removed since then and
-        none was added by others.
+        none was added by others. The number of verified replicas proves nothing, since a second
+        replica of one file makes up for the lost one of another; but fewer than before mean that
+        something was lost.
         """
         if not dataset.id:
             return None
@@ -362,9 +366,26 @@ class DatasetIndex:
         found = self.gate.call(lambda: self.server.fetch_newest(dataset.id, expected.total))
         if found != expected:
             return None
-        if listed is None and found.total:
-            self.ledger.record_listed(dataset.id, found)
-        return found
+        if not found.total:
+            return DatasetListing(found, self.gate.clock.now())
+        verified = self._count_verified(dataset)
+        known = listed.verified if listed else None
+        newer = self.ledger.count_verified(dataset.id, 0 if known is None else before.id)
+        if verified is not None and verified < (known or 0) + newer:
+            logger.info("Dataset %d has fewer verified replicas than before", dataset.id)
+            return None
+        if listed is None or (found, verified) != (before, known):
+            self.ledger.record_proven(dataset.id, found, verified)
+        return self.ledger.find_listed(dataset.id)
+
+    def _count_verified(self, dataset: Dataset) -> int | None:
+        """Return the server's number of verified replicas, None if it does not count them."""
+        try:
+            stats = self.gate.call(lambda: self.server.fetch_stats(dataset.id))
+        except ItemError as error:
+            logger.info("The verified replicas of dataset %d are not known: %s", dataset.id, error)
+            return None
+        return stats.verified if stats else None
 
     def knows_all(self, dataset: DatasetId, found: NewestDatafile) -> bool:
         """Return whether the ledger has a row for each record of a dataset."""
@@ -387,12 +408,13 @@ class DatasetIndex:
         if not dataset.id:
             return KnownRecords({}, ArchiveIndex({}))
         before = self.ledger.find_archives(dataset.id)
+        verified = self._count_verified(dataset) if audit else None
         records, newest = self.gate.call(lambda: self._fetch(dataset))
         if audit:
             self._audit(dataset, folder, records)
         holdings = self._recover(dataset, folder, records, before)
         if audit and not holdings.unread:
-            self.ledger.record_listed(dataset.id, newest)
+            self.ledger.record_listed(dataset.id, newest, verified)
         return KnownRecords(records, holdings)
 
     def _fetch(self, dataset: Dataset) -> tuple[Records, NewestDatafile]:
@@ -424,8 +446,8 @@ class DatasetView:
         self.dataset = dataset
         self.folder = folder
         self.above = above  # bytes of keys that patterns ignore
-        self._found = knowledge.prove(dataset)
-        self._spare = self._found.total - REQUEST_COST if self._found else 0
+        self._proven = knowledge.prove(dataset)
+        self._spare = self._proven.newest.total - REQUEST_COST if self._proven else 0
         self._knowledge = knowledge
         self._knows_all: bool | None = None
         self._listing: SingleFlight[str, KnownRecords] = SingleFlight()
@@ -434,15 +456,20 @@ class DatasetView:
     @property
     def agrees(self) -> bool:
         """Whether the server has exactly the records that we know."""
-        return self._found is not None
+        return self._proven is not None
+
+    @property
+    def compared(self) -> datetime | None:
+        """When all records were last compared with the ledger; None if that is in this run."""
+        return self._proven.at if self._proven else None
 
     @property
     def knows_all(self) -> bool:
         """Whether a file that is not in the ledger has no record here."""
         if self._knows_all is None:
-            found = self._found
-            self._knows_all = found is not None and self._knowledge.knows_all(
-                self.dataset.id, found
+            proven = self._proven
+            self._knows_all = proven is not None and self._knowledge.knows_all(
+                self.dataset.id, proven.newest
             )
         return self._knows_all
 

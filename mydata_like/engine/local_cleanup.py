@@ -7,7 +7,7 @@ first to the last, have that checksum as well.
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple, Self
 
@@ -21,9 +21,9 @@ from mydata_like.core.deletion import (
     OpenFile,
 )
 from mydata_like.core.errors import ArchiveError, Cancelled, ItemError, Problem, RunError
-from mydata_like.core.model import Datafile, DatafileId, DatasetId, Entry, EntryState
+from mydata_like.core.model import Datafile, DatafileId, DatasetId, Entry, EntryState, Recheck
 from mydata_like.core.ports import CancelSignal, Clock, Ledger, ServerAPI
-from mydata_like.engine.reverify import NOT_AGAIN, FileToVerify, Reverify, judge_copies
+from mydata_like.engine.reverify import NO_REPLICA, NOT_AGAIN, FileToVerify, Reverify, judge_copies
 
 logger = logging.getLogger(__name__)
 
@@ -317,15 +317,22 @@ class LocalCleanup:
     """The cleanup of local files, which reports the result for each of them.
 
     Without `deeds` nothing is deleted: `DeletedFile` then stands for a file that could be deleted.
+    `note` is called with what the server contradicts, before that is reported.
     """
 
     def __init__(
-        self, proof: ServerCheck, ledger: Ledger, disk: FileSystem, deeds: DeletionLog | None
+        self,
+        proof: ServerCheck,
+        ledger: Ledger,
+        disk: FileSystem,
+        deeds: DeletionLog | None,
+        note: Callable[[Sequence[Recheck]], None],
     ) -> None:
         self._proof = proof
         self._ledger = ledger
         self._disk = disk
         self._deeds = deeds
+        self._note = note  # what must be checked again
         self._fatal: Problem | None = None  # why all further files are kept
 
     def __call__(self, found: Iterable[CleanupCandidate]) -> Iterator[DeletedFile | KeptFile]:
@@ -376,12 +383,12 @@ class LocalCleanup:
         try:
             return self._prove(entry, records)
         except (ItemError, RunError) as error:
-            return KeptFile(entry.key, entry.size, error.problem)
+            return self._keep(entry, error.problem)
 
     def _prove(self, entry: Entry, records: Records) -> DeletedFile | KeptFile:
         verdict = self._proof.judge(entry, records)
         if isinstance(verdict, Problem):
-            return KeptFile(entry.key, entry.size, verdict)
+            return self._keep(entry, verdict)
         with self._disk.hold(entry) as held:
             if held.measure(self._proof.cancel) != entry.checksum:
                 return KeptFile(entry.key, entry.size, OTHER_BYTES)
@@ -390,12 +397,20 @@ class LocalCleanup:
             if self._proof.is_stale(records) or not self._proof.was_verified_again(verdict):
                 verdict = self._proof.judge(entry, self._proof.fetch([entry], large=True))
             if isinstance(verdict, Problem):
-                return KeptFile(entry.key, entry.size, verdict)
+                return self._keep(entry, verdict)
             if not self._proof.was_verified_again(verdict):
                 return KeptFile(entry.key, entry.size, NOT_AGAIN)
             freed = DeletedFile(entry.key, entry.size, entry, verdict.id)
             self._delete(held, freed)
         return freed
+
+    def _keep(self, entry: Entry, problem: Problem) -> KeptFile:
+        """Keep a file; first note it if the server's answer contradicts the ledger."""
+        if problem in (NOT_INSIDE, DAMAGED):
+            self._note([Recheck(entry.dataset, entry.key)])
+        elif problem in (NO_RECORD, DIFFERS, NO_REPLICA):
+            self._note([Recheck(entry.dataset, b"" if entry.archive else entry.key, entry.archive)])
+        return KeptFile(entry.key, entry.size, problem)
 
     def _delete(self, held: OpenFile, freed: DeletedFile) -> None:
         if self._deeds is None:

@@ -123,6 +123,7 @@ class Totals:
     file_rate: float = 0.0
     remaining: float | None = None
     seconds: float = 0.0
+    compared: datetime | None = None  # as in `RunFinished`
 
     @property
     def open(self) -> int:
@@ -308,6 +309,7 @@ class RunProgress:
             shard=self._shard,
             omitted=sums.omitted,
             replaced=sums.replaced,
+            compared=sums.compared,
         )
 
     def _count_seen(self, event: FilesSeen) -> None:
@@ -318,6 +320,8 @@ class RunProgress:
         self._sums.known += event.files
         self._sums.verified += event.files
         self._sums.verified_bytes += event.bytes
+        if event.compared is not None:
+            self._sums.compared = min(event.compared, self._sums.compared or event.compared)
 
     def _count_wanted(self, event: FileWanted) -> None:
         self._sums.wanted += 1

@@ -139,12 +139,17 @@ class Reverify:
         Return whether there were any. Raises the errors of `ServerAPI` if the server is unavailable
         or refuses access.
         """
+        due = self.ask(wanted)
+        self._await({number: it for number, it in due.items() if not self._problem_of(number)})
+        return bool(due)
+
+    def ask(self, wanted: Iterable[FileToVerify]) -> Mapping[DatafileId, FileToVerify]:
+        """Request verification of records without a recent one, and return these."""
         self._forget_old()
         due = {it.record.id: it for it in wanted if it.record.id not in self._requests}
         for number, request in zip(due, self._ask_all(list(due.values())), strict=True):
             self._requests[number] = request
-        self._await({number: it for number, it in due.items() if not self._problem_of(number)})
-        return bool(due)
+        return due
 
     def was_asked(self, record: DatafileId) -> bool:
         """Return whether a recent request for a record exists."""

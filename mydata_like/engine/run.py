@@ -26,6 +26,8 @@ from mydata_like.engine.replace import Replace
 from mydata_like.engine.run_context import RunContext
 from mydata_like.engine.scan import Scan
 from mydata_like.engine.send import Send
+from mydata_like.engine.spot_checks import INTERVAL as SPOT_CHECK_INTERVAL
+from mydata_like.engine.spot_checks import SpotChecks
 from mydata_like.engine.verify import Found, Verify
 
 logger = logging.getLogger(__name__)
@@ -62,6 +64,7 @@ class Stages:
     renamed: RenamedFolders
     check: Check
     compare: Compare
+    spot_checks: SpotChecks
     bundle: Bundle
     pack: Pack
     send: Send
@@ -194,14 +197,17 @@ class Run:
         """
         context, recovery = self._context, self._stages.recovery
         choices, sources = context.choices, context.sources
+        spot_checks = self._stages.spot_checks
         with repeated(context.limits.keep, LIMITS_INTERVAL), context.in_background():
-            recovery.begin()
-            again = self._process(self._found(), [])
-            while again or not sources.end() or (again := [*choices.take_last()]):
-                logger.info("%d files are sent or registered again", len(again))
-                again = self._process(self._found_outside(), again)
+            with repeated(spot_checks, SPOT_CHECK_INTERVAL):
+                recovery.begin()
+                again = self._process(self._found(), [])
+                while again or not sources.end() or (again := [*choices.take_last()]):
+                    logger.info("%d files are sent or registered again", len(again))
+                    again = self._process(self._found_outside(), again)
             if not choices.finishing:
                 recovery.end()
+                spot_checks.finish()
 
     def _process(self, found: Iterable[FileGroup], again: list[Repeat]) -> list[Repeat]:
         """Upload found and repeated files; return those to be sent again."""

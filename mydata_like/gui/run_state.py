@@ -180,6 +180,7 @@ class PastRunState:
     seconds: float = 0.0
     reason: str = "person"
     problem: Problem | None = None
+    compared: datetime | None = None  # as in `RunFinished`
 
     @classmethod
     def of(cls, event: RunFinished, reason: str, seconds: float) -> Self:
@@ -199,6 +200,7 @@ class PastRunState:
             seconds=event.seconds,
             reason=reason,
             problem=event.problem,
+            compared=event.compared,
         )
 
     @property

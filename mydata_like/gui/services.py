@@ -21,6 +21,7 @@ from mydata_like.core.events import Event, RunProgressed, parse_event, parse_pro
 from mydata_like.core.extra_sources import ExtraSource
 from mydata_like.core.file_status import PathStatus, Suggestion
 from mydata_like.core.model import ChangeChoice, Facility
+from mydata_like.core.parsing import parse_moment
 from mydata_like.core.ports import CancelSignal
 from mydata_like.core.queries import RecentDataset, View
 from mydata_like.engine.pipeline import CancelFlag
@@ -218,10 +219,14 @@ def control_run(settings: Settings, config: Path | None, command: str, cancel: C
 def _read_past(past: Any) -> PastRunState:
     """Return a run as recorded in the ledger."""
     summary = past.summary
-    names = {field.name for field in fields(PastRunState)} - {"started", "finished", "problem"}
+    parsed = {"started", "finished", "problem", "compared"}
+    names = {field.name for field in fields(PastRunState)} - parsed
     known = {name: summary[name] for name in names if name in summary}
     problem = parse_problem(summary["problem"]) if summary.get("problem") else None
-    return PastRunState(started=past.started, finished=past.finished, problem=problem, **known)
+    compared = parse_moment(summary["compared"]) if summary.get("compared") else None
+    return PastRunState(
+        started=past.started, finished=past.finished, problem=problem, compared=compared, **known
+    )
 
 
 def _read_sums(summary: Mapping[str, object]) -> RunProgressed:

@@ -176,7 +176,11 @@ def _describe_safe(state: RunState, last: PastRunState) -> str:
         return translate(
             "sentences", "%Ln file(s) of the last upload are safe", None, last.verified
         )
-    return translate("sentences", "All %Ln file(s) are safe on the server", None, last.verified)
+    text = translate("sentences", "All %Ln file(s) are safe on the server", None, last.verified)
+    if last.compared is None:
+        return text
+    compared = translate("sentences", "%1, last compared %2").replace("%1", text)
+    return compared.replace("%2", texts.moment(last.compared))
 
 
 def safe_sentence(state: RunState) -> str:
@@ -199,4 +203,8 @@ def safe_sentence(state: RunState) -> str:
             "sentences",
             "Everything up to %1 is safe on the server, except for what was left out on purpose.",
         )
-    return text.replace("%1", texts.moment(whole.started))
+    text = text.replace("%1", texts.moment(whole.started))
+    if whole.compared is None:
+        return text
+    compared = translate("sentences", "%1 Last compared with it %2.").replace("%1", text)
+    return compared.replace("%2", texts.moment(whole.compared))

@@ -27,7 +27,9 @@ from mydata_like.ledger.sqlite_ledger import NO_ROOT
 
 _ENTRY: Final = (
     "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem, archive,"
-    " ctime_ns, inode, staged_at, registered_at, verified_at, coalesce(changed_at, 0)"
+    " ctime_ns, inode, staged_at, registered_at, verified_at, coalesce(changed_at, 0),"
+    " (SELECT listed_at FROM datasets WHERE datasets.root = entries.root"
+    " AND datasets.dataset = entries.dataset)"
     " FROM entries WHERE root = :root AND "
 )
 _ENTRY_COLUMNS: Final = 12
@@ -207,8 +209,9 @@ class FileQueries:
         for row in self._iterate(_ENTRY + which, values):
             entry = parse_entry(row[:_ENTRY_COLUMNS])
             if entry is not None:
-                *times, changed_at = row[_ENTRY_COLUMNS:]
-                yield entry.key, FileEvidence(entry, StepTimes(*times), changed_at)
+                *times, changed_at, listed_at = row[_ENTRY_COLUMNS:]
+                steps = StepTimes(*times)
+                yield entry.key, FileEvidence(entry, steps, changed_at, listed_at=listed_at)
 
     def _outcomes(self, which: str, **values: object) -> Iterator[tuple[bytes, KnownOutcome]]:
         for path, kind, code, message, hint, at, size, modified_ns in self._iterate(

@@ -11,6 +11,7 @@ from time import monotonic
 
 from mydata_like.core.errors import Problem, RunError, SettingsError, UploaderError
 from mydata_like.core.ports import Clock
+from mydata_like.ledger import rechecks
 from mydata_like.settings.atomic_write import make_private_file, require_plain
 
 logger = logging.getLogger(__name__)
@@ -48,7 +49,8 @@ class SqliteFile:
                 with closing(self._connection.cursor()) as cursor:
                     yield cursor
             except FAILURES as error:
-                if self._reads_only or not means_damage(error):
+                outdated = self._reads_only and _is_of_the_statement(error)
+                if outdated or not means_damage(error):
                     raise failure(self._path, error) from error
                 self._damaged = True
                 raise damage(self._path, error) from error
@@ -274,6 +276,17 @@ CREATE TABLE changed_files (
     PRIMARY KEY (root, key)
 ) WITHOUT ROWID;
 """
+# `verified` is the number of verified replicas that the server counted when the rest was last
+# proven. `spot_checks` has records that were new to the ledger and are to be verified again.
+SPOT_CHECKS = """
+ALTER TABLE datasets ADD COLUMN verified INTEGER;
+CREATE TABLE spot_checks (
+    root INTEGER NOT NULL,
+    datafile INTEGER NOT NULL,
+    key BLOB NOT NULL,
+    PRIMARY KEY (root, datafile)
+) WITHOUT ROWID;
+"""
 MIGRATIONS: Sequence[str] = (
     FIRST,
     ARCHIVES,
@@ -282,6 +295,7 @@ MIGRATIONS: Sequence[str] = (
     EVIDENCE,
     KEPT_COPIES,
     CHANGED,
+    SPOT_CHECKS,
 )  # the n-th leads to version n; never change one, only add
 PROBES = (
     "SELECT id, directory FROM roots LIMIT 1",
@@ -294,7 +308,7 @@ PROBES = (
     "SELECT root, path, dataset, title, owner, grp, found, found_bytes, verified, verified_bytes,"
     " waiting, skipped, failed, at FROM folders LIMIT 1",
     "SELECT root, path, owner, experiment, dataset, added_at, finished_at FROM sources LIMIT 1",
-    "SELECT root, dataset, total, newest, listed_at FROM datasets LIMIT 1",
+    "SELECT root, dataset, total, newest, listed_at, verified FROM datasets LIMIT 1",
     "SELECT root, dataset, until FROM writes LIMIT 1",
     "SELECT root, key, dataset, datafile, remote, staged, size, checksum, at, modified_ns, kept,"
     " kept_size FROM replacements LIMIT 1",
@@ -302,6 +316,7 @@ PROBES = (
     " until FROM kept LIMIT 1",
     "SELECT root, key, size, modified_ns, ctime_ns, inode, dataset, copy_size, copy_checksum,"
     " copy_verified_at, hold, choice, counted_at FROM changed_files LIMIT 1",
+    "SELECT root, datafile, key FROM spot_checks LIMIT 1",
     "SELECT id, root, started, finished, summary FROM runs LIMIT 1",
     "SELECT key, value FROM meta LIMIT 1",
 )
@@ -332,8 +347,8 @@ def damage(file: Path, error: Exception) -> RunError:
     """Return the error for a file that was found to be damaged while in use."""
     return RunError(
         f"The ledger {file} is damaged: {error}.",
-        hint="It is moved aside. Nothing is lost: the next run queries the server for its "
-        "files, which takes a little longer.",
+        hint="It is moved aside before the next run. Nothing is lost: that run queries the server "
+        "for its files, which takes a little longer.",
         code="ledger.damaged",
     )
 
@@ -344,6 +359,11 @@ def means_damage(error: Exception) -> bool:
         return False
     code = getattr(error, "sqlite_errorcode", None)
     return code is None or code & 0xFF in UNSOUND or code in UNREADABLE
+
+
+def _is_of_the_statement(error: Exception) -> bool:
+    """Return whether a statement does not fit the tables, as in a file of an older version."""
+    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR
 
 
 def open_sound(
@@ -370,12 +390,23 @@ def open_sound(
 
 
 def connect_to_read(file: Path) -> sqlite3.Connection:
-    """Connect to a file that another process may be writing. Raises `RunError`."""
+    """Connect to a file that another process may be writing. Raises `RunError`.
+
+    The connection sees no row as verified that must be checked again.
+    """
     require_plain(file)
     try:
-        return _connect(f"{file.absolute().as_uri()}?mode=ro", LOCK_PATIENCE)
+        connection = _connect(f"{file.absolute().as_uri()}?mode=ro", LOCK_PATIENCE)
     except sqlite3.Error as error:
         raise failure(file, error) from error
+    try:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version == len(MIGRATIONS):
+            rechecks.overlay(connection, file)
+    except FAILURES as error:
+        connection.close()
+        raise failure(file, error) from error
+    return connection
 
 
 def read_directories(file: Path) -> list[bytes]:

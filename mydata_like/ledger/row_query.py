@@ -14,7 +14,7 @@ from mydata_like.core.errors import Cancelled, RunError, SettingsError
 from mydata_like.core.model import EntryState
 from mydata_like.core.parsing import parse_json, parse_moment
 from mydata_like.core.queries import FileRow, Row, RunRow, Table, View
-from mydata_like.ledger import ledger_file
+from mydata_like.ledger import ledger_file, rechecks
 from mydata_like.ledger.sql import FIND_ROOT, SHOWN
 from mydata_like.ledger.sqlite_ledger import KEYS_AT_ONCE, NO_ROOT
 
@@ -200,6 +200,7 @@ class RowQuery:
         """Build the order as of now, all of it by default; return the number of its rows."""
         query = query_keys(self.view, self._root, most)
         with self._errors():
+            rechecks.overlay(self._connection, self._file)
             self._connection.execute(_MAKE_ORDER)
             self._connection.execute("DELETE FROM temp.ordered")
             insert = f"INSERT INTO temp.ordered (key) {query.sql}"

@@ -55,11 +55,36 @@ COUNT = f"""
         AND datafile > :after AND datafile <= :until
     )
 """  # noqa: S608 - all of it is ours
-FIND_LISTED = "SELECT total, newest, listed_at FROM datasets WHERE root = ? AND dataset = ?"
-RECORD_LISTED = (
-    "INSERT OR REPLACE INTO datasets (root, dataset, total, newest, listed_at)"
-    " VALUES (?, ?, ?, ?, ?)"
+# Those of them that are verified, as the server counts them if each has one replica.
+COUNT_VERIFIED = """
+    SELECT count(DISTINCT datafile) FROM (
+        SELECT datafile FROM entries WHERE root = :root AND dataset = :dataset
+        AND state = 'verified' AND datafile > :after
+        UNION ALL SELECT datafile FROM archives WHERE root = :root AND dataset = :dataset
+        AND state = 'verified' AND datafile > :after
+    )
+"""
+ADD_SPOT_CHECK = "INSERT OR IGNORE INTO spot_checks (root, datafile, key) VALUES (?, ?, ?)"
+FIND_SPOT_CHECKS = (
+    "SELECT spot_checks.datafile, spot_checks.key FROM spot_checks WHERE root = ?"
+    " ORDER BY datafile LIMIT ?"
 )
+FORGET_SPOT_CHECK = "DELETE FROM spot_checks WHERE root = ? AND datafile = ?"
+FIND_LISTED = (
+    "SELECT total, newest, listed_at, verified FROM datasets WHERE root = ? AND dataset = ?"
+)
+RECORD_LISTED = (
+    "INSERT OR REPLACE INTO datasets (root, dataset, total, newest, listed_at, verified)"
+    " VALUES (?, ?, ?, ?, ?, ?)"
+)
+# Without a full listing, the records were compared when each was verified.
+RECORD_PROVEN = """
+    INSERT INTO datasets (root, dataset, total, newest, listed_at, verified)
+    SELECT :root, :dataset, :total, :id, coalesce(min(verified_at), :now), :verified FROM entries
+    WHERE root = :root AND dataset = :dataset AND state = 'verified'
+    ON CONFLICT DO UPDATE SET total = excluded.total, newest = excluded.newest,
+        verified = excluded.verified
+"""
 # The times of earlier steps are kept while the bytes are the same; bytes staged again repeat all
 # steps. One statement writes many rows: other threads run during a statement, but wait between
 # statements.
@@ -158,7 +183,15 @@ RISK = (
     "SELECT count(*), sum(size), min(nullif(modified_ns, 0)) FROM outcomes"  # noqa: S608
     f" WHERE root = :root AND {AT_RISK}"
 )
-FORGET_OUTCOMES = "DELETE FROM outcomes WHERE root = ? AND path IN (%s)"
+COUNT_RECHECKS = (
+    "SELECT count(*) FROM outcomes WHERE root = ? AND outcome = 'waiting'"
+    " AND code = 'waiting.recheck'"
+)
+# What must be checked again may have been reported as verified before that was known.
+FORGET_OUTCOMES = (
+    "DELETE FROM outcomes WHERE root = ? AND path IN (%s)"  # noqa: S608 - all of it is ours
+    f" AND (code != 'waiting.recheck' OR {_SAFE})"
+)
 _FOLDER = (
     " INTO folders (root, path, dataset, title, owner, grp, found, found_bytes,"
     " verified, verified_bytes, waiting, skipped, failed, at)"

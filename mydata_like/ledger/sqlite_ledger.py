@@ -3,7 +3,7 @@
 import json
 import logging
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from itertools import chain, product
@@ -22,6 +22,7 @@ from mydata_like.core.model import (
     UNSENT,
     AtRisk,
     ChangedFile,
+    DatafileId,
     DatasetId,
     DatasetListing,
     EarlierWrite,
@@ -32,10 +33,11 @@ from mydata_like.core.model import (
     NewestDatafile,
     OpenFiles,
     Outcome,
+    Recheck,
     Replacement,
 )
 from mydata_like.core.ports import Clock
-from mydata_like.ledger import ledger_file, sql
+from mydata_like.ledger import ledger_file, rechecks, sql
 from mydata_like.ledger.ledger_file import SqliteFile
 from mydata_like.ledger.spill_dict import SpillDict, SpillStore
 from mydata_like.ledger.sql import (
@@ -160,10 +162,10 @@ class SqliteLedger:
         while True:
             with self._file.used() as cursor:
                 rows = cursor.execute(sql.LIST, (self._root, after, end, ROWS_AT_ONCE)).fetchall()
+                (after,) = _advance((after,), rows[-1:], 0)
             yield from (entry for row in rows if (entry := parse_entry(row)))
             if len(rows) < ROWS_AT_ONCE:
                 return
-            after = rows[-1][0]
 
     def iter_known(self, below: bytes = b"") -> Iterator[tuple[bytes, str]]:
         """Yield key and checksum, if any, of each known file of the data directory."""
@@ -172,10 +174,11 @@ class SqliteLedger:
         chosen = {"root": self._root, "posix": posix, "most": ROWS_AT_ONCE} | folder
         for query in (sql.KNOWN_ENTRIES, sql.KNOWN_OUTCOMES):
             rows: list[tuple[bytes, str]] = [(b"", "")]
+            after = b""
             while rows:
                 with self._file.used() as cursor:
-                    after = rows[-1][0]
                     rows = cursor.execute(query, chosen | {"after": after}).fetchall()
+                    (after,) = _advance((after,), rows[-1:], 0)
                 yield from rows
 
     def iter_verified(self, dataset: DatasetId) -> Iterator[Entry]:
@@ -187,14 +190,18 @@ class SqliteLedger:
         states = EntryState.VERIFIED, EntryState.CHANGED
         listed = sql.LIST_VERIFIED, sql.LIST_UNNUMBERED
         for state, statement in product(states, listed):
-            after = {"datafile": -1, "key": b"", "state": state}
+            datafile, key = -1, b""
             while True:
+                after = {"datafile": datafile, "key": key, "state": state}
                 with self._file.used() as cursor:
                     rows = cursor.execute(statement, chosen | after).fetchall()
+                    if statement is sql.LIST_VERIFIED:
+                        datafile, key = _advance((datafile, key), rows[-1:], 7, 0)
+                    else:
+                        (key,) = _advance((key,), rows[-1:], 0)
                 yield from (entry for row in rows if (entry := parse_entry(row)))
                 if len(rows) < ROWS_AT_ONCE:
                     break
-                after = {"datafile": rows[-1][7], "key": rows[-1][0], "state": state}
 
     def count_records(
         self, dataset: DatasetId, after: int = 0, until: int = NO_LIMIT
@@ -204,17 +211,60 @@ class SqliteLedger:
         with self._file.used() as cursor:
             return NewestDatafile(*cursor.execute(sql.COUNT, chosen).fetchone())
 
+    def count_verified(self, dataset: DatasetId, after: int = 0) -> int:
+        """Return the number of known records of a dataset with ids above `after` and verified."""
+        chosen = {"root": self._root, "dataset": dataset, "after": after}
+        with self._file.used() as cursor:
+            return int(cursor.execute(sql.COUNT_VERIFIED, chosen).fetchone()[0])
+
     def find_listed(self, dataset: DatasetId) -> DatasetListing | None:
-        """Return the last full listing of a dataset."""
+        """Return when the records of a dataset were last compared, and which."""
         with self._file.used() as cursor:
             row = cursor.execute(sql.FIND_LISTED, (self._root, dataset)).fetchone()
-        return DatasetListing(NewestDatafile(*row[:2]), moment(row[2])) if row else None
+        return DatasetListing(NewestDatafile(*row[:2]), moment(row[2]), row[3]) if row else None
 
-    def record_listed(self, dataset: DatasetId, newest: NewestDatafile) -> None:
+    def record_listed(
+        self, dataset: DatasetId, newest: NewestDatafile, verified: int | None
+    ) -> None:
         """Record a full listing of a dataset."""
         with self._file.transaction() as cursor:
-            row = self._root, dataset, *newest, self._seconds()
+            row = self._root, dataset, *newest, self._seconds(), verified
             cursor.execute(sql.RECORD_LISTED, row)
+
+    def record_proven(
+        self, dataset: DatasetId, newest: NewestDatafile, verified: int | None
+    ) -> None:
+        """Record that a dataset has exactly these records; the time of the last listing is kept."""
+        values = {"root": self._root, "dataset": dataset, "verified": verified}
+        with self._file.transaction() as cursor:
+            values |= newest._asdict() | {"now": self._seconds()}
+            cursor.execute(sql.RECORD_PROVEN, values)
+
+    def add_spot_checks(self, entries: Sequence[Entry]) -> None:
+        """Record which records the server is to verify again."""
+        rows = [(self._root, entry.datafile, entry.key) for entry in entries]
+        with self._file.transaction() as cursor:
+            cursor.executemany(sql.ADD_SPOT_CHECK, rows)
+
+    def find_spot_checks(self, most: int) -> dict[DatafileId, bytes]:
+        """Return the first of the records that are to be verified again, with their files' keys."""
+        with self._file.used() as cursor:
+            return dict(cursor.execute(sql.FIND_SPOT_CHECKS, (self._root, most)).fetchall())
+
+    def forget_spot_checks(self, records: Sequence[DatafileId]) -> None:
+        """Remove records that were verified again, or that are no longer known."""
+        rows = [(self._root, record) for record in records]
+        with self._file.transaction() as cursor:
+            cursor.executemany(sql.FORGET_SPOT_CHECK, rows)
+
+    def recheck(self, found: Iterable[Recheck]) -> None:
+        """Take "verified" away from what must be checked again; its datasets are due for a listing.
+
+        The effect is durable on return.
+        """
+        with self._file.transaction() as cursor:
+            rechecks.take(cursor, found, self._seconds())
+        self.flush()
 
     def record(self, entries: Sequence[Entry]) -> None:
         """Record these rows; they replace older ones."""
@@ -406,6 +456,14 @@ class SqliteLedger:
         oldest_at = moment(oldest // 10**9) if oldest else None
         return AtRisk(files, size or 0, oldest_at)
 
+    def count_rechecks(self) -> int:
+        """Return the number of files at risk because an answer of the server contradicts them."""
+        if self.outdated:
+            return 0
+        with self._file.used() as cursor:
+            (files,) = cursor.execute(sql.COUNT_RECHECKS, (self._root,)).fetchone()
+        return int(files)
+
     def record_folders(self, folders: Sequence[FolderSums]) -> None:
         """Record the totals of these dataset folders."""
         self._write_folders(sql.RECORD_FOLDER, folders)
@@ -562,6 +620,18 @@ class SqliteLedger:
         except BaseException:
             self.close()
             raise
+
+
+def _advance(
+    after: tuple[Any, ...], last: Sequence[tuple[Any, ...]], *columns: int
+) -> tuple[Any, ...]:
+    """Return where to continue after the last row, if any; rows of a damaged file may go back."""
+    for row in last:
+        place = tuple(row[column] for column in columns)
+        if list(map(type, place)) != list(map(type, after)) or place <= after:
+            raise sqlite3.DatabaseError("its rows are not in order, so it is damaged")
+        return place
+    return after
 
 
 def _execute_with(

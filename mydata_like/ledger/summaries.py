@@ -26,8 +26,8 @@ _GROUP_PROBLEMS: Final = (
 # Found files in a dataset folder are its own, unless they are in another dataset folder below it.
 # An interrupted run may have counted fewer than there are.
 _UNSENT_IN: Final = """
-    FROM outcomes WHERE outcomes.root = folders.root AND outcome = 'found'
-        AND code = 'waiting.unsent'
+    FROM outcomes WHERE outcomes.root = folders.root AND outcome IN ('found', 'waiting')
+        AND code IN ('waiting.unsent', 'waiting.recheck')
         AND path > CAST(folders.path || x'2f' AS BLOB)
         AND path < CAST(folders.path || x'30' AS BLOB)
         AND (NOT instr(substr(path, length(folders.path) + 2), x'2f') OR NOT EXISTS (

@@ -415,8 +415,8 @@ class Advanced(Section):
         FieldInfo(
             "Full check",
             "The number of days after which every datafile on the server is compared with the "
-            "ledger again; 0 compares in every run. In between, one query for each dataset "
-            "shows whether any are missing.",
+            "ledger again; 0 compares in every run. In between, two queries for each dataset "
+            "show whether any are missing or no longer verified.",
             unit="days",
         ),
     ] = 7.0

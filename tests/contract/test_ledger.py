@@ -190,14 +190,17 @@ def test_the_rows_of_a_dataset_that_are_verified_come_one_by_one(ledger: Ledger)
 
 
 def test_what_a_listing_showed_is_kept(ledger: Ledger) -> None:
-    ledger.record_listed(HERE, NewestDatafile(3, 30))
-    ledger.record_listed(HERE, NewestDatafile(4, 40))
+    ledger.record_listed(HERE, NewestDatafile(3, 30), 3)
+    ledger.record_listed(HERE, NewestDatafile(4, 40), None)
 
     found = ledger.find_listed(HERE)
     assert found is not None
     assert found.newest == (4, 40)
+    assert found.verified is None
     assert found.at.tzinfo is not None
     assert ledger.find_listed(THERE) is None
+    ledger.record_proven(HERE, NewestDatafile(5, 50), 6)
+    assert ledger.find_listed(HERE) == (NewestDatafile(5, 50), found.at, 6)
 
 
 def test_all_threads_see_what_any_has_recorded(ledger: Ledger) -> None:

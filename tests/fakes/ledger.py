@@ -13,6 +13,7 @@ from mydata_like.core.model import (
     AtRisk,
     ChangeChoice,
     ChangedFile,
+    DatafileId,
     DatasetId,
     DatasetListing,
     EarlierWrite,
@@ -22,8 +23,10 @@ from mydata_like.core.model import (
     KeptCopy,
     NewestDatafile,
     OpenFiles,
+    Recheck,
     Replacement,
 )
+from mydata_like.core.parsing import moment_of
 from tests.fakes.clock import FakeClock
 
 
@@ -34,6 +37,7 @@ class MemoryLedger:
         self.entries: dict[bytes, Entry] = {}
         self.history: list[Entry] = []
         self.archives: dict[tuple[DatasetId, str], ArchiveRecord] = {}
+        self.spot_checks: dict[DatafileId, bytes] = {}
         self.found: dict[bytes, LocalFile] = {}  # files that exist only here
         self.listed: dict[DatasetId, DatasetListing] = {}
         self.clock = FakeClock()
@@ -76,11 +80,51 @@ class MemoryLedger:
         ids = {row.datafile for row in rows if row.datafile and after < row.datafile <= until}
         return NewestDatafile(len(ids), max(ids, default=0))
 
+    def count_verified(self, dataset: DatasetId, after: int = 0) -> int:
+        rows: list[Entry | ArchiveRecord] = [
+            *(row for row in list(self.entries.values()) if row.dataset == dataset),
+            *self.find_archives(dataset).values(),
+        ]
+        verified = (row for row in rows if row.state is EntryState.VERIFIED)
+        return len({row.datafile for row in verified if row.datafile and row.datafile > after})
+
     def find_listed(self, dataset: DatasetId) -> DatasetListing | None:
         return self.listed.get(dataset)
 
-    def record_listed(self, dataset: DatasetId, newest: NewestDatafile) -> None:
-        self.listed[dataset] = DatasetListing(newest, self.clock.now())
+    def record_listed(
+        self, dataset: DatasetId, newest: NewestDatafile, verified: int | None
+    ) -> None:
+        self.listed[dataset] = DatasetListing(newest, self.clock.now(), verified)
+
+    def record_proven(
+        self, dataset: DatasetId, newest: NewestDatafile, verified: int | None
+    ) -> None:
+        known = self.listed.get(dataset)
+        at = known.at if known else self.clock.now()
+        self.listed[dataset] = DatasetListing(newest, at, verified)
+
+    def add_spot_checks(self, entries: Sequence[Entry]) -> None:
+        self.spot_checks.update((it.datafile, it.key) for it in entries if it.datafile)
+
+    def find_spot_checks(self, most: int) -> dict[DatafileId, bytes]:
+        return dict(sorted(self.spot_checks.items())[:most])
+
+    def forget_spot_checks(self, records: Sequence[DatafileId]) -> None:
+        for record in records:
+            self.spot_checks.pop(record, None)
+
+    def recheck(self, found: Iterable[Recheck]) -> None:
+        for it in found:
+            self.listed[it.dataset] = DatasetListing(NewestDatafile(0, 0), moment_of(0))
+            doubted = [
+                row._replace(state=EntryState.REPAIRED)
+                for row in self.entries.values()
+                if row.dataset == it.dataset and row.state is EntryState.VERIFIED
+                if it == Recheck(it.dataset)
+                or it.key == row.key
+                or row.archive == (it.archive or None)
+            ]
+            self.record(doubted)
 
     def open_mapping(self) -> dict[tuple[str, str], Any]:
         return {}

@@ -134,7 +134,8 @@ class ScriptedServer:
         if not self.has_stats:
             return None
         records = self._of(dataset)
-        return DatasetStats(len(records), sum(record.verified for record in records))
+        replicas = [replica for record in records for replica in record.replicas or (None,)]
+        return DatasetStats(len(replicas), sum(bool(it and it.verified) for it in replicas))
 
     def fetch_newest(self, dataset: DatasetId, total: int) -> NewestDatafile:
         self._called("fetch_newest")

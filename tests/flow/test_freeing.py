@@ -22,7 +22,18 @@ from tests.privileges import needs_links
 from tests.site import QUICK, Picture, open_site
 
 LONG_AGO = 1_600_000_000
-NAMES = ("good", "changed", "touched", "rotten", "lost", "doubted", "rewritten", "hidden", "kept")
+NAMES = (
+    "good",
+    "changed",
+    "touched",
+    "rotten",
+    "lost",
+    "doubted",
+    "rewritten",
+    "hidden",
+    "unseen",
+    "kept",
+)
 TINY = "alice/Tiny/raw"
 RECENT = "alice/Recent/a.tif"
 COMMANDED = "alice/Commanded"
@@ -163,7 +174,7 @@ def test_a_file_that_was_replaced_on_the_server_is_kept(site):
 
 def test_where_the_server_shows_an_empty_list_nothing_is_freed(site):
     with failing(site, "mydata_dataset_file/"):
-        check_kept(site, "alice/Scan/hidden.tif", "free.no-record")
+        check_kept(site, "alice/Scan/unseen.tif", "free.no-record")
 
 
 def test_nothing_is_freed_where_the_server_does_not_recognise_us(site):

@@ -86,7 +86,7 @@ def add_to(site, like, name, content):
 # What the server has is proven.
 
 
-def test_a_dataset_is_proven_by_one_question(site):
+def test_a_dataset_is_proven_by_one_question_and_one_about_its_verified_copies(site):
     before = len(site.server.requests)
 
     carried = site.carry()
@@ -96,7 +96,7 @@ def test_a_dataset_is_proven_by_one_question(site):
         for request in site.server.requests[before:]
     )
     assert asked["mydata_dataset_file"] == 2
-    assert asked["mydata_dataset_stats"] == 0
+    assert asked["mydata_dataset_stats"] == 2
     assert sum(event.files for event in carried.of_kind(FilesKnown)) == 7
 
 

@@ -88,7 +88,7 @@ def _count_completed(status: FileStatus) -> int:
     entry, safety = status.entry, status.safety
     if safety is FileSafety.CHANGED or safety is FileSafety.UNKNOWN:
         return 0  # the ledger describes another version
-    if entry is None or safety in (FileSafety.UNCERTAIN, FileSafety.UNSENT):
+    if entry is None or safety in (FileSafety.UNCERTAIN, FileSafety.DOUBTFUL, FileSafety.UNSENT):
         return 1 if entry or status.outcome else 0
     if entry.state is EntryState.VERIFIED and not status.evidence.verified:
         return 1
@@ -178,11 +178,15 @@ def _describe_file(status: FileStatus) -> StatusText:
     if safety is FileSafety.VERIFIED:
         headline = translate("where", "It was safe when the server was last checked")
         reason = translate("where", "Use Check now to find out whether you may delete it.")
+        if status.compared is not None:
+            compared = translate("where", "Last compared with the server: %1.")
+            reason = f"{compared.replace('%1', texts.moment(status.compared))} {reason}"
         return StatusText("waiting", "info", headline, reason)
     headlines = {
         FileSafety.CHANGED: translate("where", "No: it has changed since it was sent"),
         FileSafety.UNCERTAIN: translate("where", "No: it may have changed since it was verified"),
         FileSafety.PENDING: translate("where", "No: the server has not verified it yet"),
+        FileSafety.DOUBTFUL: translate("where", "No: the server contradicts that it is safe"),
         FileSafety.UNSENT: translate("where", "No: it is not on the server"),
         FileSafety.UNREADABLE: translate("where", "It cannot be read now"),
     }

@@ -110,6 +110,7 @@ def test_a_file_in_an_archive_names_it_and_json_has_all(place):
         "local": "changed",
         "state": "changed",
         "safe": False,
+        "compared": None,
         "size": 3,
         "modified": "2020-09-13T12:26:40+00:00",
         "checksum": "0" * 32,

@@ -21,6 +21,7 @@ from mydata_like.core.model import (
     HELD,
     Comparison,
     Dataset,
+    DatasetStats,
     Entry,
     EntryState,
     FileToSend,
@@ -207,10 +208,44 @@ def test_known_files_are_proven_by_one_question():
     known(bench, dataset, a_record("b.txt"))
 
     assert bench(a_group(a_file("a.txt"), a_file("b.txt"))) == []
-    assert bench.of_kind(FilesKnown) == [FilesKnown(folder=b"alice/Set 1", files=2, bytes=6)]
+    compared = bench.clock.now()
+    assert bench.of_kind(FilesKnown) == [
+        FilesKnown(folder=b"alice/Set 1", files=2, bytes=6, compared=compared)
+    ]
     asked = {name for name, calls in bench.server.calls.items() if calls}
-    assert bench.server.calls["fetch_newest"] == 1
-    assert not asked & {"fetch_stats", "list_datafiles", "find_datafiles"}
+    assert bench.server.calls["fetch_newest"] == bench.server.calls["fetch_stats"] == 1
+    assert not asked & {"list_datafiles", "find_datafiles"}
+
+
+def unverify(bench, record):
+    replicas = tuple(it._replace(verified=False) for it in record.replicas)
+    bench.server.records[record.id] = record._replace(replicas=replicas)
+
+
+def test_a_dataset_with_fewer_verified_replicas_than_before_is_listed_once():
+    bench = Bench()
+    dataset = bench.make_dataset()
+    first = known(bench, dataset, a_record())
+    known(bench, dataset, a_record("b.txt"))
+    files = a_file("a.txt"), a_file("b.txt")
+    bench(a_group(*files))
+    unverify(bench, first)
+
+    (item,) = bench(a_group(*files))
+
+    assert isinstance(item, Registered)
+    assert item.datafile == first.id
+    assert bench.server.calls["list_datafiles"] == 1
+
+
+def test_a_server_that_counts_fewer_replicas_than_there_are_is_listed_once_only():
+    bench = Bench()
+    dataset = bench.make_dataset()
+    known(bench, dataset, a_record())
+    bench.server.fetch_stats = lambda dataset: DatasetStats(0, 0)
+    for _ in range(3):
+        assert bench(a_group(a_file("a.txt"))) == []
+    assert bench.server.calls["list_datafiles"] == 1
 
 
 def test_what_others_added_to_a_dataset_is_listed_once():
@@ -252,16 +287,16 @@ def test_a_lost_record_in_whose_stead_another_one_came_is_noticed():
 
 
 @pytest.mark.parametrize(
-    ("change", "kind"),
+    ("change", "kind", "at_once"),
     [
-        ({"checksum": "f" * 32}, FileToSend),
-        ({"size": 4}, FileToSend),
-        ({"replicas": ()}, FileToSend),
-        ({"replicas": a_record(verified=False).replicas}, Registered),
+        ({"checksum": "f" * 32}, FileToSend, False),
+        ({"size": 4}, FileToSend, False),
+        ({"replicas": ()}, FileToSend, True),
+        ({"replicas": a_record(verified=False).replicas}, Registered, True),
     ],
     ids=["other bytes", "other size", "no copy", "not verified"],
 )
-def test_a_full_check_finds_what_the_proof_cannot_show(change, kind):
+def test_a_full_check_finds_what_the_proof_cannot_show(change, kind, at_once):
     bench = Bench()
     dataset = bench.make_dataset()
     record = known(bench, dataset, a_record())
@@ -269,8 +304,9 @@ def test_a_full_check_finds_what_the_proof_cannot_show(change, kind):
     assert bench(a_group(a_file("a.txt"))) == []
     bench.server.records[record.id] = record._replace(**change)
 
-    assert bench(a_group(a_file("a.txt"))) == []
-    bench.clock.move(7 * 86_400)
+    if not at_once:
+        assert bench(a_group(a_file("a.txt"))) == []
+        bench.clock.move(7 * 86_400)
     (item,) = bench(a_group(a_file("a.txt")))
 
     assert isinstance(item, kind)

@@ -41,9 +41,18 @@ class Bench:
         self.choices = UserOverrides(self.events.append)
         self.checksum = checksum
         self.read = []
+        self.new = []
         emit, clock = self.events.append, SystemClock()
         self.changed = ChangedFiles(self.ledger, emit, clock, Data())
-        self.compare = Compare(self._read, self.ledger, emit, self.gate, self.choices, self.changed)
+        self.compare = Compare(
+            self._read,
+            self.ledger,
+            emit,
+            self.gate,
+            self.choices,
+            self.changed,
+            self.new.extend,
+        )
 
     def _read(self, file, checkpoint, size=None):
         checkpoint()

@@ -82,10 +82,10 @@ def add(server, ledger, name, *, numbered=False, size=5):
 
 
 def free(server, ledger, disk, clock, found, *, form=None):
-    cancel, deeds = clock.cancel(), Deeds()
+    cancel, deeds, noted = clock.cancel(), Deeds(), []
     reverify = Reverify(server, clock, cancel, Reverification("box", patience=PATIENCE))
     proof = ServerCheck(server, form, clock, cancel, 60.0, box="box", reverify=reverify)
-    fates = list(LocalCleanup(proof, ledger, disk, deeds)(found))
+    fates = list(LocalCleanup(proof, ledger, disk, deeds, noted.extend)(found))
     assert (
         deeds.noted == disk.deleted == [fate.key for fate in fates if isinstance(fate, DeletedFile)]
     )
@@ -315,7 +315,7 @@ def test_to_look_asks_for_no_verification(server, ledger, clock):
     found = add(server, ledger, "a.dat")
     proof = ServerCheck(server, None, clock, clock.cancel(), 60.0, box="box")
 
-    (fate,) = LocalCleanup(proof, ledger, SlowDisk(clock), None)([found])
+    (fate,) = LocalCleanup(proof, ledger, SlowDisk(clock), None, [].extend)([found])
 
     assert isinstance(fate, DeletedFile)
     assert server.calls["request_verification"] == 0

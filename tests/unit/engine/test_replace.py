@@ -8,7 +8,7 @@ import pytest
 
 from mydata_like.core.errors import Problem, TransientError
 from mydata_like.core.events import FileFailed, FileReplaced, FileWaiting
-from mydata_like.core.model import Entry, EntryState, Registered, Staged
+from mydata_like.core.model import Entry, EntryState, HoldReason, Registered, Staged
 from mydata_like.core.ports import SentFile, UnsentFile
 from mydata_like.core.staging_path import kept_path
 from mydata_like.engine.changed_files import ChangedFiles

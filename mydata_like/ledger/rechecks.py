@@ -1,0 +1,222 @@
+"""Notes of processes that only read a ledger: which of its rows an answer contradicts.
+
+A note is honoured by every connection that reads the ledger, from the moment it is written; the
+next run takes it into the ledger itself.
+"""
+
+import json
+import logging
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from filelock import FileLock, Timeout
+
+from mydata_like.core.errors import RunError
+from mydata_like.core.model import RECHECK, DatasetId, Recheck
+from mydata_like.core.parsing import parse_json
+from mydata_like.core.ports import Clock
+from mydata_like.settings.atomic_write import (
+    PRIVATE_FILE,
+    load_limited,
+    make_private_file,
+    write_private,
+)
+
+logger = logging.getLogger(__name__)
+
+MOST: Final = 1000  # notes; beyond that, those of a dataset become one about all of it
+PATIENCE: Final = 10.0  # seconds to wait for another process that writes notes
+ALL: Final = Recheck(DatasetId(-1))  # everything in the ledger
+Noted = Mapping[Recheck, float]
+
+
+class RecheckFile:
+    """The file with the notes about one ledger; safe to use from any process."""
+
+    def __init__(self, ledger: Path, clock: Clock) -> None:
+        self.path = find_file(ledger)
+        self._clock = clock
+
+    def load(self) -> Noted:
+        """Return the notes, each with the time at which it was last written."""
+        return load(self.path)
+
+    def add(self, found: Iterable[Recheck]) -> None:
+        """Write notes durably. Raises `RunError`."""
+        with self._locked():
+            now = self._clock.now().timestamp()
+            self._write(_bound({**load(self.path), **dict.fromkeys(found, now)}))
+
+    def remove(self, taken: Noted) -> None:
+        """Remove notes, except for those that were written again since they were loaded."""
+        if not taken:
+            return
+        with self._locked():
+            left = {it: at for it, at in load(self.path).items() if taken.get(it) != at}
+            if left:
+                self._write(left)
+            else:
+                self.path.unlink(missing_ok=True)
+
+    def _write(self, notes: Noted) -> None:
+        rows = [[it.dataset, it.key.hex(), it.archive, at] for it, at in notes.items()]
+        write_private(self.path, json.dumps(rows).encode())
+
+    def _locked(self) -> "_Lock":
+        lock = self.path.with_suffix(".lock")
+        make_private_file(lock)
+        return _Lock(str(lock), PATIENCE, mode=PRIVATE_FILE)
+
+
+class _Lock(FileLock):
+    def __enter__(self) -> Any:
+        try:
+            return super().__enter__()
+        except Timeout as error:
+            raise RunError(
+                f"Another process keeps the file {self.lock_file} locked.",
+                hint="Stop that process; then try again.",
+                code="ledger.failed",
+            ) from error
+
+
+def find_file(ledger: Path) -> Path:
+    """Return the path of the notes about a ledger."""
+    return ledger.with_name(f"{ledger.stem}.recheck.json")
+
+
+def load(file: Path) -> Noted:
+    """Return the notes in a file; a file that cannot be read stands for everything."""
+    try:
+        rows = parse_json(load_limited(file))
+        return {
+            Recheck(DatasetId(int(dataset)), bytes.fromhex(key), str(archive)): float(at)
+            for dataset, key, archive, at in rows
+        }
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, TypeError) as error:
+        logger.warning("%s cannot be read: %s", file, error)
+        return {ALL: 0.0}
+
+
+def _bound(notes: Noted) -> Noted:
+    """Return at most so many notes as are allowed, by joining those of the largest datasets."""
+    while len(notes) > MOST:
+        sizes = Counter(it.dataset for it in notes)
+        dataset, size = sizes.most_common(1)[0]
+        last = max(notes.values())
+        if size == 1:
+            return {ALL: last}
+        others = {it: at for it, at in notes.items() if it.dataset != dataset}
+        notes = {**others, Recheck(dataset): last}
+    return notes
+
+
+# The rows that notes are about, each found by an index.
+_FIND: Final = """
+    CREATE TEMP TABLE doubted (root INTEGER, key BLOB, PRIMARY KEY (root, key)) WITHOUT ROWID;
+    INSERT OR IGNORE INTO doubted
+    SELECT it.root, it.key FROM rechecks CROSS JOIN main.roots CROSS JOIN main.entries AS it
+        ON it.root = roots.id AND it.key = rechecks.key AND it.dataset = rechecks.dataset
+        WHERE rechecks.key != x'' AND state = 'verified'
+    UNION ALL
+    SELECT it.root, it.key FROM rechecks CROSS JOIN main.roots CROSS JOIN main.entries AS it
+        ON it.root = roots.id AND it.dataset = rechecks.dataset AND it.archive = rechecks.archive
+        AND it.archive != '' AND state = 'verified'
+        WHERE rechecks.key = x'' AND rechecks.archive != ''
+    UNION ALL
+    SELECT it.root, it.key FROM rechecks CROSS JOIN main.roots CROSS JOIN main.entries AS it
+        ON it.root = roots.id AND it.dataset = rechecks.dataset AND state = 'verified'
+        WHERE rechecks.key = x'' AND rechecks.archive = ''
+    UNION ALL
+    SELECT root, key FROM main.entries
+        WHERE state = 'verified' AND EXISTS (SELECT 1 FROM rechecks WHERE rechecks.dataset = -1);
+"""
+_DROP: Final = """
+    DROP VIEW IF EXISTS temp.entries; DROP VIEW IF EXISTS temp.outcomes;
+    DROP TABLE IF EXISTS temp.doubted; DROP TABLE IF EXISTS temp.rechecks;
+"""
+# Readers see these views instead of the tables of the same names.
+_CODE, _MESSAGE, _HINT = (text.replace("'", "''") for text in RECHECK)
+_OVERLAY: Final = f"""
+    CREATE TEMP VIEW entries AS
+    SELECT root, key, size, modified_ns,
+        iif(state = 'verified' AND (root, key) IN temp.doubted, 'repaired', state) AS state,
+        dataset, checksum, remote, datafile, problem, archive, ctime_ns, inode, staged_at,
+        registered_at,
+        iif(state = 'verified' AND (root, key) IN temp.doubted, NULL, verified_at) AS verified_at,
+        changed_at
+    FROM main.entries;
+    CREATE TEMP VIEW outcomes AS
+    SELECT root, path, size, modified_ns, outcome, code, message, hint, at FROM main.outcomes
+    UNION ALL
+    SELECT it.root, it.key, it.size, it.modified_ns, 'waiting', '{_CODE}', '{_MESSAGE}', '{_HINT}',
+        coalesce(it.changed_at, 0)
+    FROM temp.doubted CROSS JOIN main.entries AS it USING (root, key)
+    WHERE it.state = 'verified' AND NOT EXISTS (
+        SELECT 1 FROM main.outcomes WHERE outcomes.root = it.root AND outcomes.path = it.key
+    );
+"""  # noqa: S608 - all of it is ours
+# A file that its archive does not contain is to be sent on its own or in another one.
+_TAKE: Final = """
+    INSERT OR REPLACE INTO outcomes (root, path, size, modified_ns, outcome, code, message, hint,
+        at)
+    SELECT it.root, it.key, it.size, it.modified_ns, 'waiting', :code, :message, :hint, :now
+    FROM doubted CROSS JOIN entries AS it USING (root, key);
+    UPDATE archives SET state = 'repaired' WHERE state = 'verified' AND (root, dataset, path) IN (
+        SELECT it.root, it.dataset, it.archive
+        FROM doubted CROSS JOIN entries AS it USING (root, key)
+        WHERE (it.dataset, it.key, '') NOT IN rechecks
+    );
+    UPDATE entries SET state = 'failed', problem = 'server.lost', archive = '', datafile = NULL,
+        verified_at = NULL, changed_at = :now
+    WHERE archive != '' AND (root, key) IN doubted AND (dataset, key, '') IN rechecks;
+    UPDATE entries SET state = 'repaired', verified_at = NULL, changed_at = :now
+    WHERE state = 'verified' AND (root, key) IN doubted;
+    INSERT OR IGNORE INTO datasets (root, dataset, total, newest, listed_at)
+    SELECT DISTINCT roots.id, rechecks.dataset, 0, 0, 0 FROM rechecks CROSS JOIN roots
+    WHERE rechecks.dataset >= 0 AND EXISTS (
+        SELECT 1 FROM entries WHERE root = roots.id AND entries.dataset = rechecks.dataset
+    )
+    UNION SELECT root, dataset, 0, 0, 0 FROM doubted CROSS JOIN entries USING (root, key);
+    UPDATE datasets SET listed_at = 0 WHERE dataset IN (SELECT dataset FROM rechecks)
+        OR EXISTS (SELECT 1 FROM rechecks WHERE rechecks.dataset = -1);
+"""
+
+
+def overlay(connection: sqlite3.Connection, ledger: Path) -> None:
+    """Let a connection see the rows of a ledger as the present notes about it demand."""
+    notes = load(find_file(ledger))
+    (known,) = connection.execute(
+        "SELECT count(*) FROM sqlite_temp_master WHERE name = 'doubted'"
+    ).fetchone()
+    if known:
+        connection.executescript(_DROP)
+    if notes:
+        _find(connection, notes)
+        connection.executescript(_OVERLAY)
+
+
+def take(cursor: sqlite3.Cursor, notes: Iterable[Recheck], now: int) -> None:
+    """Change the rows of a ledger as notes demand, in the transaction in progress."""
+    _find(cursor, notes)
+    values = {**RECHECK._asdict(), "now": now}
+    for statement in filter(str.strip, _TAKE.split(";")):
+        cursor.execute(statement, values)
+    for statement in filter(str.strip, _DROP.split(";")):
+        cursor.execute(statement)
+
+
+def _find(connection: sqlite3.Connection | sqlite3.Cursor, notes: Iterable[Recheck]) -> None:
+    """Find the verified rows that the notes are about."""
+    connection.execute(
+        "CREATE TEMP TABLE rechecks (dataset INTEGER, key BLOB, archive TEXT,"
+        " PRIMARY KEY (dataset, key, archive)) WITHOUT ROWID"
+    )
+    connection.executemany("INSERT OR IGNORE INTO temp.rechecks VALUES (?, ?, ?)", list(notes))
+    for statement in filter(str.strip, _FIND.split(";")):
+        connection.execute(statement)
