@@ -285,6 +285,20 @@ def test_the_library_is_one_that_checks_with_the_ciphers_of_both_sides(tmp_path,
 
 
 @needs_old_libssh
+def test_settings_with_unchecked_ciphers_only_lead_to_paramiko_with_one_notice(tmp_path):
+    (tmp_path / "there").mkdir()
+    with Staging(tmp_path) as staging:
+        transport = staging.build(tmp_path / "there", ciphers=GCM[1:])
+        transport.open_channel().close()
+        transport.close()
+        assert "Unable to negotiate" not in staging.sshd.log
+    (opened,) = [it for it in staging.events if isinstance(it, ChannelChanged) and it.cipher]
+    assert (opened.cipher, opened.detail[:8]) == (GCM[1], "paramiko")
+    notices = [it.problem.code for it in staging.events if isinstance(it, Notice)]
+    assert notices == ["ssh.paramiko"]
+
+
+@needs_old_libssh
 def test_a_host_with_unchecked_ciphers_only_is_remembered_and_reported_once(tmp_path):
     memory = Memory()
     (tmp_path / "there").mkdir()
