@@ -440,7 +440,13 @@ class _Builder:
             compare=Compare(read_checksum, ledger, emit, gate, context.choices),
             bundle=Bundle(settings.archive, ledger),
             pack=Pack(settings.transfer, clock, context.choices, archives),
-            send=Send(context, settings.transfer.attempts, replacing.note),
+            send=Send(
+                context,
+                settings.transfer.attempts,
+                replacing.note,
+                # An unattended run leaves it to the next one, which finds new files as well.
+                waits_for_space=self._request.patience is None and advanced.pause_patience > 0,
+            ),
             register=Register(server, ledger, emit, gate, filing),
             replace=replacing,
             verify=Verify(server, ledger, emit, gate, Verification(advanced, box)),
