@@ -494,7 +494,13 @@ class _Builder:
             spot_checks=spot_checks,
             bundle=Bundle(settings.archive, ledger),
             pack=Pack(settings.transfer, clock, context.choices, archives),
-            send=Send(context, settings.transfer.attempts, replacing.note),
+            send=Send(
+                context,
+                settings.transfer.attempts,
+                replacing.note,
+                # An unattended run leaves it to the next one, which finds new files as well.
+                waits_for_space=self._request.patience is None and advanced.pause_patience > 0,
+            ),
             replace=replacing,
             register=Register(server, ledger, emit, gate, filing),
             verify=Verify(server, ledger, emit, gate, Verification(advanced, box)),

@@ -156,7 +156,8 @@ class Send:
     """The stage that sends; each of its workers uses one channel at a time.
 
     A member that is not proven to have arrived is sent again, separately after the second attempt.
-    What does not fit into the staging area waits for the next run, while smaller files are sent.
+    What does not fit into the staging area is kept until nothing else is to be sent; then, with
+    `waits_for_space`, the run is paused until it fits. Otherwise it waits for the next run.
 
     Conditions that prevent all sending pause it at the gate, and so does a small file that does not
     fit. If one lasts too long, nothing more is sent, and the run ends as soon as what has arrived
@@ -168,6 +169,8 @@ class Send:
         context: RunContext,
         attempts: int,
         note: Callable[[Sequence[Staged]], object] = len,
+        *,
+        waits_for_space: bool = False,
     ) -> None:
         self._gate = context.gate
         self._channels = context.limits.channels
@@ -176,11 +179,18 @@ class Send:
         self._emit = context.emit
         self._attempts = attempts
         self._space = Space(context.gate)
+        self._waits_for_space = waits_for_space
+        self._lock = Lock()
+        self._working = 0  # workers
+        self._unfit: list[Payload] = []  # what did not fit, until nothing else is sent
+        self._last: set[str] = set()  # places of files that did not fit and are tried again
         self._note = note  # called first with what has arrived in the staging area
 
     def __call__(
         self, payloads: StageInput[Payload | list[Staged | Registered]]
     ) -> Iterator[list[Staged | Registered]]:
+        with self._lock:
+            self._working += 1
         while not payloads.finished:
             with self._channels.turn():
                 item = payloads.poll(CHECK_INTERVAL)
@@ -189,6 +199,22 @@ class Send:
                     yield from self._send_wanted(self._drop_unfit(self._drop_unwanted(item)))
                 elif item is not None:
                     yield item
+        with self._lock:
+            self._working -= 1
+            last = not self._working
+        if last:
+            yield from self._send_unfit()
+
+    def _send_unfit(self) -> Iterator[list[Staged | Registered]]:
+        """Send what did not fit, as soon as it fits; nothing else is being sent."""
+        with self._lock:
+            unfit, self._unfit = self._unfit, []
+        for payload in unfit:
+            self._last.update(it.remote for it in payload.members)
+            self._space.short = True
+            with self._channels.turn():
+                self._gate.wait_released()
+                yield from self._send_wanted(self._drop_unwanted(payload))
 
     def _send_wanted(self, payload: Payload) -> Iterator[list[Staged | Registered]]:
         if not payload.members:
@@ -215,7 +241,8 @@ class Send:
                 return
             attempts.end(problem for _, problem in refused)
             if attempts.used_up:
-                self._fail(refused)
+                for wanted, problem in refused:
+                    self._postpone(wanted, problem, payload)
                 return
             self._rest(channel, payload, refused[0][1], attempts.failed)
             left = self._divide(payload, [wanted for wanted, _ in refused], attempts.failed)
@@ -274,7 +301,7 @@ class Send:
         """Return a payload without the members that are too large for the staging area."""
         unfit = [it for it in payload.members if self._space.excludes(it.file.size)]
         for wanted in unfit:
-            self._give_up(wanted, describe_full(os.fsencode(wanted.remote)))
+            self._postpone(wanted, describe_full(os.fsencode(wanted.remote)), payload)
         kept = tuple(it for it in payload.members if it not in unfit) if unfit else payload.members
         return payload._replace(members=kept)
 
@@ -290,7 +317,7 @@ class Send:
             elif result.again and not self._is_unfit(wanted, result.problem):
                 refused.append((wanted, result.problem))
             else:
-                self._give_up(wanted, result.problem)
+                self._postpone(wanted, result.problem, payload)
         return staged, refused
 
     def _report_end(
@@ -358,15 +385,21 @@ class Send:
             for size in full:
                 if size > SMALL:
                     self._space.note_too_large(size)
-        self._space.short = not alone or min(full) <= SMALL
+        lasting = min(full) <= SMALL or self._is_last(payload)
+        self._space.short = not alone or lasting
         sent = any(isinstance(result, SentFile) for result in results)
         separate = len(payload.members) == 1 or attempt > TOGETHER
-        if alone and separate and min(full) <= SMALL and not sent:
+        if alone and separate and lasting and not sent:
             raise describe_no_space()
 
     def _is_unfit(self, wanted: FileToSend, problem: Problem) -> bool:
         """Return whether a file is known not to fit into the staging area."""
-        return problem.code == FULL and self._space.excludes(wanted.file.size)
+        last = wanted.remote in self._last
+        return problem.code == FULL and not last and self._space.excludes(wanted.file.size)
+
+    def _is_last(self, payload: Payload) -> bool:
+        """Return whether a payload is sent after everything else, since it did not fit before."""
+        return all(wanted.remote in self._last for wanted in payload.members)
 
     def _report_start(self, channel: Channel, payload: Payload, attempt: int) -> None:
         self._emit(
@@ -416,8 +449,12 @@ class Send:
             return [Payload(payload.id, tuple(members), batched=payload.batched)]
         return [Payload(payload.id, (member,), batched=False) for member in members]
 
-    def _fail(self, refused: list[tuple[FileToSend, Problem]]) -> None:
-        for wanted, problem in refused:
+    def _postpone(self, wanted: FileToSend, problem: Problem, payload: Payload) -> None:
+        """Keep a file that does not fit until nothing else is sent, or give it up."""
+        first = self._waits_for_space and wanted.remote not in self._last
+        if problem.code == FULL and first:
+            self._unfit.append(payload._replace(members=(wanted,), batched=False))
+        else:
             self._give_up(wanted, problem)
 
     def _give_up(self, wanted: FileToSend, problem: Problem, transfer: int = 0) -> None:

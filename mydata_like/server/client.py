@@ -164,13 +164,13 @@ class ResponseClassifier:
         """Return a reply with an expected status; raise the error for any other status."""
         status = reply.status
         if status == 200 and reply.content_type == "text/html" and reply.body.strip():
-            self.raise_web_page()
+            self._raise_web_page()
         if status in expected:
             return reply
         if 300 <= status < 400:
             self._raise_moved(reply)
         if status == _LOGIN_FIRST:
-            self.raise_web_page()
+            self._raise_web_page()
         if status == 407:
             raise proxy_wants_password(self._host)
         raise self.busy(reply) if status in _BUSY else self.refused(reply)
@@ -178,7 +178,7 @@ class ResponseClassifier:
     def decode(self, reply: HttpResponse, parse: Callable[[Any], T]) -> T:
         """Return a reply's JSON, parsed by `parse`."""
         if reply.content_type == "text/html" or reply.body.lstrip()[:1] == b"<":
-            self.raise_web_page()
+            self._raise_web_page()
         try:
             return parse(decode_json(reply.body))
         except RecordError as error:
@@ -200,7 +200,7 @@ class ResponseClassifier:
     def _raise_moved(self, reply: HttpResponse) -> NoReturn:
         target = plain(reply.headers.get("Location", ""), 300)
         if target and API not in target:  # for example the login page of a network
-            self.raise_web_page(f", {target}")
+            self._raise_web_page(f", {target}")
         address = find_server_address(target)
         hint = (
             f"If your server has moved there, run: mydata-like settings set server.url {address}"
@@ -213,8 +213,7 @@ class ResponseClassifier:
             address=address,
         )
 
-    def raise_web_page(self, which: str = "") -> NoReturn:
-        """Raise the error for an address at which a web page answers, `which` says more."""
+    def _raise_web_page(self, which: str = "") -> NoReturn:
         raise ServerUnavailableError(
             f"The address {self._host} answers with a web page{which}.",
             hint="If this network requires a login, open any page in a browser and log in. "
@@ -231,6 +230,10 @@ class ResponseClassifier:
         loss = Loss.BROKEN if reply.status == 502 else Loss.SILENT
         hint = _GATEWAY_TIME if reply.status == 504 else ""
         return UnansweredError(message, hint=hint, code=code, loss=loss, sent_at=reply.sent_at)
+
+    def refuse_page(self, reply: HttpResponse) -> NoReturn:
+        """Raise the error for a server in whose place a web page answers to everything."""
+        self._raise_web_page(f" (status {reply.status})")
 
     def intercepted(self, reply: HttpResponse) -> RejectedError:
         """Return the error for a single request that a gateway refuses with a web page."""
@@ -602,7 +605,7 @@ class ApiClient:
         def attempt() -> Account | None:
             reply = self.exchange(self._account_request())
             if _is_page_of_gateway(reply):
-                self._meaning.raise_web_page(f" (status {reply.status})")
+                self._meaning.refuse_page(reply)
             if reply.status in (401, 403):
                 return None
             page = self.decode(self.check(reply, (200,)), page_parser(parse_account))

@@ -1,6 +1,7 @@
 """Whole runs over a staging host that fails, fills up, or allows less than a shell."""
 
 import os
+from math import inf
 
 import pytest
 
@@ -172,6 +173,38 @@ def test_a_file_that_does_not_fit_waits_and_the_others_are_sent(small):
     assert (full.code, full.sums.problem.code) == (3, "staging.full")
     assert full.of_kind(RunPaused) == []
     check_carried(small, after)
+
+
+def test_a_run_is_paused_until_what_did_not_fit_fits(small):
+    large = name_large(small)
+    room = once(RunPaused, lambda: enlarge(small))
+
+    carried = small.carry(watch=room)
+
+    paused = [event.problem.code for event in carried.of_kind(RunPaused)]
+    assert paused == ["staging.full"]
+    *_, last = [event.path for event in carried.of_kind(FileStaged)]
+    assert last in large
+    check_carried(small, carried)
+
+
+def test_what_never_fits_waits_after_the_patience(small):
+    carried = small.carry("advanced.pause_patience=2")
+
+    check_law(carried)
+    waiting = {event.path for event in carried.of_kind(FileWaiting)}
+    assert waiting  # a sparse file may fit after all
+    assert waiting <= name_large(small)
+    assert [event.problem.code for event in carried.of_kind(RunPaused)] == ["staging.full"]
+    assert (carried.code, carried.sums.problem.code) == (3, "staging.full")
+
+
+def test_an_unattended_run_leaves_what_does_not_fit_to_the_next_one(small):
+    carried = small.carry(patience=inf)
+
+    check_law(carried)
+    assert {event.path for event in carried.of_kind(FileWaiting)} == name_large(small)
+    assert carried.of_kind(RunPaused) == []
 
 
 def test_what_is_sent_before_the_staging_area_is_full_is_verified(small):
