@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
-from mydata_like.app.changed_service import take_choices
 from mydata_like.app.connection import (
     Connection,
     describe_identity,
@@ -23,6 +22,7 @@ from mydata_like.app.directory_lock import (
     marked,
     without_copy_notices,
 )
+from mydata_like.app.held_service import take_choices
 from mydata_like.app.object_storage import ObjectStorage
 from mydata_like.app.run_control import ControlFiles, controlled
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connect, ignore

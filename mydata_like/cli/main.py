@@ -32,7 +32,7 @@ class Commands(LazyGroup):
         "demo": ("main", "demo"),
         "version": ("main", "version"),
         "settings": ("settings_command", "app"),
-        "changed": ("changed_command", "app"),
+        "changed": ("held_command", "app"),
         "archive": ("archives_command", "app"),
     }
 

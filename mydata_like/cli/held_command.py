@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 import typer
 from typer import BadParameter
 
-from mydata_like.app.changed_service import HeldFile, choose, list_held, select_held
+from mydata_like.app.held_service import HeldFile, choose, list_held, select_held
 from mydata_like.app.settings_service import load_settings
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.output import Shape, print_failure, print_json, print_lines
