@@ -18,6 +18,9 @@ run must have nothing to do.
 Replaced content must be kept, and the table counts the completed replacements. Nothing is rewritten
 where the host cannot keep earlier content (scp, HTTP).
 
+Changed files are replaced without a question. With `--defaults` they may be held; they are released
+at the end of a cycle.
+
 Each cycle has a staging host of one kind, or one service of object storage if `make s3-hosts` has
 built it. Each round draws a rung that works there and an SSH library from a shuffled deck of all
 combinations, so that a long test covers each. At the end, a table shows the results of each rung.
@@ -43,6 +46,7 @@ from subprocess import Popen, TimeoutExpired
 from threading import Timer
 from typing import Generic, TypeVar
 
+from mydata_like.app.settings_service import save_settings
 from mydata_like.demo.uploaders import ScpAddress
 from tests.claims import CUT_OFF, Claim, Views, find_disagreements, find_false_claims
 from tests.faults.tcpproxy import TcpProxy
@@ -242,7 +246,10 @@ class KillTest:
         say: Callable[[str], object],
         rungs: Sequence[str] = HERE,
         stacks: Sequence[str] = STACKS,
+        *,
+        defaults: bool = False,
     ) -> None:
+        self._defaults = defaults
         self._share = max(1, files // ROUNDS_OF_A_CYCLE)
         self._chance = random.Random(seed)
         self._say = say
@@ -329,6 +336,8 @@ class KillTest:
             proxy = stack.enter_context(TcpProxy(sshd.port))
             address = (sshd.username, sshd.host, proxy.port, (sshd.fingerprint,))
             site.server.set_address(ScpAddress(*address))
+            if not self._defaults:
+                save_settings(site.config, {"data.changed": "replace", "data.brake": 0})
             if host == FOLDER:
                 use_folder(site)
             if host in SERVICES:
@@ -425,6 +434,8 @@ class KillTest:
     def _finish(self, site: Site, way: Way, tree: Tree) -> None:
         before = Picture.take(site.data)
         try:
+            if self._defaults:
+                _confirm_held(site, way)
             check_complete(site, site.run(*settings_of(way)))
             truth = Truth.take(site, Inventory(tree.folder))
             disagreements = find_disagreements(Views(site).collect(truth), truth)
@@ -437,6 +448,13 @@ class KillTest:
             self._say(f"  WRONG: {error}")
         else:
             self._say(f"  complete: {len(before.entries)} names, each stored once")
+
+
+def _confirm_held(site: Site, way: Way) -> None:
+    """Let the user choose to replace what is held, if anything is."""
+    site.run(*settings_of(way))
+    chosen = site.command("changed", "replace", "--all")
+    assert chosen.code == 0, chosen.output[-1000:]
 
 
 def _find_other_rungs(way: Way, complaints: str) -> list[str]:
@@ -530,12 +548,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--rung", choices=HERE, action="append")
     parser.add_argument("--stack", choices=STACKS, action="append")
+    parser.add_argument("--defaults", action="store_true", help="hold changed files")
     options = parser.parse_args()
     sys.stdout.reconfigure(encoding="utf-8")
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**6)
     _say(f"seed {seed}")
     rungs, stacks = options.rung or HERE, options.stack or STACKS
-    test = KillTest(options.files, seed, _say, rungs, stacks)
+    test = KillTest(options.files, seed, _say, rungs, stacks, defaults=options.defaults)
     began = time.monotonic()
     report = test.run(options.rounds)
     for line in test.table():

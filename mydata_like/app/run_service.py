@@ -10,7 +10,6 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from mydata_like.app.changed_service import take_choices
 from mydata_like.app.connection import (
     Connection,
     describe_identity,
@@ -24,6 +23,7 @@ from mydata_like.app.directory_lock import (
     marked,
     without_copy_notices,
 )
+from mydata_like.app.held_service import take_choices
 from mydata_like.app.object_storage import ObjectStorage
 from mydata_like.app.run_control import ControlFiles, controlled
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connect, ignore

@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 import typer
 from typer import BadParameter
 
-from mydata_like.app.changed_service import HeldFile, choose, list_held, select_held
+from mydata_like.app.held_service import HeldFile, choose, list_held, select_held
 from mydata_like.app.run_request import RunObserver
 from mydata_like.app.settings_service import load_settings
 from mydata_like.app.undo_service import undo_replacement

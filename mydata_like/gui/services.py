@@ -331,12 +331,12 @@ def choose_held(
 
     Raises `UploaderError` if a ledger cannot be read or the choice cannot be stored.
     """
-    from mydata_like.app import changed_service
+    from mydata_like.app import held_service
 
     wanted = frozenset(keys)
-    held = changed_service.list_held(settings, config)
+    held = held_service.list_held(settings, config)
     chosen = [one for one in held if one.changed.key in wanted]
-    return len(chosen) - len(changed_service.choose(chosen, choice))
+    return len(chosen) - len(held_service.choose(chosen, choice))
 
 
 # Extra sources
