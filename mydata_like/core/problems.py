@@ -497,7 +497,7 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     ),
     "server.strange-answer": ProblemInfo("A response of the server is invalid.", SERVER, TRY_AGAIN),
     "server.strange-record": ProblemInfo(
-        "A single record is invalid; its dataset waits.", SERVER, TRY_AGAIN
+        "A single record is invalid; its file waits.", SERVER, TRY_AGAIN
     ),
     "server.listing-unsteady": ProblemInfo(
         "A listing of the server changed while it was read.", SERVER

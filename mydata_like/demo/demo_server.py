@@ -366,6 +366,11 @@ class EmbeddedServer:
         """Delete the replicas of a datafile; its record stays."""
         self._store.change("DELETE FROM replica WHERE datafile = ?", datafile)
 
+    def lose_path(self, datafile: int) -> None:
+        """Clear the path of a datafile's replicas, as while a request still writes their bytes."""
+        sql = "UPDATE replica SET uri = NULL, verified = 0 WHERE datafile = ?"
+        self._store.change(sql, datafile)
+
     def unverify(self, datafile: int) -> None:
         """Mark a datafile's replicas as not verified, as if their storage had failed."""
         self._store.change("UPDATE replica SET verified = 0 WHERE datafile = ?", datafile)

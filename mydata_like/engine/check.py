@@ -7,7 +7,12 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from mydata_like.core.archives import member_name
-from mydata_like.core.errors import ItemError, Problem
+from mydata_like.core.errors import (
+    STRANGE_RECORD,
+    ItemError,
+    Problem,
+    describe_strange_record,
+)
 from mydata_like.core.events import (
     FileFailed,
     FileSkipped,
@@ -75,8 +80,8 @@ REMOTE = Problem(
     "Have the system keep the file on this computer (in OneDrive: Always keep on this device); the "
     "next run uploads it.",
 )
-_KINDS: Mapping[Problem, type[FileWaiting | FileSkipped]] = MappingProxyType(
-    {UNREAD: FileWaiting, REMOTE: FileSkipped}
+_KINDS: Mapping[str, type[FileWaiting | FileSkipped]] = MappingProxyType(
+    {UNREAD.code: FileWaiting, REMOTE.code: FileSkipped, STRANGE_RECORD: FileWaiting}
 )
 
 
@@ -213,7 +218,7 @@ class Check:
                 case Entry():
                     verified.append((file, found))
                 case Problem():
-                    kind = _KINDS.get(found, FileFailed)
+                    kind = _KINDS.get(found.code, FileFailed)
                     self._emit(kind(path=file.key, size=file.size, problem=found))
                 case Comparison():
                     unread.append(found)
@@ -302,6 +307,8 @@ class Check:
     def _judge_record(self, view: DatasetView, file: LocalFile, entry: Entry) -> Judged:
         """Decide by the server's record of a file whose checksum is in the ledger."""
         record = view.find(file)
+        if record and record.fault:
+            return describe_strange_record(record.fault)
         wanted = self._want(view, file, record)
         if record is None and entry.state is EntryState.STAGED:
             return Staged(wanted._replace(remote=entry.remote), entry.checksum)
@@ -317,6 +324,8 @@ class Check:
         `entry` is the ledger's row of its earlier state, or of a file of the same name.
         """
         record = view.find(file)
+        if record and record.fault:
+            return describe_strange_record(record.fault)
         wanted = self._want(view, file, record)
         matches = []
         if record and record.replicas and record.size == file.size and not record.unfinished:

@@ -68,6 +68,7 @@ class Recovery:
         records = self._fetch(left) if left else None
         if records is None:
             return
+        left = [it for it in left if not _is_invalid(it, records)]
         logger.info("%d datafiles were being replaced when a run ended", len(left))
         self._drop_unchanged([it for it in left if not _is_changed(it, records)], records)
         changed = [it for it in left if _is_changed(it, records)]
@@ -168,6 +169,8 @@ class Recovery:
 
     def _is_settled(self, it: Replacement, record: Datafile | None) -> bool:
         """Return whether the server's state is known."""
+        if record is not None and record.fault:
+            return False
         if record is None or not describes(record, it):
             return True  # unchanged, or handled by `begin`
         if it.datafile not in self._looks_before:
@@ -203,6 +206,12 @@ class Recovery:
     def _find_moment(self) -> float:
         """Return the time on a clock that stops while the run is stopped."""
         return self._gate.clock.monotonic() - self._gate.stopped
+
+
+def _is_invalid(it: Replacement, records: Mapping[DatafileId, Datafile]) -> bool:
+    """Return whether the record does not say which bytes it describes."""
+    record = records.get(it.datafile)
+    return record is not None and bool(record.fault)
 
 
 def _is_changed(it: Replacement, records: Mapping[DatafileId, Datafile]) -> bool:

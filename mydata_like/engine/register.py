@@ -16,9 +16,10 @@ from mydata_like.core.errors import (
     TransientError,
     UnansweredError,
     UploaderError,
+    describe_strange_record,
     describe_wait,
 )
-from mydata_like.core.events import FileFailed, FileRegistered, Notice
+from mydata_like.core.events import FileFailed, FileRegistered, FileWaiting, Notice
 from mydata_like.core.model import (
     Datafile,
     DatasetId,
@@ -313,6 +314,8 @@ class Register:
             found = records.get(_key(item))
             if found and _is_kept(found, item):
                 known.append(item)
+            elif found and found.fault:
+                self._leave_waiting(item, describe_strange_record(found.fault))
             elif found and found.replicas and not found.copies_at(item.wanted.remote):
                 self._fail([item], CONFLICT)
             else:
@@ -347,6 +350,10 @@ class Register:
             for file in item.wanted.files:
                 self._emit(FileRegistered(path=file.key, size=file.size))
         return [_registered(item) for item in batch]
+
+    def _leave_waiting(self, item: Staged, problem: Problem) -> None:
+        for file in item.wanted.files:
+            self._emit(FileWaiting.of(file, problem))
 
     def _fail(self, batch: list[Staged], problem: Problem) -> None:
         for item in batch:

@@ -251,7 +251,7 @@ class HttpServer:
 
     def fetch_newest(self, dataset: DatasetId, total: int) -> NewestDatafile:
         query: Query = {"dataset__id": dataset, "limit": 1, "offset": max(0, total - 1)}
-        page = self._client.fetch("mydata_dataset_file/", page_parser(parse_datafile), query)
+        page = self._client.fetch("mydata_dataset_file/", page_parser(_parser(dataset)), query)
         if not page.total:
             self._client.prove()
         # The answer of a server that ignores the limit says nothing about the last one.
@@ -260,12 +260,12 @@ class HttpServer:
 
     def list_datafiles(self, dataset: DatasetId, offset: int = 0) -> Iterator[Datafile]:
         def parse(row: Any) -> Datafile:
-            record = parse_datafile(row)
+            record = parse_record(row)
             if record.dataset != dataset:
                 raise ShapeError("a datafile of another dataset")
             return record
 
-        empty = True
+        empty, parse_record = True, _parser(dataset)
         query: Query = {"dataset__id": dataset}
         for page in self._client.pages("mydata_dataset_file/", parse, query, offset):
             empty = empty and not page
@@ -283,7 +283,7 @@ class HttpServer:
 
     def find_datafiles(self, dataset: DatasetId, name: str) -> list[Datafile]:
         query: Query = {"dataset__id": dataset, "filename": name}
-        pages = self._client.pages("mydata_dataset_file/", parse_datafile, query)
+        pages = self._client.pages("mydata_dataset_file/", _parser(dataset), query)
         rows = [row for page in pages for row in page]
         if not rows:
             self._client.prove()
@@ -365,6 +365,16 @@ class HttpServer:
             (it for page in pages for it in page),
             key=lambda dataset: (not dataset.files, dataset.id),
         )
+
+
+def _parser(dataset: DatasetId) -> Callable[[Any], Datafile]:
+    """Return the parser of a record that was requested as one of this dataset."""
+
+    def parse(row: Any) -> Datafile:
+        record = parse_datafile(row)
+        return record._replace(dataset=dataset) if record.fault and not record.dataset else record
+
+    return parse
 
 
 def _whole(record: Datafile, pieces: Iterable[bytes]) -> Iterator[bytes]:

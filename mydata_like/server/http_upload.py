@@ -21,6 +21,7 @@ from mydata_like.core.errors import (
     RejectedError,
     TransientError,
     UnansweredError,
+    describe_strange_record,
 )
 from mydata_like.core.events import ChannelChanged
 from mydata_like.core.formatting import format_path
@@ -343,7 +344,7 @@ class HttpChannel:
     def _settle(self, error: ItemError, wanted: FileToSend, body: Multipart) -> Datafile | None:
         """Return the record if it exists after an error, or appears while waiting for it."""
         if isinstance(error, UnansweredError) and body.sent_at is not None:
-            return self._client.outlast(body.sent_at, partial(self._find, wanted))
+            return self._client.outlast(body.sent_at, partial(self._find_complete, wanted))
         return self._find(wanted)
 
     def _note(self, wanted: FileToSend) -> float:
@@ -362,7 +363,12 @@ class HttpChannel:
         if not rest:
             return None
         begun = self._client.now() + rest - self._client.write_timeout
-        return self._client.outlast(begun, partial(self._find, wanted))
+        return self._client.outlast(begun, partial(self._find_complete, wanted))
+
+    def _find_complete(self, wanted: FileToSend) -> Datafile | None:
+        """Find a record of this name whose request has ended: before that, it has no path."""
+        found = self._find(wanted)
+        return None if found and found.fault else found
 
     def _find(self, wanted: FileToSend) -> Datafile | None:
         """Find a record of this name: an existing one must never be created again."""
@@ -425,6 +431,9 @@ def adopt(record: Datafile | None, wanted: FileToSend, checksum: str) -> str:
         and (record.size, record.checksum) == (wanted.file.size, checksum)
     ):
         return checksum
+    if record and record.fault:
+        problem = describe_strange_record(record.fault)
+        raise TransientError(problem.message, hint=problem.hint, code=problem.code)
     raise cannot_repair(wanted)
 
 
