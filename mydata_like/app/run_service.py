@@ -58,7 +58,7 @@ from mydata_like.engine.pipeline import CancelFlag, begin, repeated, settle
 from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.record import Record
 from mydata_like.engine.recover import Recovery, UnreportedFiles
-from mydata_like.engine.register import BatchSizer, Register, RegisterOptions
+from mydata_like.engine.register import Register, RegisterOptions, RequestPace
 from mydata_like.engine.replace import Replace
 from mydata_like.engine.run import Run, Stages
 from mydata_like.engine.run_context import RunContext
@@ -429,7 +429,8 @@ class _Builder:
         recall = ArchiveRecovery(server, ledger, gate, emit, archives)
         policy = AuditPolicy(box=box, full_check_days=advanced.full_check_days)
         knowledge = DatasetIndex(server, ledger, gate, recall, Audit(ledger, emit, clock, policy))
-        filing = RegisterOptions(box, BatchSizer(advanced.register_batch, clock), self._writes)
+        pace = RequestPace(advanced.register_batch, advanced.register_requests, clock)
+        filing = RegisterOptions(box, pace, self._writes)
         replacing = Replace(context, advanced)
         return Stages(
             recovery=Recovery(context, advanced, untold),

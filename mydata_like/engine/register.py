@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from itertools import chain
 from math import inf
@@ -34,7 +34,7 @@ from mydata_like.core.ports import Clock, Emit, Ledger, ServerAPI
 from mydata_like.engine.dataset_writers import DatasetQueues, WriteTracker
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.outcome_recorder import LedgerStep, record_steps
-from mydata_like.engine.pipeline import StageInput
+from mydata_like.engine.pipeline import Lock, StageInput
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +43,7 @@ logger = logging.getLogger(__name__)
 WANTED_SECONDS = 1.0
 LONGEST_SECONDS = 2.5
 LARGEST_REQUEST = 1000
+LEAST_RECORDS = 8  # with fewer, a slow request is hardly faster, but there are many more of them
 LARGE_GROWTH = 8  # growth of the next request if it is certain to be fast enough
 FAILURES = 6  # of the connection or the server, for one request, before its files fail
 LOST_ANSWERS = 3  # in a row for one dataset before the files of the last request fail
@@ -289,6 +290,10 @@ class Register:
         records = [_registration(item, self._box) for item in batch if not item.registered]
         if not records:
             return None
+        with self._pace.turn(self._gate.rest):
+            return self._request(records)
+
+    def _request(self, records: list[Registration]) -> UploaderError | None:
         dataset = records[0].dataset
         self._begun[dataset] = self._clock.monotonic()
         self._writes.begin(dataset)
@@ -362,10 +367,10 @@ class Register:
 
 
 class RegisterOptions(NamedTuple):
-    """The storage box of new records, the batch size, and the tracker of write requests."""
+    """The storage box of new records, the pace, and the tracker of write requests."""
 
     box: str
-    pace: "BatchSizer"
+    pace: "RequestPace"
     writes: WriteTracker
 
 
@@ -383,28 +388,60 @@ class _LostAnswer(NamedTuple):
     error: UnansweredError | None = None
 
 
-class BatchSizer:
-    """The number of records in one request: as many as the server creates in about a second."""
+class RequestPace:
+    """How many records one request has, and how many requests run at once.
 
-    def __init__(self, first: int, clock: Clock) -> None:
+    A request has as many records as the server creates in about a second. Requests at the same time
+    slow down each other and everyone else on the server: if they are slow, fewer run at once. Only
+    one that is slow alone has too many records.
+    """
+
+    def __init__(self, first: int, most: int, clock: Clock) -> None:
         self.size = first
+        self.parallel = most
+        self._least = min(first, LEAST_RECORDS)
+        self._most = most
         self._clock = clock
+        self._lock = Lock()
+        self._running = 0
+
+    @contextmanager
+    def turn(self, rest: Callable[[float], object]) -> Iterator[None]:
+        """Wait, with `rest`, until one more request may run."""
+        while not self._begin():
+            rest(IDLE_WAIT)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running -= 1
+
+    def _begin(self) -> bool:
+        with self._lock:
+            free = self._running < self.parallel
+            self._running += free
+            return free
 
     @contextmanager
     def measured(self, records: int) -> Iterator[None]:
-        """Adapt the size to how long a request with so many records takes, or to its timeout."""
-        begun = self._clock.monotonic()
+        """Adapt to how long a request with so many records takes, or to its timeout."""
+        begun, others = self._clock.monotonic(), self._running > 1
         try:
             yield
         except UnansweredError:
-            self.size = max(1, records // 2)
+            self.size, self.parallel = max(1, records // 2), 1
             raise
         seconds = self._clock.monotonic() - begun
-        if seconds > LONGEST_SECONDS:
-            self.size = max(1, records // 2)
-        elif records >= self.size and seconds < WANTED_SECONDS / 2:
-            growth = LARGE_GROWTH if seconds * LARGE_GROWTH < WANTED_SECONDS / 2 else 2
-            self.size = min(records * growth, LARGEST_REQUEST)
+        others = others or self._running > 1
+        if seconds > WANTED_SECONDS and others:
+            self.parallel = max(1, self.parallel // 2)
+        elif seconds > LONGEST_SECONDS and not others:
+            self.size = min(self.size, max(self._least, records // 2))
+        elif seconds < WANTED_SECONDS / 2:
+            self.parallel = min(self.parallel + 1, self._most)
+            if records >= self.size:
+                growth = LARGE_GROWTH if seconds * LARGE_GROWTH < WANTED_SECONDS / 2 else 2
+                self.size = min(records * growth, LARGEST_REQUEST)
 
 
 def _registration(item: Staged, box: str) -> Registration:

@@ -334,7 +334,9 @@ class Advanced(Section):
         int,
         Range(1, 16),
         FieldInfo(
-            "Parallel registrations", "How many requests that create records run concurrently."
+            "Parallel registrations",
+            "How many requests that create records run concurrently, at most. Fewer do while the "
+            "server is slow.",
         ),
     ] = 3
     verify_interval: Annotated[
