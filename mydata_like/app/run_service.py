@@ -35,7 +35,7 @@ from mydata_like.app.settings_service import (
 )
 from mydata_like.app.staging_service import OpenStaging, find_staging, open_staging
 from mydata_like.core.data_directory import WHOLE
-from mydata_like.core.errors import UploaderError
+from mydata_like.core.errors import ItemError, UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished, RunProgressed, event_record
 from mydata_like.core.model import FileGroup
 from mydata_like.core.ports import Emit, Transport
@@ -49,7 +49,7 @@ from mydata_like.engine.command_handler import CommandHandler
 from mydata_like.engine.compare import Compare
 from mydata_like.engine.dataset_index import ArchiveRecovery, Audit, AuditPolicy, DatasetIndex
 from mydata_like.engine.dataset_writers import WriteTracker
-from mydata_like.engine.datasets import Datasets
+from mydata_like.engine.datasets import Datasets, UnusedObjects
 from mydata_like.engine.discovery import Discovery, Lookahead
 from mydata_like.engine.gate import LOAD_CHECK_INTERVAL, RENEW_INTERVAL, Gate, LoadGuard, SleepGuard
 from mydata_like.engine.outcome_recorder import OutcomeRecorder
@@ -367,8 +367,17 @@ class _Builder:
     def _find_datasets(self, connection: Connection) -> Datasets:
         request, settings = self._request, self._request.settings
         identity = describe_identity(connection, settings, ensure_uuid(settings, self._places))
-        emit = self._observer.emit
-        return Datasets(connection.server, identity, settings.data, emit, dry_run=request.dry_run)
+        emit, unused = self._observer.emit, UnusedObjects(self._ledger)
+        with suppress(ItemError):  # asked again by the next run
+            self._gate.call(lambda: unused.forget(connection.server.is_gone))
+        return Datasets(
+            connection.server,
+            identity,
+            settings.data,
+            emit,
+            dry_run=request.dry_run,
+            unused=unused,
+        )
 
     def _build_context(
         self, connection: Connection, staging: OpenStaging, sources: ExtraSources

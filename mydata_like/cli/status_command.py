@@ -59,6 +59,10 @@ def status(
         lines.append(_describe_watch(found.heartbeat, SystemClock().now()))
     lines.append(_describe_current(found))
     lines.extend(describe_safety(found))
+    lines.extend(
+        f"Empty on the server, and may be deleted there: the {it.kind} {it.name} (id {it.id})."
+        for it in found.unused
+    )
     print_lines([*lines, *map(describe_decision, found.set_by_server), *_describe_runs(found)])
 
 

@@ -186,6 +186,7 @@ class EmbeddedServer:
         verify_delay: float = 0.2,
         zone: str = "Australia/Melbourne",
         auto_approve: bool = False,
+        allows_removal: bool = False,
         port: int = 0,
     ) -> None:
         self.directory = directory.resolve()
@@ -202,6 +203,7 @@ class EmbeddedServer:
             times=self._times,
             verifier=self._verifier,
             auto_approve=auto_approve,
+            allows_removal=allows_removal,
         )
         self.faults = FaultList()
         self._stopped = Event()

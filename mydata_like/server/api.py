@@ -2,13 +2,20 @@
 
 import hashlib
 import json
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final, NoReturn, TypeVar
 
 import orjson
 
-from mydata_like.core.errors import RejectedError, SettingsError, TransientError, UnansweredError
+from mydata_like.core.errors import (
+    ItemError,
+    RejectedError,
+    SettingsError,
+    TransientError,
+    UnansweredError,
+)
 from mydata_like.core.model import (
     Datafile,
     DatafileId,
@@ -107,8 +114,10 @@ def _unknown(error: TransientError) -> TransientError:
     )
 
 
+logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
+UNUSED_SECONDS: Final = 10.0  # within which an object that we created is removed again, if at all
 _SET: Final = 300  # ids in one request: the server limits the request line to 4094 bytes
 
 
@@ -188,10 +197,13 @@ class HttpServer:
         check_text("The experiment's title", draft.title, 400)
 
         def make() -> Experiment:
+            begun = self._client.now()
             document = experiment_document(draft)
             made = self._client.create("mydata_experiment/", document, parse_experiment)
             first = self._choose_experiment(draft, made)
-            return made if first.id == made.id else replace(first, left=made.id)
+            if first.id == made.id or self._remove_unused("experiment", made.id, begun):
+                return first
+            return replace(first, left=made.id)
 
         return self._once.ensure(
             ("experiment", draft.title, draft.user_folder, draft.group_folder),
@@ -239,12 +251,41 @@ class HttpServer:
                 "instrument": uri("instrument", instrument.id),
                 "immutable": False,
             }
+            begun = self._client.now()
             made = self._client.create("dataset/", document, parse_dataset)
             # Another uploader may have created it concurrently: both then use the older one.
             first = find() or made
-            return made if first.id == made.id else replace(first, left=made.id)
+            if first.id == made.id or self._remove_unused("dataset", made.id, begun):
+                return first
+            return replace(first, left=made.id)
 
         return self._once.ensure(("dataset", experiment.id, instrument.id, name), find, make)
+
+    def _remove_unused(self, kind: str, number: int, begun: float) -> bool:
+        """Remove an object that was just created and is not used; return whether that worked.
+
+        It must be empty, and so new that no other uploader can have sent anything for it. Many
+        servers do not allow it.
+        """
+        inside = {
+            "experiment": ("dataset/", {"experiments__id": number}),
+            "dataset": ("mydata_dataset_file/", {"dataset__id": number}),
+        }
+        path, query = inside[kind]
+        try:
+            page = self._client.fetch(path, page_parser(lambda row: row), {**query, "limit": 1})
+            if page.total or self._client.now() - begun > UNUSED_SECONDS:
+                return False
+            reply = self._client.submit(HttpRequest("DELETE", f"{kind}/{number}/"))
+            self._client.check(reply, (200, 202, 204))
+        except ItemError as error:
+            logger.info("The unused %s %d stays on the server: %s", kind, number, error)
+            return False
+        return True
+
+    def is_gone(self, kind: str, number: int) -> bool:
+        """Return whether an experiment or a dataset was removed."""
+        return self._client.find(f"{kind}/{number}/", lambda row: expect(row, "id", int)) is None
 
     def fetch_stats(self, dataset: DatasetId) -> DatasetStats | None:
         return self._client.find(f"mydata_dataset_stats/{dataset}/", parse_stats)
