@@ -24,6 +24,7 @@ from mydata_like.app.directory_lock import (
 )
 from mydata_like.app.object_storage import ObjectStorage
 from mydata_like.app.run_control import ControlFiles, controlled
+from mydata_like.app.run_report import RunReport
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connect, ignore
 from mydata_like.app.settings_service import (
     correct_places,
@@ -122,6 +123,7 @@ class LedgerRecorder:
     outcomes: OutcomeRecorder
     progress: RunProgress
     sources: ExtraSources
+    report: Callable[[RunFinished], None]  # to the server
 
     def keep(self) -> None:
         self._keep(None, self.progress.progress())
@@ -133,6 +135,7 @@ class LedgerRecorder:
             sources = self.sources
             self.ledger.forget_before(self.started, sources.taken, inside=not sources.alone)
             sources.finish()
+        self.report(finished)
 
     def _keep(self, finished: datetime | None, sums: RunProgressed | RunFinished) -> None:
         self.outcomes.write()
@@ -395,6 +398,14 @@ class _Builder:
             outcomes=self._outcomes,
             progress=progress,
             sources=sources,
+            report=RunReport(
+                connection,
+                request.settings,
+                self._places,
+                self._clock,
+                self._ledger,
+                request.part.shard,
+            ),
         )
         return RunContext(
             run=run,
