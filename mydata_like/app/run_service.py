@@ -73,9 +73,10 @@ from mydata_like.engine.user_overrides import UserOverrides
 from mydata_like.engine.verify import Verification, Verify
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.load import HostLoad, measure_idle
-from mydata_like.hostos.lock import Lease
+from mydata_like.hostos.lock import Lease, find_lock_holders
 from mydata_like.hostos.process import collect_less_often, lower_priority
 from mydata_like.hostos.sleep_inhibitor import SystemWakefulness
+from mydata_like.ledger.ledger_file import LockWaiting
 from mydata_like.ledger.sql import PastRunRow
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Limits, Settings
@@ -228,7 +229,12 @@ class _Builder:
         """
         request, root = self._request, self._root
         file = ledger_file(request.settings, self._places, root, request.part.shard)
-        opened = begin(lambda: SqliteLedger.open(file, root, SystemClock()))
+        emit = self._observer.emit  # without what would write into the ledger
+        waiting = LockWaiting(
+            find_holders=find_lock_holders,
+            report=lambda problem: emit(Notice(problem=problem)),
+        )
+        opened = begin(lambda: SqliteLedger.open(file, root, SystemClock(), waiting=waiting))
 
         def close() -> None:
             with suppress(UploaderError):  # raised again when the run waits for the ledger

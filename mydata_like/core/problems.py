@@ -588,6 +588,7 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "ledger.failed": ProblemInfo(
         "The ledger cannot be used.", USER, OPEN_SETTINGS, "advanced.state_directory"
     ),
+    "ledger.locked": ProblemInfo("Another program has locked the ledger.", USER, TRY_AGAIN),
     "ledger.newer": ProblemInfo(
         "The ledger was written by a newer version.",
         USER,
