@@ -214,8 +214,15 @@ def summarise(finished: RunFinished, *, partial: bool = False) -> list[str]:
             f"{format_duration(finished.seconds)} ({format_size(rate)}/s)"
             f"{more if finished.omitted else ''}"
         )
+        if finished.problem and finished.unfinished:
+            size = finished.unfinished
+            lines.append(f"A further {format_size(size)} were sent of files that are not complete.")
     else:
-        lines.append(f"Nothing was sent; the run took {format_duration(finished.seconds)}.")
+        what = f"{format_size(finished.unfinished)} of files that are not complete were"
+        lines.append(
+            f"{what if finished.unfinished else 'Nothing was'} sent; "
+            f"the run took {format_duration(finished.seconds)}."
+        )
     if finished.sent and finished.limit:
         lines.append(f"The limit was {LIMITS.get(finished.limit, finished.limit)}.")
     return lines

@@ -116,6 +116,9 @@ def _describe_run(past: PastRunRow) -> str:
     reason = sums.get("reason", "person")
     why = "" if reason == "person" else f" ({reason})"
     limit = LIMITS.get(str(sums.get("limit")))
+    unfinished = sums.get("unfinished", 0)
+    if isinstance(unfinished, int):
+        carried += unfinished
     held = f", limited by {limit}" if carried and limit else ""
     return (
         f"{began}  {sums.get('found', 0)} found = {counts}; {format_size(carried)} sent{held}{why}"

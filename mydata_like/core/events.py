@@ -414,7 +414,8 @@ class RunFinished:
     `left_behind` are the files that were skipped unintentionally, and the folders that were not
     read; they need attention before all data is safe. `sent` files of `bytes` in all have arrived
     in this run, which took `seconds`; `omitted` of these bytes did not have to be sent in it:
-    earlier runs have left them, or they are holes. `problem` is why it ended early, or null.
+    earlier runs have left them, or they are holes. `unfinished` bytes were sent of files that have
+    not arrived completely. `problem` is why it ended early, or null.
     `shard` is as in `run_started`; `limit` is the most frequent one of `stages_measured`. `run` is
     empty if the run could not begin.
     """
@@ -434,6 +435,7 @@ class RunFinished:
     shard: str = ""
     limit: str = ""
     omitted: int = 0
+    unfinished: int = 0
 
     @classmethod
     def of_nothing(cls, at: datetime, problem: Problem) -> Self:

@@ -304,6 +304,7 @@ class RunProgress:
             problem=problem,
             shard=self._shard,
             omitted=sums.omitted,
+            unfinished=max(0, sums.carried_bytes - (sums.sent_bytes - sums.omitted)),
         )
 
     def _count_seen(self, event: FilesSeen) -> None:
