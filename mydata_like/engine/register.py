@@ -43,6 +43,7 @@ logger = logging.getLogger(__name__)
 WANTED_SECONDS = 1.0
 LONGEST_SECONDS = 2.5
 LARGEST_REQUEST = 1000
+STUCK_SECONDS = 30.0  # of a request, after which another may run in its place
 LEAST_RECORDS = 8  # with fewer, a slow request is hardly faster, but there are many more of them
 LARGE_GROWTH = 8  # growth of the next request if it is certain to be fast enough
 FAILURES = 6  # of the connection or the server, for one request, before its files fail
@@ -403,36 +404,41 @@ class RequestPace:
         self._most = most
         self._clock = clock
         self._lock = Lock()
-        self._running = 0
+        self._running: list[float] = []  # when each was begun
 
     @contextmanager
     def turn(self, rest: Callable[[float], object]) -> Iterator[None]:
-        """Wait, with `rest`, until one more request may run."""
-        while not self._begin():
+        """Wait, with `rest`, until one more request may run.
+
+        One that has been running for long, perhaps without an answer, keeps no other waiting.
+        """
+        while (begun := self._begin()) is None:
             rest(IDLE_WAIT)
         try:
             yield
         finally:
             with self._lock:
-                self._running -= 1
+                self._running.remove(begun)
 
-    def _begin(self) -> bool:
+    def _begin(self) -> float | None:
         with self._lock:
-            free = self._running < self.parallel
-            self._running += free
-            return free
+            now = self._clock.monotonic()
+            if sum(now - begun < STUCK_SECONDS for begun in self._running) >= self.parallel:
+                return None
+            self._running.append(now)
+            return now
 
     @contextmanager
     def measured(self, records: int) -> Iterator[None]:
         """Adapt to how long a request with so many records takes, or to its timeout."""
-        begun, others = self._clock.monotonic(), self._running > 1
+        begun, others = self._clock.monotonic(), len(self._running) > 1
         try:
             yield
         except UnansweredError:
             self.size, self.parallel = max(1, records // 2), 1
             raise
         seconds = self._clock.monotonic() - begun
-        others = others or self._running > 1
+        others = others or len(self._running) > 1
         if seconds > WANTED_SECONDS and others:
             self.parallel = max(1, self.parallel // 2)
         elif seconds > LONGEST_SECONDS and not others:

@@ -8,7 +8,7 @@ import io
 import socket
 import ssl
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from http.client import HTTPResponse
@@ -37,6 +37,7 @@ from mydata_like.core.errors import (
     UploaderError,
 )
 from mydata_like.core.ports import CancelSignal, Clock
+from mydata_like.server.request_limit import RequestLimit
 from mydata_like.settings.schema import Server
 from mydata_like.settings.values import DIRECT, is_loopback
 from mydata_like.ssh.dialing import NoAnswerError, connect_first
@@ -323,6 +324,7 @@ class HttpClient:
         self._clock = clock
         self._cancel = cancel
         self.answers = AnswerTimer(clock)
+        self._limit = RequestLimit(settings.requests, clock.monotonic, cancel)
         try:
             self._session = HttpSession(build_trust(settings), self._origin, settings.proxy)
         except HTTPError as error:  # the proxy's address is invalid
@@ -351,13 +353,22 @@ class HttpClient:
         token = current_limit.set(RequestDeadline(self._clock, self._cancel, silence, total, heard))
         body = _Body(request.body, heard)
         try:
-            with self.answers.waiting():
+            with self._turns(request), self.answers.waiting():
                 return self._exchange(request, body.pieces, silence)
         except (HTTPError, OSError) as error:
             failure = _translate(error, self.host)
             raise _unanswered(failure) if request.writes and body.sent else failure from error
         finally:
             current_limit.reset(token)
+
+    def _turns(self, request: HttpRequest) -> AbstractContextManager[None]:
+        """Return the context of a request; one that writes never waits, as its time counts.
+
+        Transfers of files are not limited here.
+        """
+        if request.take is not None or not isinstance(request.body, bytes | None):
+            return nullcontext()
+        return self._limit.turn(waits=not request.writes)
 
     def _exchange(
         self, request: HttpRequest, body: bytes | Iterable[bytes] | None, silence: float

@@ -128,6 +128,16 @@ def test_a_request_waits_for_its_turn():
         pass
 
 
+def test_a_request_without_an_answer_does_not_keep_others_waiting_for_long():
+    clock = FakeClock()
+    pace = RequestPace(25, 1, clock)
+
+    with pace.turn(clock.move):
+        begun = clock.monotonic()
+        with pace.turn(clock.move):
+            assert 29 < clock.monotonic() - begun < 31
+
+
 def waiting_in_vain(waits):
     def wait(seconds):
         waits.append(seconds)
