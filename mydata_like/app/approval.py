@@ -80,7 +80,7 @@ def describe_applicant(
         contact_email=settings.instrument.contact_email,
         data_path=str(settings.data.directory),
         account=connection.account.username,
-        machine=MachineRecord(**asdict(describe_machine())),
+        machine=MachineRecord(**asdict(describe_machine(settings.data.directory))),
     )
     identity = MachineIdentity.of(uuid, traits.hostname, traits.system, traits.interfaces)
     return ApprovalApplication(installation, pair, identity)

@@ -182,6 +182,11 @@ class ServerSettingsCache:
         save_record(self._file, after)
         return texts != (before.texts if before else {})
 
+    def has(self, record: UploaderRecord) -> bool:
+        """Return whether these settings are stored here, so that none would be new."""
+        kept = load_record(self._file, ServerSettings)
+        return kept is not None and kept.texts == record.settings
+
     def needs_clock(self, record: UploaderRecord) -> bool:
         """Return whether the time of the last change of the server's settings is unknown."""
         kept = load_record(self._file, ServerSettings)

@@ -29,6 +29,7 @@ from mydata_like.core.ports import Clock
 from mydata_like.core.queries import View
 from mydata_like.engine.availability import Availability
 from mydata_like.engine.data_root import Root, reason
+from mydata_like.engine.datasets import UnusedObject, UnusedObjects
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import find_shards, is_locked, is_watched
 from mydata_like.ledger.rechecks import find_file as find_recheck_file
@@ -138,7 +139,8 @@ class LedgerState:
     only here, `held` the number of changed files that wait for a choice, `sources` are the
     unfinished extra sources. `data_problem` is why the data directory cannot be read, `mounts` are
     the mount points in it on which files were found. `recheck` is the number of files that the
-    server contradicts to have; they are at risk as well.
+    server contradicts to have; they are at risk as well. `unused` is what this uploader created on
+    the server and what stays empty.
     """
 
     current: CurrentRun | None = None
@@ -152,6 +154,7 @@ class LedgerState:
     data_problem: Problem | None = None
     mounts: frozenset[bytes] = frozenset()
     shards: tuple[ShardState, ...] = ()
+    unused: tuple[UnusedObject, ...] = ()
 
     @property
     def running(self) -> bool:
@@ -220,6 +223,7 @@ def read_ledger_state(settings: Settings, places: StatePaths, clock: Clock) -> L
             data_problem=find_data_problem(root, state, ledger),
             mounts=frozenset(_compare_with(ledger, state).load_mounts()),
             shards=shards,
+            unused=UnusedObjects(ledger).load(),
         )
 
 
@@ -354,6 +358,7 @@ class StatusReport(LedgerState):
             "data_problem": self.data_problem and self.data_problem._asdict(),
             "unfinished_sources": [_source_record(source) for source in self.sources],
             "awaited": to_plain(self.awaited),
+            "unused_on_server": [it._asdict() for it in self.unused],
             "set_by_server": [decision.as_record() for decision in self.set_by_server],
             "heartbeat": to_plain(self.heartbeat),
             "runs": [run_record(past) for past in self.runs[:RUNS_SHOWN]],

@@ -26,6 +26,7 @@ from mydata_like.app.directory_lock import (
 from mydata_like.app.held_service import take_choices
 from mydata_like.app.object_storage import ObjectStorage
 from mydata_like.app.run_control import ControlFiles, controlled
+from mydata_like.app.run_report import RunReport
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connect, ignore
 from mydata_like.app.settings_service import (
     correct_places,
@@ -37,7 +38,7 @@ from mydata_like.app.settings_service import (
 )
 from mydata_like.app.staging_service import OpenStaging, find_staging, open_staging
 from mydata_like.core.data_directory import WHOLE
-from mydata_like.core.errors import Problem, UploaderError
+from mydata_like.core.errors import ItemError, Problem, UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished, RunProgressed, event_record
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import FileGroup
@@ -53,7 +54,7 @@ from mydata_like.engine.command_handler import CommandHandler
 from mydata_like.engine.compare import Compare
 from mydata_like.engine.dataset_index import ArchiveRecovery, Audit, AuditPolicy, DatasetIndex
 from mydata_like.engine.dataset_writers import WriteTracker
-from mydata_like.engine.datasets import Datasets
+from mydata_like.engine.datasets import Datasets, UnusedObjects
 from mydata_like.engine.discovery import Discovery, Lookahead
 from mydata_like.engine.gate import LOAD_CHECK_INTERVAL, RENEW_INTERVAL, Gate, LoadGuard, SleepGuard
 from mydata_like.engine.outcome_recorder import OutcomeRecorder
@@ -62,7 +63,7 @@ from mydata_like.engine.pipeline import CancelFlag, begin, repeated, settle
 from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.record import Record
 from mydata_like.engine.recover import Recovery, UnreportedFiles
-from mydata_like.engine.register import BatchSizer, Register, RegisterOptions
+from mydata_like.engine.register import Register, RegisterOptions, RequestPace
 from mydata_like.engine.renamed import RenamedFolders
 from mydata_like.engine.replace import KeptCopies, Replace
 from mydata_like.engine.reverify import Reverification
@@ -80,11 +81,11 @@ from mydata_like.engine.user_overrides import UserOverrides
 from mydata_like.engine.verify import Verification, Verify
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.load import HostLoad, measure_idle
-from mydata_like.hostos.lock import Lease
+from mydata_like.hostos.lock import Lease, find_lock_holders
 from mydata_like.hostos.open_files import FileWriters
 from mydata_like.hostos.process import collect_less_often, lower_priority
 from mydata_like.hostos.sleep_inhibitor import SystemWakefulness
-from mydata_like.ledger.ledger_file import read_directories
+from mydata_like.ledger.ledger_file import LockWaiting, read_directories
 from mydata_like.ledger.rechecks import Noted, RecheckFile
 from mydata_like.ledger.sql import PastRunRow
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
@@ -137,6 +138,7 @@ class LedgerRecorder:
     sources: ExtraSources
     rechecks: RecheckFile
     taken: Noted  # notes that the ledger has taken in at the beginning
+    report: Callable[[RunFinished], None]  # to the server
 
     def keep(self) -> None:
         self._keep(None, self.progress.progress())
@@ -150,6 +152,7 @@ class LedgerRecorder:
             sources = self.sources
             self.ledger.forget_before(self.started, sources.taken, inside=not sources.alone)
             sources.finish()
+        self.report(finished)
 
     def _keep(self, finished: datetime | None, sums: RunProgressed | RunFinished) -> None:
         self.outcomes.write()
@@ -246,7 +249,12 @@ class _Builder:
         request, root = self._request, self._root
         file = ledger_file(request.settings, self._places, root, request.part.shard)
         self._rechecks = RecheckFile(file, self._clock)
-        opened = begin(lambda: SqliteLedger.open(file, root, SystemClock()))
+        emit = self._observer.emit  # without what would write into the ledger
+        waiting = LockWaiting(
+            find_holders=find_lock_holders,
+            report=lambda problem: emit(Notice(problem=problem)),
+        )
+        opened = begin(lambda: SqliteLedger.open(file, root, SystemClock(), waiting=waiting))
 
         def close() -> None:
             with suppress(UploaderError):  # raised again when the run waits for the ledger
@@ -391,8 +399,17 @@ class _Builder:
     def _find_datasets(self, connection: Connection) -> Datasets:
         request, settings = self._request, self._request.settings
         identity = describe_identity(connection, settings, ensure_uuid(settings, self._places))
-        emit = self._observer.emit
-        return Datasets(connection.server, identity, settings.data, emit, dry_run=request.dry_run)
+        emit, unused = self._observer.emit, UnusedObjects(self._ledger)
+        with suppress(ItemError):  # asked again by the next run
+            self._gate.call(lambda: unused.forget(connection.server.is_gone))
+        return Datasets(
+            connection.server,
+            identity,
+            settings.data,
+            emit,
+            dry_run=request.dry_run,
+            unused=unused,
+        )
 
     def _build_context(
         self, connection: Connection, staging: OpenStaging, sources: ExtraSources
@@ -412,6 +429,14 @@ class _Builder:
             sources=sources,
             rechecks=self._rechecks,
             taken=self._taken,
+            report=RunReport(
+                connection,
+                request.settings,
+                self._places,
+                self._clock,
+                self._ledger,
+                request.part.shard,
+            ),
         )
         return RunContext(
             run=run,
@@ -455,7 +480,6 @@ class _Builder:
         recall = ArchiveRecovery(server, ledger, gate, emit, archives)
         policy = AuditPolicy(box=box, full_check_days=advanced.full_check_days)
         knowledge = DatasetIndex(server, ledger, gate, recall, Audit(ledger, emit, clock, policy))
-        filing = RegisterOptions(box, BatchSizer(advanced.register_batch, clock), self._writes)
         copies = KeptCopies(context, settings.data.keep_replaced)
         if not context.dry_run:
             shard = self._request.part.shard
@@ -481,6 +505,8 @@ class _Builder:
             box, advanced.verify_patience, advanced.verify_interval, settings.server.requests
         )
         spot_checks = SpotChecks(server, ledger, emit, gate, how)
+        pace = RequestPace(advanced.register_batch, advanced.register_requests, clock)
+        filing = RegisterOptions(box, pace, self._writes)
         return Stages(
             recovery=Recovery(context, advanced, copies, untold, self._request.undo),
             discovery=discovery,

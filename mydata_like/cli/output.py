@@ -248,8 +248,15 @@ def summarise(finished: RunFinished, *, partial: bool = False, doubtful: bool = 
             f"{format_duration(finished.seconds)} ({format_size(rate)}/s)"
             f"{more if finished.omitted else ''}"
         )
+        if finished.problem and finished.unfinished:
+            size = finished.unfinished
+            lines.append(f"A further {format_size(size)} were sent of files that are not complete.")
     else:
-        lines.append(f"Nothing was sent; the run took {format_duration(finished.seconds)}.")
+        what = f"{format_size(finished.unfinished)} of files that are not complete were"
+        lines.append(
+            f"{what if finished.unfinished else 'Nothing was'} sent; "
+            f"the run took {format_duration(finished.seconds)}."
+        )
     if finished.replaced:
         lines.append(
             f"{finished.replaced:,} files replaced other content on the server. For the earlier "

@@ -59,6 +59,10 @@ def status(
         lines.append(_describe_watch(found.heartbeat, SystemClock().now()))
     lines.append(_describe_current(found))
     lines.extend(describe_safety(found))
+    lines.extend(
+        f"Empty on the server, and may be deleted there: the {it.kind} {it.name} (id {it.id})."
+        for it in found.unused
+    )
     print_lines([*lines, *map(describe_decision, found.set_by_server), *_describe_runs(found)])
 
 
@@ -112,6 +116,9 @@ def _describe_run(past: PastRunRow) -> str:
     reason = sums.get("reason", "person")
     why = "" if reason == "person" else f" ({reason})"
     limit = LIMITS.get(str(sums.get("limit")))
+    unfinished = sums.get("unfinished", 0)
+    if isinstance(unfinished, int):
+        carried += unfinished
     held = f", limited by {limit}" if carried and limit else ""
     return (
         f"{began}  {sums.get('found', 0)} found = {counts}; {format_size(carried)} sent{held}{why}"

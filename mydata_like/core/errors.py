@@ -118,6 +118,18 @@ def describe_full(path: bytes) -> Problem:
     )
 
 
+STRANGE_RECORD: Final = "server.strange-record"
+
+
+def describe_strange_record(fault: str) -> Problem:
+    """Return the problem of a file whose record on the server is invalid."""
+    return Problem(
+        STRANGE_RECORD,
+        f"The server's record of this file is invalid: {fault}.",
+        "Report this to the server's administrator. Other files are not affected.",
+    )
+
+
 class FileChangedError(ItemError):
     """The local file changed, vanished or became unreadable during the transfer."""
 

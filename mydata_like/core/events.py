@@ -453,8 +453,9 @@ class RunFinished:
     `left_behind` are the files that were skipped unintentionally, and the folders that were not
     read; they need attention before all data is safe. `sent` files of `bytes` in all have arrived
     in this run, which took `seconds`; `omitted` of these bytes did not have to be sent in it:
-    earlier runs have left them, or they are holes. `replaced` is how often the content of a file on
-    the server was replaced by other content. `problem` is why it ended early, or null.
+    earlier runs have left them, or they are holes. `unfinished` bytes were sent of files that have
+    not arrived completely. `replaced` is how often the content of a file on the server was replaced
+    by other content. `problem` is why it ended early, or null.
     `shard` is as in `run_started`; `limit` is the most frequent one of `stages_measured`. `run` is
     empty if the run could not begin. `compared` is as in `files_known`.
     """
@@ -476,6 +477,7 @@ class RunFinished:
     omitted: int = 0
     replaced: int = 0
     compared: datetime | None = None
+    unfinished: int = 0
 
     @classmethod
     def of_nothing(cls, at: datetime, problem: Problem) -> Self:

@@ -16,6 +16,7 @@ LANES: Final = 8  # inputs that are hashed at once
 LIBRARY: Final = Path(__file__).with_name(
     {"win32": "_md5.dll", "darwin": "_md5.dylib"}.get(sys.platform, "_md5.so")
 )
+_FUNCTIONS: Final = ("md5_context_size", "md5_begin", "md5_update", "md5_read")
 _CHECKSUM: Final = ctypes.c_char * 16
 
 
@@ -23,7 +24,9 @@ def load(path: Path) -> ctypes.CDLL | None:
     """Return the library, or None if it is missing or computes something else than `hashlib`."""
     try:
         library = ctypes.CDLL(str(path))
-    except OSError:
+        for name in _FUNCTIONS:
+            getattr(library, name)
+    except (OSError, AttributeError):
         return None
     library.md5_context_size.restype = ctypes.c_size_t
     # Of different sizes, so that all numbers of lanes are tried.

@@ -195,7 +195,11 @@ class Replica(NamedTuple):
 
 
 class Datafile(NamedTuple):
-    """One record of the server. Times are the server's own texts, without a time zone."""
+    """One record of the server. Times are the server's own texts, without a time zone.
+
+    `fault` is why the record is invalid; it then has no replicas, and an empty name if that cannot
+    be read. Whether the server has the file is unknown.
+    """
 
     id: DatafileId
     dataset: DatasetId
@@ -205,6 +209,7 @@ class Datafile(NamedTuple):
     checksum: str
     modified: str
     replicas: tuple[Replica, ...]
+    fault: str = ""
 
     @property
     def verified(self) -> bool:

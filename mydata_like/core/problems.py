@@ -572,7 +572,7 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     ),
     "server.strange-answer": ProblemInfo("A response of the server is invalid.", SERVER, TRY_AGAIN),
     "server.strange-record": ProblemInfo(
-        "A single record is invalid; its dataset waits.", SERVER, TRY_AGAIN
+        "A single record is invalid; its file waits.", SERVER, TRY_AGAIN
     ),
     "server.listing-unsteady": ProblemInfo(
         "A listing of the server changed while it was read.", SERVER
@@ -663,6 +663,7 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "ledger.failed": ProblemInfo(
         "The ledger cannot be used.", USER, OPEN_SETTINGS, "advanced.state_directory"
     ),
+    "ledger.locked": ProblemInfo("Another program has locked the ledger.", USER, TRY_AGAIN),
     "ledger.newer": ProblemInfo(
         "The ledger was written by a newer version.",
         USER,

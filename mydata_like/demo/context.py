@@ -34,6 +34,7 @@ class ServerContext:
     times: ServerClock
     verifier: Verifier
     auto_approve: bool
+    allows_removal: bool = False
 
     @property
     def receiving_box(self) -> str:

@@ -89,7 +89,7 @@ CREATE INDEX IF NOT EXISTS datafile_of_dataset ON datafile (dataset);
 CREATE INDEX IF NOT EXISTS datafile_sizes ON datafile (dataset, size);
 CREATE TABLE IF NOT EXISTS replica (
     id INTEGER PRIMARY KEY AUTOINCREMENT, datafile INTEGER NOT NULL,
-    dataset INTEGER NOT NULL, box INTEGER NOT NULL, uri TEXT NOT NULL,
+    dataset INTEGER NOT NULL, box INTEGER NOT NULL, uri TEXT,
     verified INTEGER NOT NULL, created TEXT NOT NULL, last_verified TEXT, UNIQUE (datafile, box)
 );
 CREATE INDEX IF NOT EXISTS replica_state ON replica (dataset, box, verified, last_verified);

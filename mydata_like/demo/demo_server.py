@@ -186,6 +186,7 @@ class EmbeddedServer:
         verify_delay: float = 0.2,
         zone: str = "Australia/Melbourne",
         auto_approve: bool = False,
+        allows_removal: bool = False,
         port: int = 0,
     ) -> None:
         self.directory = directory.resolve()
@@ -202,6 +203,7 @@ class EmbeddedServer:
             times=self._times,
             verifier=self._verifier,
             auto_approve=auto_approve,
+            allows_removal=allows_removal,
         )
         self.faults = FaultList()
         self._stopped = Event()
@@ -365,6 +367,11 @@ class EmbeddedServer:
     def lose_copy(self, datafile: int) -> None:
         """Delete the replicas of a datafile; its record stays."""
         self._store.change("DELETE FROM replica WHERE datafile = ?", datafile)
+
+    def lose_path(self, datafile: int) -> None:
+        """Clear the path of a datafile's replicas, as while a request still writes their bytes."""
+        sql = "UPDATE replica SET uri = NULL, verified = 0 WHERE datafile = ?"
+        self._store.change(sql, datafile)
 
     def unverify(self, datafile: int) -> None:
         """Mark a datafile's replicas as not verified, as if their storage had failed."""

@@ -55,6 +55,7 @@ class DatasetResource:
     """The API of datasets."""
 
     def __init__(self, site: ServerContext, accounts: Accounts) -> None:
+        self._site = site
         self._store = site.store
         self._times = site.times
         self._accounts = accounts
@@ -108,6 +109,21 @@ class DatasetResource:
             number,
         )
         return self.get_dataset(number)
+
+    def delete_dataset(self, number: int) -> Response:
+        """Delete a dataset with its records, as a server may allow; MyTardis answers 401."""
+        find_writable_dataset(self._store, caller(), number)
+        if not self._site.allows_removal:
+            raise denied()
+        with self._store.transaction():
+            for table, column in (
+                ("replica", "dataset"),
+                ("datafile", "dataset"),
+                ("dataset_experiment", "dataset"),
+                ("dataset", "id"),
+            ):
+                self._store.change(f"DELETE FROM {table} WHERE {column} = ?", number)  # noqa: S608 - constants
+        return answer_text(status=204)
 
     def get_numbers(self, number: int) -> Response:
         """Answer with the numbers of datafiles and of verified ones; needs no access rights."""
@@ -201,6 +217,7 @@ class Experiments:
     """The API of experiments; the user who creates one owns it."""
 
     def __init__(self, site: ServerContext) -> None:
+        self._site = site
         self._store = site.store
         self._times = site.times
 
@@ -245,6 +262,16 @@ class Experiments:
         if "immutable" in data:
             shown["immutable"] = data["immutable"]
         return answer_json(shown, 201, location=shown["resource_uri"])
+
+    def delete_experiment(self, number: int) -> Response:
+        """Delete an experiment, as a server may allow; MyTardis answers 401."""
+        if not can_read_experiment(self._store, caller(), number) or not self._site.allows_removal:
+            raise denied()
+        with self._store.transaction():
+            for table in ("acl", "parameter", "parameter_set", "dataset_experiment"):
+                self._store.change(f"DELETE FROM {table} WHERE experiment = ?", number)  # noqa: S608 - constants
+            self._store.change("DELETE FROM experiment WHERE id = ?", number)
+        return answer_text(status=204)
 
     def grant(self) -> Response:
         """Give a user or a group a right on an experiment that the caller owns."""

@@ -80,9 +80,9 @@ def copy_replica(site: ServerContext, datafile: int) -> None:
     )
 
 
-def _find_size(folder: str, uri: str) -> int | None:
+def _find_size(folder: str, uri: str | None) -> int | None:
     try:
-        return replica_path(folder, uri).stat().st_size
+        return None if uri is None else replica_path(folder, uri).stat().st_size
     except (OSError, ValueError):
         return None
 

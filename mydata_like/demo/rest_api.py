@@ -130,10 +130,17 @@ def _hierarchy_routes(
         },
         "experiment": {"GET": experiments.list_experiments},
         "mydata_experiment/<int:number>": {"GET": experiments.get_experiment},
-        "experiment/<int:number>": {"GET": experiments.get_experiment},
+        "experiment/<int:number>": {
+            "GET": experiments.get_experiment,
+            "DELETE": experiments.delete_experiment,
+        },
         "objectacl": {"POST": experiments.grant},
         "dataset": {"GET": datasets.list_datasets, "POST": datasets.create_dataset},
-        "dataset/<int:number>": {"GET": datasets.get_dataset, "PATCH": datasets.change_dataset},
+        "dataset/<int:number>": {
+            "GET": datasets.get_dataset,
+            "PATCH": datasets.change_dataset,
+            "DELETE": datasets.delete_dataset,
+        },
         "mydata_dataset_stats/<int:number>": {"GET": datasets.get_numbers},
     }
 

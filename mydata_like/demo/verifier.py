@@ -27,7 +27,7 @@ _LARGE = 1 << 16  # bytes; smaller files are hashed one by one
 _WANTED = """
     SELECT replica.id, replica.box, uri, location, size, md5sum, datafile FROM replica
     JOIN datafile ON datafile.id = replica.datafile JOIN box ON box.id = replica.box
-    WHERE replica.id IN (%s)
+    WHERE replica.id IN (%s) AND uri IS NOT NULL
 """
 # A record that changed while its bytes were read keeps its state.
 _RESULT = """

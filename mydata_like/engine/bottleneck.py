@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from mydata_like.core.channel_time import TimeByCause
 from mydata_like.core.events import StagesMeasured
 from mydata_like.core.ports import Emit, Transport
-from mydata_like.engine.channel_tuner import ThroughputSample
+from mydata_like.engine.channel_tuner import SPARE, ThroughputSample
 from mydata_like.engine.channels import ChannelPool
 from mydata_like.engine.pipeline import StageWaits, WorkerGroup
 
@@ -35,7 +35,8 @@ class StageLoad(NamedTuple):
 
     `busy` is the number of active workers by stage, `blocked` the number of those whose results the
     next stage did not accept. `spent` is what the channels spent their time on, `engine` is the
-    engine's share of a processor. `pending` states that registered files are not verified yet.
+    engine's share of a processor, `idle` the number of idle processors of this computer, None if
+    unknown. `pending` states that registered files are not verified yet.
     """
 
     seconds: float
@@ -48,6 +49,7 @@ class StageLoad(NamedTuple):
     rate: float = 0.0  # bytes a second
     bandwidth: float = 0.0  # the limit that is set; 0 for none
     pending: bool = False
+    idle: float | None = None
 
 
 class Bottleneck(NamedTuple):
@@ -83,11 +85,15 @@ def _name_in_send(evidence: StageLoad) -> str:
     at_work = spent.processor / evidence.seconds + evidence.engine
     if at_work >= FULL * evidence.cores:
         return "processor"
+    # A server that seems slow may be a program of this computer that lacks processor time, as
+    # other programs here do.
+    crowded = evidence.idle is not None and evidence.idle < SPARE
+    remote = "processor" if crowded else "line"
     parts = spent._replace(hash=0.0, cipher=0.0)._asdict() | {"processor": spent.processor}
     name = max(parts, key=lambda part: parts[part])
     if parts[name] >= HALF * spent.in_all:
-        return name
-    return "line" if spent.line + spent.server >= HALF * spent.in_all else ""
+        return remote if name == "line" else name
+    return remote if spent.line + spent.server >= HALF * spent.in_all else ""
 
 
 def _visible_stage(stage: str) -> str:
@@ -196,9 +202,12 @@ class BottleneckMonitor:
         for name, waits in now.waits.items():
             begun = before.waits.get(name, NO_WAITS)
             blocked[name] = (waits.blocked - begun.blocked) / seconds
-            idle = (waits.starved - begun.starved) / seconds + blocked[name]
-            busy[name] = max(0.0, waits.workers - idle) if waits.workers else 0.0
+            unused = (waits.starved - begun.starved) / seconds + blocked[name]
+            busy[name] = max(0.0, waits.workers - unused) if waits.workers else 0.0
         channels = (now.sight.busy - before.sight.busy) / seconds
+        idle = None
+        if now.sight.idle is not None and before.sight.idle is not None:
+            idle = (now.sight.idle - before.sight.idle) / seconds
         return StageLoad(
             seconds,
             busy | {"send": max(0.0, channels - blocked.get("send", 0.0))},
@@ -210,6 +219,7 @@ class BottleneckMonitor:
             (now.sight.bytes - before.sight.bytes) / seconds,
             self._channels.bandwidth.total,
             pending,
+            idle,
         )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final, Protocol
 
-from mydata_like.core.errors import Problem
+from mydata_like.core.errors import STRANGE_RECORD, Problem
 from mydata_like.core.events import FileFailed, FileSkipped, FileWaiting, Notice
 from mydata_like.core.formatting import format_path, format_size
 from mydata_like.core.local_files import LocalFile, signed
@@ -222,7 +222,7 @@ def _applies(row: ChangedFile, file: LocalFile, copy: VerifiedCopy) -> bool:
 
 def describe_unsent(file: LocalFile, problem: Problem) -> FileWaiting | FileSkipped | FileFailed:
     """Return the outcome of a file that is not sent because of this problem."""
-    if problem.code.startswith("waiting."):
+    if problem.code.startswith("waiting.") or problem.code == STRANGE_RECORD:
         return FileWaiting.of(file, problem)
     if problem.code.startswith("skipped."):
         return FileSkipped(path=file.key, size=file.size, problem=problem)

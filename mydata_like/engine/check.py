@@ -7,7 +7,11 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from mydata_like.core.archives import member_name
-from mydata_like.core.errors import ItemError, Problem
+from mydata_like.core.errors import (
+    ItemError,
+    Problem,
+    describe_strange_record,
+)
 from mydata_like.core.events import (
     FileFailed,
     FileSkipped,
@@ -311,6 +315,8 @@ class Check:
     def _judge_record(self, view: DatasetView, file: LocalFile, entry: Entry) -> Judged:
         """Decide by the server's record of a file whose checksum is in the ledger."""
         record = view.find(file)
+        if record and record.fault:
+            return describe_strange_record(record.fault)
         wanted = self._want(view, file, record)
         if record is None and entry.state is EntryState.STAGED:
             return Staged(wanted._replace(remote=entry.remote), entry.checksum)
@@ -326,6 +332,8 @@ class Check:
         `entry` is the ledger's row of its earlier state, or of a file of the same name.
         """
         record = view.find(file)
+        if record and record.fault:
+            return describe_strange_record(record.fault)
         wanted = self._want(view, file, record)
         matches = []
         copy = self._find_copy(view, wanted, entry)

@@ -54,6 +54,8 @@ def judge_archive(archive: ArchiveRecord, record: Datafile | None) -> ArchiveSta
     """Return the state of an archive in the ledger, by the server's record of its name."""
     if archive.state is EntryState.FAILED:
         return ArchiveState.GONE
+    if record and record.fault:
+        return ArchiveState.REGISTERED
     if record is None or not record.replicas:
         return ArchiveState.STAGED if archive.state is EntryState.STAGED else ArchiveState.GONE
     repaired = archive.state is EntryState.REPAIRED
@@ -187,7 +189,9 @@ def _unknown(records: Records, known: Mapping[str, ArchiveRecord]) -> list[Dataf
         for directory, name in records
         if is_archive_name(name) and archive_path(directory, name) not in known
     ]
-    return sorted((it for it in possible if not it.unfinished), key=lambda record: record.id)
+    return sorted(
+        (it for it in possible if not (it.unfinished or it.fault)), key=lambda record: record.id
+    )
 
 
 def _entry(archive: ArchiveRecord, folder: bytes, member: Indexed) -> Entry:

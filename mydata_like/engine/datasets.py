@@ -1,9 +1,10 @@
 """The experiment and the dataset for each dataset folder, found on the server or created."""
 
+import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from mydata_like.core.errors import ItemError, Problem, RejectedError
 from mydata_like.core.events import Notice
@@ -19,10 +20,12 @@ from mydata_like.core.model import (
     OwnerKind,
     User,
 )
+from mydata_like.core.parsing import parse_json
 from mydata_like.core.ports import Emit, ExperimentDraft, ServerAPI
 from mydata_like.engine.pipeline import Lock
 from mydata_like.settings.schema import Data
 
+_UNUSED: Final = "unused"  # ledger key of the objects on the server that stay empty
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -97,6 +100,53 @@ class Identity:
     origin: str  # "host:data directory", included in the descriptions of experiments
 
 
+class UnusedObject(NamedTuple):
+    """An experiment or a dataset (`kind`) that this uploader created and that stays empty."""
+
+    kind: str
+    id: int
+    name: str
+
+
+class FactStore(Protocol):
+    """The facts about this installation in the ledger."""
+
+    def find_meta(self, key: str) -> str | None: ...
+
+    def record_meta(self, key: str, value: str) -> None: ...
+
+
+class UnusedObjects:
+    """The unused objects that the server did not let us remove, as noted in the ledger."""
+
+    def __init__(self, facts: FactStore) -> None:
+        self._facts = facts
+        self._lock = Lock()
+
+    def load(self) -> tuple[UnusedObject, ...]:
+        """Return those that are noted."""
+        try:
+            rows = parse_json(self._facts.find_meta(_UNUSED) or "[]")
+            return tuple(
+                UnusedObject(str(kind), int(number), str(name)) for kind, number, name in rows
+            )
+        except (ValueError, TypeError):  # not in our format
+            return ()
+
+    def add(self, found: UnusedObject) -> None:
+        """Note one."""
+        with self._lock:
+            self._save([*self.load(), found])
+
+    def forget(self, is_gone: Callable[[str, int], bool]) -> None:
+        """Forget those that were removed in the meantime; usually there are none to ask about."""
+        if noted := self.load():
+            self._save([it for it in noted if not is_gone(it.kind, it.id)])
+
+    def _save(self, noted: Sequence[UnusedObject]) -> None:
+        self._facts.record_meta(_UNUSED, json.dumps(noted))
+
+
 @dataclass(frozen=True, slots=True)
 class _Holder:
     """The owner of a folder, as far as the server has it."""
@@ -119,8 +169,10 @@ class Datasets:
         emit: Emit,
         *,
         dry_run: bool = False,
+        unused: "UnusedObjects | None" = None,
     ) -> None:
         self._server = server
+        self._unused = unused
         self._emit = emit
         self._identity = identity
         self._settings = settings
@@ -234,12 +286,14 @@ class Datasets:
         return made
 
     def _report_duplicate(self, kind: str, name: str, used: int, left: int) -> None:
-        """Report that another uploader created the same just before; nothing can be deleted."""
+        """Report that another uploader created the same just before, and that ours stays."""
         message = (
             f"Another uploader created the {kind} {name} at the same time. Both use the older one "
             f"(id {used}); the one with the id {left} stays empty."
         )
         hint = "The server's administrator may delete the empty one."
+        if self._unused is not None:
+            self._unused.add(UnusedObject(kind, left, name))
         self._emit(Notice(problem=Problem("server.made-twice", message, hint)))
 
     def _is_unfinished(self, experiment: Experiment) -> bool:

@@ -310,6 +310,7 @@ class RunProgress:
             omitted=sums.omitted,
             replaced=sums.replaced,
             compared=sums.compared,
+            unfinished=max(0, sums.carried_bytes - (sums.sent_bytes - sums.omitted)),
         )
 
     def _count_seen(self, event: FilesSeen) -> None:

@@ -103,6 +103,7 @@ class Recovery:
         records = self._fetch([it.datafile for it in left]) if left else None
         if records is None:
             return
+        left = [it for it in left if not _is_invalid(it, records)]
         logger.info("%d datafiles were being replaced when a run ended", len(left))
         # Older versions changed the record first: an unchanged one keeps its bytes.
         old = [it for it in left if it.modified_ns < 0 and not _is_changed(it, records)]
@@ -280,6 +281,8 @@ class Recovery:
         """Return whether the server's state is known."""
         if record is None:
             return True
+        if record.fault:
+            return False
         if not _describes(record, it):  # `begin` could not put the new bytes in place
             self._report(it, NOT_LOOKED)
             return True
@@ -316,6 +319,12 @@ class Recovery:
     def _find_moment(self) -> float:
         """Return the time on a clock that stops while the run is stopped."""
         return self._gate.clock.monotonic() - self._gate.stopped
+
+
+def _is_invalid(it: Replacement, records: Mapping[DatafileId, Datafile]) -> bool:
+    """Return whether the record does not say which bytes it describes."""
+    record = records.get(it.datafile)
+    return record is not None and bool(record.fault)
 
 
 def _is_changed(it: Replacement, records: Mapping[DatafileId, Datafile]) -> bool:

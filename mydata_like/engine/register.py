@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from itertools import chain
 from math import inf
@@ -16,9 +16,10 @@ from mydata_like.core.errors import (
     TransientError,
     UnansweredError,
     UploaderError,
+    describe_strange_record,
     describe_wait,
 )
-from mydata_like.core.events import FileFailed, FileRegistered, Notice
+from mydata_like.core.events import FileFailed, FileRegistered, FileWaiting, Notice
 from mydata_like.core.model import (
     Datafile,
     DatasetId,
@@ -33,7 +34,7 @@ from mydata_like.core.ports import Clock, Emit, Ledger, ServerAPI
 from mydata_like.engine.dataset_writers import DatasetQueues, WriteTracker
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.outcome_recorder import LedgerStep, record_steps
-from mydata_like.engine.pipeline import StageInput
+from mydata_like.engine.pipeline import Lock, StageInput
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +43,8 @@ logger = logging.getLogger(__name__)
 WANTED_SECONDS = 1.0
 LONGEST_SECONDS = 2.5
 LARGEST_REQUEST = 1000
+STUCK_SECONDS = 30.0  # of a request, after which another may run in its place
+LEAST_RECORDS = 8  # with fewer, a slow request is hardly faster, but there are many more of them
 LARGE_GROWTH = 8  # growth of the next request if it is certain to be fast enough
 FAILURES = 6  # of the connection or the server, for one request, before its files fail
 LOST_ANSWERS = 3  # in a row for one dataset before the files of the last request fail
@@ -292,6 +295,10 @@ class Register:
         records = [_registration(item, self._box) for item in batch if not item.registered]
         if not records:
             return None
+        with self._pace.turn(self._gate.rest):
+            return self._request(records)
+
+    def _request(self, records: list[Registration]) -> UploaderError | None:
         dataset = records[0].dataset
         self._begun[dataset] = self._clock.monotonic()
         self._writes.begin(dataset)
@@ -317,6 +324,8 @@ class Register:
             found = records.get(_key(item))
             if found and _is_kept(found, item):
                 known.append(item)
+            elif found and found.fault:
+                self._leave_waiting(item, describe_strange_record(found.fault))
             elif found and found.replicas and not found.copies_at(item.wanted.remote):
                 self._fail([item], CONFLICT)
             else:
@@ -352,6 +361,10 @@ class Register:
                 self._emit(FileRegistered(path=file.key, size=file.size))
         return [_registered(item) for item in batch]
 
+    def _leave_waiting(self, item: Staged, problem: Problem) -> None:
+        for file in item.wanted.files:
+            self._emit(FileWaiting.of(file, problem))
+
     def _fail(self, batch: list[Staged], problem: Problem) -> None:
         for item in batch:
             for file in item.wanted.files:
@@ -359,10 +372,10 @@ class Register:
 
 
 class RegisterOptions(NamedTuple):
-    """The storage box of new records, the batch size, and the tracker of write requests."""
+    """The storage box of new records, the pace, and the tracker of write requests."""
 
     box: str
-    pace: "BatchSizer"
+    pace: "RequestPace"
     writes: WriteTracker
 
 
@@ -381,28 +394,65 @@ class _LostAnswer(NamedTuple):
     sent: float = 0.0  # when it was sent; for a request of this run
 
 
-class BatchSizer:
-    """The number of records in one request: as many as the server creates in about a second."""
+class RequestPace:
+    """How many records one request has, and how many requests run at once.
 
-    def __init__(self, first: int, clock: Clock) -> None:
+    A request has as many records as the server creates in about a second. Requests at the same time
+    slow down each other and everyone else on the server: if they are slow, fewer run at once. Only
+    one that is slow alone has too many records.
+    """
+
+    def __init__(self, first: int, most: int, clock: Clock) -> None:
         self.size = first
+        self.parallel = most
+        self._least = min(first, LEAST_RECORDS)
+        self._most = most
         self._clock = clock
+        self._lock = Lock()
+        self._running: list[float] = []  # when each was begun
+
+    @contextmanager
+    def turn(self, rest: Callable[[float], object]) -> Iterator[None]:
+        """Wait, with `rest`, until one more request may run.
+
+        One that has been running for long, perhaps without an answer, keeps no other waiting.
+        """
+        while (begun := self._begin()) is None:
+            rest(IDLE_WAIT)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running.remove(begun)
+
+    def _begin(self) -> float | None:
+        with self._lock:
+            now = self._clock.monotonic()
+            if sum(now - begun < STUCK_SECONDS for begun in self._running) >= self.parallel:
+                return None
+            self._running.append(now)
+            return now
 
     @contextmanager
     def measured(self, records: int) -> Iterator[None]:
-        """Adapt the size to how long a request with so many records takes, or to its timeout."""
-        begun = self._clock.monotonic()
+        """Adapt to how long a request with so many records takes, or to its timeout."""
+        begun, others = self._clock.monotonic(), len(self._running) > 1
         try:
             yield
         except UnansweredError:
-            self.size = max(1, records // 2)
+            self.size, self.parallel = max(1, records // 2), 1
             raise
         seconds = self._clock.monotonic() - begun
-        if seconds > LONGEST_SECONDS:
-            self.size = max(1, records // 2)
-        elif records >= self.size and seconds < WANTED_SECONDS / 2:
-            growth = LARGE_GROWTH if seconds * LARGE_GROWTH < WANTED_SECONDS / 2 else 2
-            self.size = min(records * growth, LARGEST_REQUEST)
+        others = others or len(self._running) > 1
+        if seconds > WANTED_SECONDS and others:
+            self.parallel = max(1, self.parallel // 2)
+        elif seconds > LONGEST_SECONDS and not others:
+            self.size = min(self.size, max(self._least, records // 2))
+        elif seconds < WANTED_SECONDS / 2:
+            self.parallel = min(self.parallel + 1, self._most)
+            if records >= self.size:
+                growth = LARGE_GROWTH if seconds * LARGE_GROWTH < WANTED_SECONDS / 2 else 2
+                self.size = min(records * growth, LARGEST_REQUEST)
 
 
 def _registration(item: Staged, box: str) -> Registration:

@@ -57,6 +57,8 @@ def judge(record: Datafile, item: Registered, box: str = "") -> VerificationStat
     any replica counts.
     """
     size = item.wanted.file.size
+    if record.fault:
+        return VerificationState.PENDING
     if (record.checksum, record.size) != (item.checksum, size) or not record.replicas:
         return VerificationState.REFUSED
     ours = _find_ours(record, item, box)

@@ -14,7 +14,7 @@ import secrets
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -441,6 +441,28 @@ def _describe_locker(number: int) -> LockHolder | None:
     if account != psutil.Process().username() and not _PROGRAM.search(words):
         return None
     return LockHolder(number, socket.gethostname(), began, account)
+
+
+def find_lock_holders(files: Sequence[Path]) -> list[str]:
+    """Return which programs have locked one of these files for writing, if the system reports it.
+
+    Only Linux does.
+    """
+    inodes = {file.stat().st_ino for file in files if file.exists()}
+    found = dict.fromkeys(_find_writers(inodes))
+    return [f"{name} (process {number})" for number, name in found]
+
+
+def _find_writers(inodes: Collection[int]) -> Iterator[tuple[int, str]]:
+    try:
+        lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return
+    for words in map(str.split, lines):
+        if words[1] == "POSIX" and words[3] == "WRITE":
+            with suppress(ValueError, psutil.Error):
+                if int(words[5].rpartition(":")[2]) in inodes:
+                    yield int(words[4]), psutil.Process(int(words[4])).name()
 
 
 def _already_running(what: str) -> AlreadyRunningError:

@@ -4,6 +4,7 @@ import getpass
 import os
 import platform
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import psutil
+
+from mydata_like.core.formatting import format_size
 
 _LOCAL: Final = 0x02  # the bit of a locally administered MAC address; IEEE 802, 8.4
 
@@ -113,10 +116,11 @@ def _macos_id() -> str:
     return found[1] if found else ""
 
 
-def describe_machine() -> MachineFacts:
-    """Return the current facts, without sending anything over the network."""
+def describe_machine(data_directory: Path | None = None) -> MachineFacts:
+    """Return the current facts; the disk is that of the data directory."""
     interface = choose_interface(psutil.net_if_addrs(), _outward_address())
-    location = Path(sys.executable if getattr(sys, "frozen", False) else __file__).parents[0]
+    frozen = getattr(sys, "frozen", False)
+    location = Path(sys.executable).parent if frozen else Path(__file__).parents[1]
     system, release, version, machine = _describe_system()
     return MachineFacts(
         hostname=socket.gethostname(),
@@ -131,7 +135,7 @@ def describe_machine() -> MachineFacts:
         processor=os.environ.get("PROCESSOR_IDENTIFIER", machine),
         memory=f"{psutil.virtual_memory().total / 2**30:.1f}G",
         cpus=psutil.cpu_count() or 1,
-        disk_usage="",
+        disk_usage=_describe_disk(data_directory),
         interface=interface.name,
         mac_address=interface.mac,
         ipv4_address=interface.ipv4,
@@ -139,6 +143,14 @@ def describe_machine() -> MachineFacts:
         subnet_mask=interface.mask,
         user_agent_install_location=str(location),
     )
+
+
+def _describe_disk(folder: Path | None) -> str:
+    try:
+        usage = shutil.disk_usage(folder) if folder else None
+    except OSError:  # the drive is missing
+        usage = None
+    return f"{format_size(usage.free)} free of {format_size(usage.total)}" if usage else ""
 
 
 def _describe_system() -> tuple[str, str, str, str]:

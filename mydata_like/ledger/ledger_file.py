@@ -2,12 +2,13 @@
 
 import logging
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime
 from pathlib import Path
 from threading import Lock
 from time import monotonic
+from typing import NamedTuple, TypeVar
 
 from mydata_like.core.errors import Problem, RunError, SettingsError, UploaderError
 from mydata_like.core.ports import Clock
@@ -15,14 +16,22 @@ from mydata_like.ledger import rechecks
 from mydata_like.settings.atomic_write import make_private_file, require_plain
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class SqliteFile:
     """One connection for all threads; a damaged file is moved aside when it is closed."""
 
     def __init__(
-        self, connection: sqlite3.Connection, path: Path, clock: Clock, *, reads_only: bool
+        self,
+        connection: sqlite3.Connection,
+        path: Path,
+        clock: Clock,
+        *,
+        reads_only: bool,
+        waiting: "LockWaiting | None" = None,
     ) -> None:
+        self._waiting = waiting or LockWaiting()
         self._connection = connection
         self._path = path
         self._clock = clock
@@ -57,9 +66,12 @@ class SqliteFile:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Cursor]:
-        """Run the block in a transaction, which is rolled back if it raises."""
-        with self.used() as cursor:
-            cursor.execute("BEGIN IMMEDIATE")
+        """Run the block in a transaction, which is rolled back if it raises.
+
+        While another program has locked the file, the other threads can read it.
+        """
+        with ExitStack() as stack:
+            cursor = self._waiting.persist(self._path, lambda: self._begin(stack))
             try:
                 yield cursor
                 cursor.execute("COMMIT")
@@ -67,6 +79,14 @@ class SqliteFile:
                 if self._connection.in_transaction:
                     cursor.execute("ROLLBACK")
                 raise
+
+    def _begin(self, stack: ExitStack) -> sqlite3.Cursor:
+        """Begin a transaction; if that succeeds, the connection is locked until the stack ends."""
+        with ExitStack() as attempt:
+            cursor = attempt.enter_context(self.used())
+            cursor.execute("BEGIN IMMEDIATE")
+            stack.push(attempt.pop_all())
+        return cursor
 
     def close(self) -> None:
         """Close the file; may be called repeatedly."""
@@ -88,7 +108,8 @@ class SqliteFile:
 
 
 OURS = 0x4D79444C  # the application id in the file's header
-LOCK_PATIENCE = 5.0  # seconds to wait for a backup or a virus scanner
+LOCK_PATIENCE = 5.0  # seconds of one wait for a backup or a virus scanner; then it is reported
+LOCK_LIMIT = 120.0  # seconds of all waits together
 CHECK_SECONDS = 2.0  # limit of the check; damage in a file that large is found when it is read
 KEPT = 3  # damaged files to keep
 UNSOUND = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
@@ -333,8 +354,57 @@ class UnsoundError(Exception):
 FAILURES = (sqlite3.Error, UnicodeDecodeError)
 
 
+class LockedError(RunError):
+    """Another program has locked the file."""
+
+    code = "ledger.locked"
+
+
+def locked(file: Path, who: str = "Another program") -> LockedError:
+    """Return the error for a file that another program has locked."""
+    return LockedError(
+        f"{who} has locked the ledger {file}.",
+        hint="Close that program, or exclude this folder from backups and virus scans; then run "
+        "again.",
+    )
+
+
+def _log(problem: Problem) -> None:
+    logger.warning("%s", problem.message)
+
+
+class LockWaiting(NamedTuple):
+    """The wait for a file that another program has locked: at most so many `seconds`.
+
+    `find_holders` names those that have locked one of some files; `report` gets the problem, once
+    for each wait.
+    """
+
+    seconds: float = LOCK_LIMIT
+    patience: float = LOCK_PATIENCE  # seconds of each attempt
+    find_holders: Callable[[Sequence[Path]], Sequence[str]] = lambda files: ()
+    report: Callable[[Problem], object] = _log
+
+    def persist(self, file: Path, action: Callable[[], T]) -> T:
+        """Return the result of `action`, tried again while another program has locked the file."""
+        deadline, reported = monotonic() + self.seconds, False
+        while True:
+            try:
+                return action()
+            except LockedError as error:
+                who = " and ".join(self.find_holders(_parts(file))) or "Another program"
+                if monotonic() >= deadline:
+                    raise locked(file, who) from error
+            if not reported:
+                hint = f"The program waits for it, for {self.seconds:.0f} seconds at most."
+                self.report(locked(file, who).problem._replace(hint=hint))
+                reported = True
+
+
 def failure(file: Path, error: Exception) -> RunError:
     """Return the error for a failure of the database or the disk."""
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+        return locked(file)
     return RunError(
         f"The ledger {file} cannot be used: {error}.",
         hint="Check that the disk is not full, that the folder is writable, and that no other "
@@ -367,13 +437,19 @@ def _is_of_the_statement(error: Exception) -> bool:
 
 
 def open_sound(
-    file: Path, clock: Clock, patience: float = LOCK_PATIENCE
+    file: Path, clock: Clock, waiting: LockWaiting
 ) -> tuple[sqlite3.Connection, Problem | None]:
     """Open the ledger's file; a damaged one is moved aside and replaced by a new one.
 
     Raises `SettingsError` for a file of a newer version or a path that is not a file, `RunError` if
     the disk or another program causes the failure.
     """
+    return waiting.persist(file, lambda: _open_sound(file, clock, waiting.patience))
+
+
+def _open_sound(
+    file: Path, clock: Clock, patience: float
+) -> tuple[sqlite3.Connection, Problem | None]:
     try:
         make_private_file(file)
         try:

@@ -38,7 +38,7 @@ from mydata_like.core.model import (
 )
 from mydata_like.core.ports import Clock
 from mydata_like.ledger import ledger_file, rechecks, sql
-from mydata_like.ledger.ledger_file import SqliteFile
+from mydata_like.ledger.ledger_file import LockWaiting, SqliteFile
 from mydata_like.ledger.spill_dict import SpillDict, SpillStore
 from mydata_like.ledger.sql import (
     PastRunRow,
@@ -87,17 +87,19 @@ class SqliteLedger:
         data_directory: bytes,
         clock: Clock,
         *,
-        patience: float = ledger_file.LOCK_PATIENCE,
+        waiting: LockWaiting | None = None,
     ) -> Self:
         """Open the ledger; create a new one if there is none, or if it is damaged.
 
-        If another program has locked the file, wait for up to `patience` seconds.
+        `waiting` is for a file that another program has locked, now or later.
 
         Raises `SettingsError` if the file is of a newer version, `RunError` if it cannot be used
         for external reasons.
         """
-        connection, problem = ledger_file.open_sound(file, clock, patience)
-        ledger = cls(SqliteFile(connection, file, clock, reads_only=False), clock)
+        waiting = waiting or LockWaiting()
+        connection, problem = ledger_file.open_sound(file, clock, waiting)
+        sound = SqliteFile(connection, file, clock, reads_only=False, waiting=waiting)
+        ledger = cls(sound, clock)
         ledger.problem = problem
         ledger._directory = data_directory
         with ledger._closed_on_error(), ledger._file.transaction() as cursor:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final, NoReturn, TypeVar
@@ -9,6 +10,7 @@ from typing import Any, Final, NoReturn, TypeVar
 import orjson
 
 from mydata_like.core.errors import (
+    ItemError,
     RejectedError,
     SettingsError,
     TransientError,
@@ -116,8 +118,10 @@ def _unknown(error: TransientError) -> TransientError:
     return TransientError(message, hint=error.hint, code="register.unknown")
 
 
+logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
+UNUSED_SECONDS: Final = 10.0  # within which an object that we created is removed again, if at all
 _SET: Final = 300  # ids in one request: the server limits the request line to 4094 bytes
 
 
@@ -197,10 +201,13 @@ class HttpServer:
         check_text("The experiment's title", draft.title, 400)
 
         def make() -> Experiment:
+            begun = self._client.now()
             document = experiment_document(draft)
             made = self._client.create("mydata_experiment/", document, parse_experiment)
             first = self._choose_experiment(draft, made)
-            return made if first.id == made.id else replace(first, left=made.id)
+            if first.id == made.id or self._remove_unused("experiment", made.id, begun):
+                return first
+            return replace(first, left=made.id)
 
         return self._once.ensure(
             ("experiment", draft.title, draft.user_folder, draft.group_folder),
@@ -248,19 +255,48 @@ class HttpServer:
                 "instrument": uri("instrument", instrument.id),
                 "immutable": False,
             }
+            begun = self._client.now()
             made = self._client.create("dataset/", document, parse_dataset)
             # Another uploader may have created it concurrently: both then use the older one.
             first = find() or made
-            return made if first.id == made.id else replace(first, left=made.id)
+            if first.id == made.id or self._remove_unused("dataset", made.id, begun):
+                return first
+            return replace(first, left=made.id)
 
         return self._once.ensure(("dataset", experiment.id, instrument.id, name), find, make)
+
+    def _remove_unused(self, kind: str, number: int, begun: float) -> bool:
+        """Remove an object that was just created and is not used; return whether that worked.
+
+        It must be empty, and so new that no other uploader can have sent anything for it. Many
+        servers do not allow it.
+        """
+        inside = {
+            "experiment": ("dataset/", {"experiments__id": number}),
+            "dataset": ("mydata_dataset_file/", {"dataset__id": number}),
+        }
+        path, query = inside[kind]
+        try:
+            page = self._client.fetch(path, page_parser(lambda row: row), {**query, "limit": 1})
+            if page.total or self._client.now() - begun > UNUSED_SECONDS:
+                return False
+            reply = self._client.submit(HttpRequest("DELETE", f"{kind}/{number}/"))
+            self._client.check(reply, (200, 202, 204))
+        except ItemError as error:
+            logger.info("The unused %s %d stays on the server: %s", kind, number, error)
+            return False
+        return True
+
+    def is_gone(self, kind: str, number: int) -> bool:
+        """Return whether an experiment or a dataset was removed."""
+        return self._client.find(f"{kind}/{number}/", lambda row: expect(row, "id", int)) is None
 
     def fetch_stats(self, dataset: DatasetId) -> DatasetStats | None:
         return self._client.find(f"mydata_dataset_stats/{dataset}/", parse_stats)
 
     def fetch_newest(self, dataset: DatasetId, total: int) -> NewestDatafile:
         query: Query = {"dataset__id": dataset, "limit": 1, "offset": max(0, total - 1)}
-        page = self._client.fetch("mydata_dataset_file/", page_parser(parse_datafile), query)
+        page = self._client.fetch("mydata_dataset_file/", page_parser(_parser(dataset)), query)
         if not page.total:
             self._client.prove()
         # The answer of a server that ignores the limit says nothing about the last one.
@@ -269,12 +305,12 @@ class HttpServer:
 
     def list_datafiles(self, dataset: DatasetId, offset: int = 0) -> Iterator[Datafile]:
         def parse(row: Any) -> Datafile:
-            record = parse_datafile(row)
+            record = parse_record(row)
             if record.dataset != dataset:
                 raise ShapeError("a datafile of another dataset")
             return record
 
-        empty = True
+        empty, parse_record = True, _parser(dataset)
         query: Query = {"dataset__id": dataset}
         for page in self._client.pages("mydata_dataset_file/", parse, query, offset):
             empty = empty and not page
@@ -292,7 +328,7 @@ class HttpServer:
 
     def find_datafiles(self, dataset: DatasetId, name: str) -> list[Datafile]:
         query: Query = {"dataset__id": dataset, "filename": name}
-        pages = self._client.pages("mydata_dataset_file/", parse_datafile, query)
+        pages = self._client.pages("mydata_dataset_file/", _parser(dataset), query)
         rows = [row for page in pages for row in page]
         if not rows:
             self._client.prove()
@@ -377,6 +413,16 @@ class HttpServer:
             (it for page in pages for it in page),
             key=lambda dataset: (not dataset.files, dataset.id),
         )
+
+
+def _parser(dataset: DatasetId) -> Callable[[Any], Datafile]:
+    """Return the parser of a record that was requested as one of this dataset."""
+
+    def parse(row: Any) -> Datafile:
+        record = parse_datafile(row)
+        return record._replace(dataset=dataset) if record.fault and not record.dataset else record
+
+    return parse
 
 
 def _whole(record: Datafile, pieces: Iterable[bytes]) -> Iterator[bytes]:

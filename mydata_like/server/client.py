@@ -41,7 +41,7 @@ from mydata_like.server.http import (
     NotReachedError,
     proxy_wants_password,
 )
-from mydata_like.server.serializers import Account, RecordError, page_parser, parse_account
+from mydata_like.server.serializers import Account, page_parser, parse_account
 from mydata_like.settings.schema import Server
 from mydata_like.settings.values import parse_url
 
@@ -136,12 +136,6 @@ class OtherBytesError(TransientError):
     code = "server.strange-answer"
 
 
-class StrangeRecordError(TransientError):
-    """One record of a listing is invalid: its dataset waits, the run continues."""
-
-    code = "server.strange-record"
-
-
 class MovedError(SettingsError):
     """The server redirects to another `address`, which is empty if that is not a server's."""
 
@@ -181,11 +175,6 @@ class ResponseClassifier:
             self._raise_web_page()
         try:
             return parse(decode_json(reply.body))
-        except RecordError as error:
-            raise StrangeRecordError(
-                f"A record of {self._host} is invalid: {plain(str(error), 200)}.",
-                hint="Report this to the server's administrator. Other datasets are not affected.",
-            ) from error
         except ValueError as error:
             logger.debug("invalid answer: %s", error)
             raise StrangeAnswerError(
@@ -661,7 +650,7 @@ def _unavailable(error: TransientError) -> ServerUnavailableError:
 
 
 def _may_pass(error: TransientError) -> bool:
-    return not isinstance(error, BrokenOffError | OtherBytesError | StrangeRecordError)
+    return not isinstance(error, BrokenOffError | OtherBytesError)
 
 
 def _is_untouched(error: TransientError) -> bool:

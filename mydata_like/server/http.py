@@ -6,7 +6,7 @@ address, redirects are not followed, and links from a server are not used.
 
 import ssl
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from math import inf
 from threading import Lock
@@ -40,6 +40,7 @@ from mydata_like.server.http_sockets import (
     UndeliveredError,
     current_limit,
 )
+from mydata_like.server.request_limit import RequestLimit
 from mydata_like.settings.schema import Server
 from mydata_like.settings.values import DIRECT, is_loopback
 from mydata_like.ssh.dialing import NOBODY_LISTENS
@@ -231,6 +232,7 @@ class HttpClient:
         self.answers = AnswerTimer(clock)
         self.down_at = -inf
         self.longest = 0.0
+        self._limit = RequestLimit(settings.requests, clock.monotonic, cancel)
         try:
             self._session = HttpSession(build_trust(settings), self._origin, clock, settings.proxy)
         except HTTPError as error:  # the proxy's address is invalid
@@ -262,7 +264,7 @@ class HttpClient:
         body = _Body(request.body, heard)
         begun = self._clock.monotonic()
         try:
-            with self.answers.waiting():
+            with self._turns(request), self.answers.waiting():
                 reply = self._exchange(request, body.pieces, silence)
         except (HTTPError, OSError) as error:
             failure = _translate(error, self.host)
@@ -276,6 +278,15 @@ class HttpClient:
         if request.take is None and isinstance(request.body, bytes | None):
             self.longest = max(self.longest, self._clock.monotonic() - begun)
         return replace(reply, sent_at=begun)
+
+    def _turns(self, request: HttpRequest) -> AbstractContextManager[None]:
+        """Return the context of a request; one that writes never waits, as its time counts.
+
+        Transfers of files are not limited here.
+        """
+        if request.take is not None or not isinstance(request.body, bytes | None):
+            return nullcontext()
+        return self._limit.turn(waits=not request.writes)
 
     def _exchange(
         self, request: HttpRequest, body: bytes | Iterable[bytes] | None, silence: float

@@ -21,6 +21,7 @@ from mydata_like.core.errors import (
     RejectedError,
     TransientError,
     UnansweredError,
+    describe_strange_record,
 )
 from mydata_like.core.events import ChannelChanged
 from mydata_like.core.formatting import format_path
@@ -357,7 +358,7 @@ class HttpChannel:
         self, wanted: FileToSend, sent_at: float, lost: UnansweredError | None
     ) -> Datafile | None:
         """Return the record if it appears before a request without an answer has ended."""
-        find, work = partial(self._find, wanted), wanted.file.size / _SLOWEST_STORAGE
+        find, work = partial(self._find_complete, wanted), wanted.file.size / _SLOWEST_STORAGE
         return self._client.outlast(sent_at, lost, find, work)
 
     def _note(self, wanted: FileToSend) -> float:
@@ -385,6 +386,11 @@ class HttpChannel:
             return None
         begun = self._client.now() + rest - self._client.write_timeout
         return self._outlast(wanted, begun, None)
+
+    def _find_complete(self, wanted: FileToSend) -> Datafile | None:
+        """Find a record of this name whose request has ended: before that, it has no path."""
+        found = self._find(wanted)
+        return None if found and found.fault else found
 
     def _find(self, wanted: FileToSend) -> Datafile | None:
         """Find a record of this name: an existing one must never be created again."""
@@ -447,6 +453,9 @@ def adopt(record: Datafile | None, wanted: FileToSend, checksum: str) -> str:
         and (record.size, record.checksum) == (wanted.file.size, checksum)
     ):
         return checksum
+    if record and record.fault:
+        problem = describe_strange_record(record.fault)
+        raise TransientError(problem.message, hint=problem.hint, code=problem.code)
     raise cannot_repair(wanted)
 
 

@@ -35,10 +35,6 @@ class ShapeError(ValueError):
     """An answer does not have the expected structure."""
 
 
-class RecordError(ShapeError):
-    """One datafile's record is invalid in an otherwise valid listing."""
-
-
 class ListingPage(NamedTuple, Generic[T]):
     """One page of a listing: ids and rows; `total` counts the rows of all pages."""
 
@@ -168,19 +164,31 @@ def parse_stats(answer: Any) -> DatasetStats | None:
 
 
 def parse_datafile(row: Any) -> Datafile:
-    """Return one record; raises `RecordError` if it is invalid but has an id."""
+    """Return one record; if it is invalid but has an id, it concerns no other record."""
     number = expect(row, "id", int)
     try:
         return _parse_datafile(row)
     except ShapeError as error:
-        raise RecordError(f"datafile {number}: {error}") from error
+        return _parse_invalid(row, DatafileId(number), f"datafile {number}: {error}")
+
+
+def _parse_invalid(row: Any, number: DatafileId, fault: str) -> Datafile:
+    """Return what can be read of an invalid record: at most its place in its dataset."""
+    directory, name = row.get("directory"), _text(row, "filename")
+    if not isinstance(directory, str | None):
+        directory, name = None, ""
+    try:
+        dataset = parse_uri(row.get("dataset"))
+    except ShapeError:
+        dataset = 0
+    return Datafile(number, DatasetId(dataset), directory, name, 0, "", "", (), fault)
 
 
 def _parse_datafile(row: Any) -> Datafile:
     """Return one record; sizes are texts on older servers."""
     try:
         directory, checksum = row["directory"], row["md5sum"]
-        replicas = tuple([_parse_replica(replica) for replica in row["replicas"]])
+        replicas = _parse_replicas(row["replicas"])
         size, dataset = row["size"], row["dataset"]
     except (TypeError, KeyError) as error:
         raise ShapeError(f"not a datafile: {error!r}") from error
@@ -196,6 +204,14 @@ def _parse_datafile(row: Any) -> Datafile:
         _text(row, "modification_time"),
         replicas,
     )
+
+
+def _parse_replicas(rows: Any) -> tuple[Replica, ...]:
+    """Return the replicas that have a path; one without it is still being written, or never was."""
+    placed = [row for row in rows if row["uri"] is not None]
+    if rows and not placed:
+        raise ShapeError("its replica has no path")
+    return tuple([_parse_replica(row) for row in placed])
 
 
 def _parse_replica(row: Any) -> Replica:

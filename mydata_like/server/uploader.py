@@ -89,10 +89,20 @@ class MachineIdentity(NamedTuple):
         return self.hostname.casefold() == other.hostname.casefold()
 
 
+LAST_RUN_KEY: Final = "mydata_like_last_run"  # the prefix of the names of these settings
 MARK_KEY: Final = "mydata_like_at_work"  # the prefix of the names of these settings
 EXPIRY: Final = timedelta(minutes=5)  # after which a mark that was not renewed is invalid
 _FOLDERS: Final = 8  # in a mark; one common folder is enough
 _WHO: Final = 160
+
+
+def last_run_key(shard: Shard) -> str:
+    """Return the name of the setting with the report on the last run."""
+    return LAST_RUN_KEY + _end_of_key(shard)
+
+
+def _end_of_key(shard: Shard) -> str:
+    return f"_{shard.number}_of_{shard.total}" if str(shard) else ""
 
 
 class UploaderMark(NamedTuple):
@@ -129,7 +139,7 @@ class UploaderMark(NamedTuple):
     @property
     def key(self) -> str:
         """The setting's name."""
-        return MARK_KEY + (f"_{self.shard.number}_of_{self.shard.total}" if str(self.shard) else "")
+        return MARK_KEY + _end_of_key(self.shard)
 
     def overlaps(self, other: Self) -> bool:
         """Return whether both work on some of the same files."""
@@ -362,6 +372,7 @@ class Uploaders:
     def digest(self, installation: Installation, instrument: InstrumentRecord) -> str:
         """Return a digest of all that is sent to the server about an installation."""
         document = self._uploader_document(installation, instrument)
+        del document["disk_usage"]  # it changes all the time
         told = json.dumps([self._client.wire.host, document], sort_keys=True)
         return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -521,6 +532,7 @@ def _parse_uploader(row: Any) -> UploaderRecord:
     kept = {expect(it, "key", str): expect(it, "value", str) for it in pairs}
     identity = kept.pop(MACHINE_KEY, "")
     texts = {key: kept.pop(key) for key in list(kept) if key.startswith(MARK_KEY)}
+    kept = {key: text for key, text in kept.items() if not key.startswith(LAST_RUN_KEY)}
     found = ((key, UploaderMark.parse(text)) for key, text in texts.items())
     return UploaderRecord(
         expect(row, "id", int),

@@ -107,7 +107,8 @@ class Server(Section):
         Range(1, 16),
         FieldInfo(
             "Parallel requests",
-            "How many requests to the server may run concurrently. Lower it for a small server.",
+            "How many requests to the server may run concurrently, at most. Fewer do while the "
+            "server is slow. Lower it for a small server.",
             legacy=("max_verification_threads",),
         ),
     ] = 4
@@ -376,7 +377,9 @@ class Advanced(Section):
         int,
         Range(1, 16),
         FieldInfo(
-            "Parallel registrations", "How many requests that create records run concurrently."
+            "Parallel registrations",
+            "How many requests that create records run concurrently, at most. Fewer do while the "
+            "server is slow.",
         ),
     ] = 3
     verify_interval: Annotated[

@@ -9,7 +9,7 @@ from mydata_like.core.events import Notice
 from mydata_like.core.model import DatasetFolder, OwnerKind
 from mydata_like.demo.demo_server import EmbeddedServer
 from mydata_like.demo.middleware import EMPTY_LIST, Fault
-from mydata_like.engine.datasets import Datasets, Identity
+from mydata_like.engine.datasets import Datasets, Identity, UnusedObjects
 from mydata_like.server.api import HttpServer
 from mydata_like.server.client import ApiClient
 from mydata_like.settings.schema import Data, Server
@@ -26,10 +26,22 @@ def embedded(tmp_path):
         yield server
 
 
+@pytest.fixture
+def lenient(tmp_path):
+    with EmbeddedServer(tmp_path / "server", verify_delay=0.01, allows_removal=True) as server:
+        yield server
+
+
 def open_client(embedded) -> ApiClient:
     clock = FakeClock()
     settings = Server(url=embedded.url, username=embedded.username)
     return ApiClient(settings, embedded.api_key, clock, clock.cancel())
+
+
+class Facts(dict):
+    """Facts about an installation, as in its ledger."""
+
+    find_meta, record_meta = dict.get, dict.__setitem__
 
 
 class Uploader:
@@ -46,7 +58,8 @@ class Uploader:
             origin=f"{uuid}:/data",
         )
         self.notices: list[Notice] = []
-        self.find = Datasets(server, identity, Data(), self._note).find_dataset
+        self.unused = UnusedObjects(Facts())
+        self.find = Datasets(server, identity, Data(), self._note, unused=self.unused).find_dataset
 
     def _note(self, event) -> None:
         if isinstance(event, Notice):
@@ -72,11 +85,59 @@ def test_what_another_one_made_between_our_look_and_our_making_is_used(
 
         younger = second.find(FOLDER)
 
-    assert count(embedded, twice) == 2
+        assert count(embedded, twice) == 2
+        assert younger.id == older.id
+        assert [it.problem.code for it in second.notices] == ["server.made-twice"]
+        assert f"the {twice} " in second.notices[0].problem.message
+        assert first.notices == []
+        (left,) = second.unused.load()
+        assert left.kind == twice
+        second.unused.forget(HttpServer(other).is_gone)
+        assert second.unused.load() == (left,)
+        embedded.site.store.change(f"DELETE FROM {twice} WHERE id = ?", left.id)
+        second.unused.forget(HttpServer(other).is_gone)
+        assert second.unused.load() == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "looks", "twice"),
+    [("mydata_experiment/", 2, "experiment"), ("/dataset/", 2, "dataset")],
+    ids=["experiment", "dataset"],
+)
+def test_what_was_made_for_nothing_is_removed_where_the_server_lets_us(lenient, path, looks, twice):
+    with closing(open_client(lenient)) as one, closing(open_client(lenient)) as other:
+        first, second = Uploader(one, "one"), Uploader(other, "other")
+        older = first.find(FOLDER)
+        lenient.faults.add(Fault(action=EMPTY_LIST, method="GET", path=path, count=looks))
+
+        younger = second.find(FOLDER)
+
+    assert count(lenient, twice) == 1
     assert younger.id == older.id
-    assert [it.problem.code for it in second.notices] == ["server.made-twice"]
-    assert f"the {twice} " in second.notices[0].problem.message
-    assert first.notices == []
+    assert (second.notices, second.unused.load()) == ([], ())
+
+
+def test_what_somebody_already_uses_is_never_removed(lenient):
+    with closing(open_client(lenient)) as one, closing(open_client(lenient)) as other:
+        older = Uploader(one, "one").find(FOLDER)
+        store, second = lenient.site.store, Uploader(other, "other")
+        store.change(
+            "CREATE TRIGGER busy AFTER INSERT ON dataset BEGIN INSERT INTO datafile (dataset,"
+            " filename, version, size, md5sum, sha512sum, mimetype) VALUES"
+            " (NEW.id, 'x', 1, 1, '', '', ''); END"
+        )
+        store.change(
+            "INSERT INTO datafile (dataset, filename, version, size, md5sum, sha512sum,"
+            " mimetype) VALUES (?, 'x', 1, 1, '', '', '')",
+            older.id,
+        )
+        lenient.faults.add(Fault(action=EMPTY_LIST, method="GET", path="/dataset/", count=2))
+
+        younger = second.find(FOLDER)
+
+    assert younger.id == older.id
+    assert count(lenient, "dataset") == 2
+    assert [it.kind for it in second.unused.load()] == ["dataset"]
 
 
 def test_two_that_start_at_once_agree_every_time(embedded):

@@ -6,7 +6,7 @@ import pytest
 
 from mydata_like.core.events import Notice
 from mydata_like.hostos.clock import SystemClock
-from mydata_like.server.uploader import MACHINE_KEY, MachineIdentity
+from mydata_like.server.uploader import LAST_RUN_KEY, MACHINE_KEY, MachineIdentity
 from mydata_like.ssh.keys import load_key
 from tests.invariants import check_carried, check_complete
 from tests.site import make_data, open_site
@@ -50,7 +50,7 @@ def test_the_computer_is_stored_once_next_to_the_administrators_settings(site):
     carried = site.carry()
 
     assert not copied(carried)
-    assert set(settings_on_server(site)) == {MACHINE_KEY, "locked"}
+    assert set(settings_on_server(site)) == {MACHINE_KEY, LAST_RUN_KEY, "locked"}
     assert not [change for change in site.changes(before) if "mydata_uploader" in change]
 
 

@@ -45,6 +45,16 @@ def test_a_signal_ends_a_run_soon_and_the_next_one_completes_it(site, number, mo
     check_complete(site, site.run())
 
 
+def test_a_run_that_is_stopped_in_a_file_does_not_say_that_nothing_was_sent(site):
+    process = site.start("run", "--events", settings=("limits.bandwidth=1",))
+    while wait_for(process, "transfer_progressed")[-1]["bytes"] < 100_000:
+        pass
+
+    ended = _interrupt(process, signal.SIGTERM)
+
+    assert ended.sums["unfinished"] >= 100_000
+
+
 @pytest.mark.parametrize(
     ("method", "path", "event"),
     [("GET", "mydata_experiment/", "folder_found"), ("PATCH", "_dataset_file/", "file_staged")],

@@ -1,6 +1,6 @@
 """Whole runs against a server that fails: whatever it does, the next run completes all, once."""
 
-import json
+import os
 from contextlib import contextmanager
 from math import inf
 
@@ -11,7 +11,6 @@ from mydata_like.core.events import (
     FileRegistered,
     FileStaged,
     FileWaiting,
-    FolderFailed,
     RunPaused,
     RunStarted,
     ServerSilent,
@@ -85,30 +84,43 @@ def test_a_server_that_does_not_answer_for_long_is_reported_meanwhile(site):
     assert carried.of_kind(RunPaused) == []
 
 
-def test_a_record_that_makes_no_sense_holds_up_its_own_dataset_only(site):
+@pytest.mark.parametrize("knows", [True, False], ids=["known", "unknown"])
+def test_a_record_without_a_path_holds_up_its_own_file_only(site, knows):
     check_carried(site, site.carry())
-    for file in site.ledgers:
+    for file in site.ledgers if not knows else ():
         file.unlink()
     some = site.server.datafiles()[0]
-    row = {"id": some.id, "size": None, "replicas": []}
-    page = json.dumps({"meta": {"total_count": 1}, "objects": [row]})
-    listing = rf"dataset_file/\?.*dataset__id={some.dataset}\b"
-    headers = {"Content-Type": "application/json"}
-    site.server.faults.add(
-        Fault(action=Reply(200, page.encode(), headers), method="GET", path=listing, count=None)
-    )
+    site.server.lose_path(some.id)
+    changed = site.place.expected_files()[some.key]
+    changed.write_bytes(b"changed")
+    sibling = changed.with_name("sibling.txt")
+    sibling.write_bytes(b"new")
+    records = len(site.server.datafiles())
 
-    carried = site.carry()
+    for _ in range(2):
+        carried = site.carry()
+
+        check_law(carried)
+        waiting = carried.of_kind(FileWaiting)
+        assert [event.problem.code for event in waiting] == ["server.strange-record"]
+        assert waiting[0].path == os.fsencode(changed.relative_to(site.data))
+        assert carried.sums.problem is None
+        assert carried.sums.verified == carried.sums.found - 1
+    assert len(site.server.datafiles()) == records + 1
+    site.server.lose(some.id)
+    check_carried(site, site.carry())
+
+
+def test_a_verified_file_whose_record_becomes_invalid_is_no_longer_safe(site):
+    check_carried(site, site.carry())
+    some = site.server.datafiles()[0]
+    site.server.lose_path(some.id)
+
+    carried = site.carry("advanced.full_check_days=0")
 
     check_law(carried)
-    others = [file for file in site.server.datafiles() if file.dataset != some.dataset]
-    assert carried.sums.problem is None
-    assert carried.sums.verified == len(others) > 0
-    waiting = {event.problem.code for event in carried.of_kind(FileWaiting)}
-    waiting |= {event.problem.code for event in carried.of_kind(FolderFailed)}
-    assert waiting == {"server.strange-record"}
-    site.server.faults.clear()
-    check_carried(site, site.carry())
+    assert [it.problem.code for it in carried.of_kind(FileWaiting)] == ["server.strange-record"]
+    assert carried.sums.verified == carried.sums.found - 1
 
 
 def test_an_outage_while_the_server_verifies_pauses_the_run(site):

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from mydata_like.app.settings_service import load_settings
+from mydata_like.core.events import RunStarted
 from mydata_like.settings.layers import Layer
 from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd
@@ -52,6 +53,45 @@ def test_a_change_on_the_server_counts_in_the_next_run(site):
     winner = explain(site, "filters.excludes").winner
     assert winner.source is Layer.SERVER
     assert winner.origin.startswith("127.0.0.1:")
+
+
+def reported(site):
+    """Return what the server has about the last run."""
+    sql = "SELECT value FROM uploader_setting WHERE key = 'mydata_like_last_run'"
+    return json.loads(site.server.site.store.row(sql)["value"])
+
+
+def test_the_servers_administrator_sees_the_last_run_and_the_space(site):
+    site.run()
+    files, first = len(site.place.expected_files()), reported(site)
+    asked = len(site.server.requests)
+    site.run()
+    idle = reported(site), site.changes(asked)
+    (site.data / "alice" / "new.txt").write_text("new")
+    site.run()
+
+    details = json.loads(site.server.site.store.row("SELECT details FROM uploader")["details"])
+    assert (first["found"], first["verified"], first["sent"]) == (files, files, files)
+    assert first["problem"] is None
+    assert idle == (first, [])
+    assert reported(site)["at"] > first["at"]
+    assert " free of " in details["disk_usage"]
+    assert details["user_agent_install_location"].endswith("mydata_like")
+
+
+def test_a_change_on_the_server_during_a_run_is_not_hidden_by_the_runs_report(site):
+    def change(event):
+        if isinstance(event, RunStarted):
+            site.server.set_settings(site.uuid, {"filters.excludes": "*.dat"})
+
+    site.run()
+    (site.data / "alice" / "Day 9").mkdir(parents=True)
+    (site.data / "alice" / "Day 9" / "new.txt").write_text("new")
+    site.carry(watch=change)
+    after = site.run_events()
+
+    assert "filters.excludes" in notices(after)["settings.from-server"]["message"]
+    assert explain(site, "filters.excludes").winner.source is Layer.SERVER
 
 
 def test_a_value_of_an_earlier_version_is_reported_and_another_used(site):

@@ -22,6 +22,7 @@ from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Problem
 from mydata_like.core.extra_sources import Destination, ExtraSource
 from mydata_like.core.model import DatasetId, Entry, EntryState, Outcome
+from mydata_like.engine.datasets import UnusedObject, UnusedObjects
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import lock_data_directory, lock_watch
 from mydata_like.ledger.sql import PastRunRow
@@ -160,6 +161,15 @@ def test_unfinished_sources_are_named(here):
     assert found.safety is Safety.AT_RISK
     (source,) = found.as_record()["unfinished_sources"]
     assert (source["path"], source["dataset"]) == ("/usb/day 1", "day 1")
+
+
+def test_what_stays_empty_on_the_server_is_listed(here):
+    with here.open() as ledger:
+        UnusedObjects(ledger).add(UnusedObject("dataset", 6, "Scan"))
+
+    found = here.look()
+
+    assert found.as_record()["unused_on_server"] == [{"kind": "dataset", "id": 6, "name": "Scan"}]
 
 
 def test_what_a_shard_left_since_the_last_whole_run_is_at_risk(here):

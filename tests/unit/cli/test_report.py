@@ -144,6 +144,14 @@ def test_what_did_not_have_to_be_sent_is_no_speed_of_a_run():
     assert lines[-1] == f"{rate}; a further 2.0 MB were holes, or left by earlier runs"
 
 
+def test_a_run_that_was_stopped_says_what_it_has_sent_of_unfinished_files():
+    none = summarise(finished(sent=0, bytes=0, unfinished=102_000_000, problem=CUT))
+    some = summarise(finished(unfinished=5_000_000, problem=CUT))
+
+    assert none[-1] == "102.0 MB of files that are not complete were sent; the run took 2.0 s."
+    assert some[-1] == "A further 5.0 MB were sent of files that are not complete."
+
+
 @pytest.mark.parametrize(("limit", "said"), [("API", "requests."), ("", "MB/s)")])
 def test_the_sums_end_with_the_limit_where_it_is_known(limit, said):
     assert summarise(finished(limit=limit))[-1].endswith(said)

@@ -1,5 +1,6 @@
 """MD5 checksums of several inputs at once, against hashlib."""
 
+import _ctypes
 import hashlib
 import os
 import random
@@ -43,6 +44,10 @@ def library(request, tmp_path_factory):
     built = tmp_path_factory.mktemp("portable") / md5.LIBRARY.name
     subprocess.run([COMPILER, *OPTIONS, "-DMD5_PORTABLE", "-o", built, SOURCE], check=True)
     return md5.load(built) or pytest.fail("the portable library is wrong")
+
+
+def test_a_library_without_the_functions_is_not_used():
+    assert md5.load(Path(_ctypes.__file__)) is None
 
 
 def expected(data) -> str:

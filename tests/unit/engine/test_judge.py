@@ -54,6 +54,13 @@ def test_processors_that_are_full_are_the_limit_whatever_channels_wait_for(cores
     assert name_limit(facts).name == name
 
 
+@pytest.mark.parametrize(("idle", "name"), [(0.2, "processor"), (2.0, "line"), (None, "line")])
+def test_a_line_is_not_the_limit_while_this_computers_processors_are_full(idle, name):
+    spent = TimeByCause(hash=4, line=14)  # the staging host is this computer
+
+    assert name_limit(evidence(spent=spent, idle=idle)) == Bottleneck("send", name)
+
+
 def test_a_reached_bandwidth_is_the_limit_even_of_channels_without_measurements():
     assert name_limit(evidence(bandwidth=52e6)) == Bottleneck("send", "bandwidth")
     assert name_limit(evidence(bandwidth=80e6)) == Bottleneck("send", "")

@@ -236,6 +236,7 @@ def test_what_a_failed_attempt_has_sent_is_work_that_was_done(progress: RunProgr
 
     assert progress.totals.done == Work(500, 0.0, 0)
     assert progress.totals.left == Work(500, 0.5, 1)
+    assert (progress.summary("1", NOW).sent, progress.summary("1", NOW).unfinished) == (0, 500)
 
 
 @pytest.mark.parametrize("end", [[finished(files=0, size=0)], []], ids=["ended", "repeated"])

@@ -4,12 +4,17 @@ from random import Random
 
 import pytest
 
-from mydata_like.core.errors import RejectedError, ServerUnavailableError, TransientError
+from mydata_like.core.errors import (
+    Cancelled,
+    RejectedError,
+    ServerUnavailableError,
+    TransientError,
+)
 from mydata_like.core.events import FileFailed, FileRegistered
 from mydata_like.core.model import EntryState, Registered, Staged
 from mydata_like.engine.dataset_writers import WriteTracker
 from mydata_like.engine.gate import Gate
-from mydata_like.engine.register import BatchSizer, Register, RegisterOptions
+from mydata_like.engine.register import Register, RegisterOptions, RequestPace
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
 from tests.fakes.server import ScriptedServer
@@ -28,7 +33,7 @@ class Bench:
         self.server = ScriptedServer()
         self.ledger = MemoryLedger()
         gate = Gate(self.clock, self.clock.cancel(), self.events.append, Random(1))
-        self.pace = BatchSizer(first, self.clock)
+        self.pace = RequestPace(first, 3, self.clock)
         self.writes = WriteTracker(self.ledger, self.clock, LIMIT)
         filing = RegisterOptions("staging", self.pace, self.writes)
         self.register = Register(self.server, self.ledger, self.events.append, gate, filing)
@@ -79,7 +84,7 @@ def test_requests_grow_while_the_server_is_fast():
 
 def test_requests_grow_slowly_while_the_server_might_be_slow():
     clock = FakeClock()
-    pace = BatchSizer(10, clock)
+    pace = RequestPace(10, 3, clock)
 
     with pace.measured(10):
         clock.move(0.3)
@@ -89,12 +94,73 @@ def test_requests_grow_slowly_while_the_server_might_be_slow():
 
 def test_requests_shrink_when_the_server_is_slow():
     clock = FakeClock()
-    pace = BatchSizer(100, clock)
+    pace = RequestPace(100, 3, clock)
 
     with pace.measured(100):
         clock.move(3.0)
 
     assert pace.size == 50
+
+
+def test_requests_that_are_slow_together_become_fewer_before_they_shrink():
+    clock = FakeClock()
+    pace = RequestPace(25, 3, clock)
+
+    with pace.turn(clock.move), pace.turn(clock.move), pace.measured(25):
+        clock.move(3.0)
+
+    assert (pace.parallel, pace.size) == (1, 25)
+    with pace.turn(clock.move), pace.measured(25):
+        clock.move(0.3)
+    assert (pace.parallel, pace.size) == (2, 50)
+
+
+def test_a_request_waits_for_its_turn():
+    clock = FakeClock()
+    pace = RequestPace(25, 1, clock)
+    waits = []
+
+    with pytest.raises(Cancelled), pace.turn(clock.move), pace.turn(waiting_in_vain(waits)):
+        pytest.fail("two requests run at once")
+
+    assert len(waits) == 3
+    with pace.turn(clock.move):
+        pass
+
+
+def test_a_request_without_an_answer_does_not_keep_others_waiting_for_long():
+    clock = FakeClock()
+    pace = RequestPace(25, 1, clock)
+
+    with pace.turn(clock.move):
+        begun = clock.monotonic()
+        with pace.turn(clock.move):
+            assert 29 < clock.monotonic() - begun < 31
+
+
+def waiting_in_vain(waits):
+    def wait(seconds):
+        waits.append(seconds)
+        if len(waits) == 3:
+            raise Cancelled
+
+    return wait
+
+
+def test_a_server_that_is_slow_whatever_the_size_gets_few_requests():
+    bench = Bench()
+    register = bench.server.register
+
+    def register_slowly(records):
+        bench.clock.move(3.0)
+        register(records)
+
+    bench.server.register = register_slowly
+
+    known = bench(batch(241))
+
+    assert len(known) == 241
+    assert bench.server.calls["register"] <= 32
 
 
 def test_a_lost_reply_makes_no_second_record():

@@ -5,7 +5,7 @@ from random import Random
 from mydata_like.core.events import FileFailed, FileRegistered
 from mydata_like.engine.dataset_writers import WriteTracker
 from mydata_like.engine.gate import Gate
-from mydata_like.engine.register import BatchSizer, Register, RegisterOptions
+from mydata_like.engine.register import Register, RegisterOptions, RequestPace
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
 from tests.fakes.server import ScriptedServer
@@ -20,7 +20,9 @@ def register(server, names):
     clock, events = FakeClock(), []
     gate = Gate(clock, clock.cancel(), events.append, Random(1))
     ledger = MemoryLedger()
-    filing = RegisterOptions("staging", BatchSizer(25, clock), WriteTracker(ledger, clock, 300.0))
+    filing = RegisterOptions(
+        "staging", RequestPace(25, 3, clock), WriteTracker(ledger, clock, 300.0)
+    )
     stage = Register(server, ledger, events.append, gate, filing)
     list(stage(ListSource([[a_staged(name) for name in names]], clock)))
     return events, clock.monotonic()

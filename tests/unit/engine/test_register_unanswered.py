@@ -12,7 +12,7 @@ from mydata_like.core.model import Dataset, DatasetId, EntryState
 from mydata_like.engine.dataset_writers import WriteTracker
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.outcome_recorder import LedgerStep, record_steps
-from mydata_like.engine.register import BatchSizer, Register, RegisterOptions, _registration
+from mydata_like.engine.register import Register, RegisterOptions, RequestPace, _registration
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
 from tests.fakes.server import ScriptedServer
@@ -66,7 +66,7 @@ class Bench:
         self.server = server or ScriptedServer()
         self.cancel = self.clock.cancel()
         self.gate = Gate(self.clock, self.cancel, self.events.append, Random(1))
-        self.pace = BatchSizer(25, self.clock)
+        self.pace = RequestPace(25, 3, self.clock)
         self.writes = WriteTracker(self.ledger, self.clock, LIMIT)
         filing = RegisterOptions("staging", self.pace, self.writes)
         self.register = Register(self.server, self.ledger, self.events.append, self.gate, filing)

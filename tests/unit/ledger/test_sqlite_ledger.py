@@ -14,9 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from mydata_like.core.errors import RunError, SettingsError
+from mydata_like.core.errors import Problem, RunError, SettingsError
 from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState
+from mydata_like.hostos.lock import find_lock_holders
 from mydata_like.ledger import ledger_file
+from mydata_like.ledger.ledger_file import LockWaiting
 from mydata_like.ledger.sql import PastRunRow
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.fakes.clock import FakeClock
@@ -272,10 +274,47 @@ def test_a_ledger_held_by_another_program_is_reported_and_kept(filled: Path) -> 
         other.execute("PRAGMA locking_mode = EXCLUSIVE")
         other.execute("BEGIN EXCLUSIVE")
 
-        with pytest.raises(RunError, match="locked"):
-            SqliteLedger.open(filled, DATA, FakeClock(), patience=0.05)
+        with pytest.raises(RunError, match="has locked the ledger") as caught:
+            SqliteLedger.open(filled, DATA, FakeClock(), waiting=LockWaiting(0.05, 0.05))
 
+    assert caught.value.problem_code == "ledger.locked"
+    assert "disk is not full" not in caught.value.hint
     assert aside(filled) == []
+
+
+def test_a_ledger_that_is_locked_during_a_run_is_awaited(filled: Path) -> None:
+    reported = []
+
+    def report(problem: Problem) -> None:
+        reported.append(problem)
+        assert ledger.find_entries([entry(7).key])
+        other.execute("ROLLBACK")
+
+    waiting = LockWaiting(60.0, 0.05, lambda files: [f"backup of {len(files)} files"], report)
+    with (
+        closing(sqlite3.connect(filled, isolation_level=None)) as other,
+        SqliteLedger.open(filled, DATA, FakeClock(), waiting=waiting) as ledger,
+    ):
+        other.execute("BEGIN IMMEDIATE")
+
+        ledger.record([entry(500)])
+
+        assert ledger.find_entries([entry(500).key])
+    (problem,) = reported
+    assert problem.code == "ledger.locked"
+    assert problem.message.startswith("backup of 3 files has locked the ledger")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not report it")
+def test_the_program_that_has_locked_a_ledger_is_named(filled: Path) -> None:
+    with closing(sqlite3.connect(filled, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        parts = list(filled.parent.iterdir())
+
+        (holder,) = find_lock_holders(parts)
+
+    assert f"(process {os.getpid()})" in holder
+    assert find_lock_holders(parts) == []
 
 
 def test_something_that_is_not_a_folder_is_reported(tmp_path: Path) -> None:

@@ -233,6 +233,16 @@ def test_a_record_that_exists_otherwise_is_never_made_again(web, shelf, transpor
     assert web.count("POST") == 0
 
 
+def test_a_record_whose_bytes_are_still_being_written_is_awaited(web, shelf, transport, make):
+    existing(shelf, b"hello")
+    shelf.rows[0]["replicas"][0]["uri"] = None
+
+    fates = send(transport, make())
+
+    assert (fates[0].problem.code, fates[0].again) == ("server.strange-record", True)
+    assert web.count("POST") == 0
+
+
 def test_a_changed_file_cannot_be_repaired(web, shelf, transport, make):
     existing(shelf, b"other")
     record = parse_datafile(shelf.rows[0])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mydata_like.core.errors import StagingError
 from mydata_like.core.model import Datafile, Replica
 from mydata_like.server import serializers
-from mydata_like.server.serializers import RecordError, ShapeError, page_parser, parse_datafile
+from mydata_like.server.serializers import ShapeError, page_parser, parse_datafile
 from mydata_like.server.uploader import build_area, parse_approval
 
 DATAFILE = {
@@ -122,10 +122,10 @@ def test_what_servers_leave_out_is_understood():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"id": True}, {"id": 2**70}, {"size": -1}, {"size": "x"}, {"filename": None}, {"dataset": 21}],
+    [{"id": True}, {"id": 2**70}, {"id": None}],
     ids=str,
 )
-def test_a_value_of_a_wrong_kind_is_refused(wrong):
+def test_a_record_without_an_id_is_refused(wrong):
     with pytest.raises(ShapeError):
         parse_datafile(DATAFILE | wrong)
 
@@ -169,8 +169,42 @@ def test_an_attribute_that_no_ssh_client_should_see_is_refused(key, value):
         build_area(box)
 
 
-def test_a_datafile_that_makes_no_sense_is_named():
-    rows = [DATAFILE, {**DATAFILE, "id": 302, "size": None}]
+@pytest.mark.parametrize(
+    ("wrong", "fault"),
+    [
+        ({"size": None}, "size is NoneType instead of int"),
+        ({"size": -1}, "size is out of range"),
+        ({"md5sum": 5}, "a datafile's directory or checksum is not text"),
+        ({"replicas": None}, "not a datafile"),
+        ({"replicas": [{"uri": None}]}, "its replica has no path"),
+        ({"replicas": [{"uri": "x", "location": "y"}]}, "not a datafile: KeyError('verified')"),
+        ({"dataset": 21}, "a text that is not a number"),
+    ],
+    ids=str,
+)
+def test_an_invalid_record_concerns_no_other_record(wrong, fault):
+    rows = [DATAFILE, {**DATAFILE, "id": 302, **wrong}]
 
-    with pytest.raises(RecordError, match="datafile 302: size is NoneType"):
-        page_parser(parse_datafile)({"meta": {"total_count": 2}, "objects": rows})
+    page = page_parser(parse_datafile)({"meta": {"total_count": 2}, "objects": rows})
+
+    (_, sound), (number, invalid) = page.rows
+    assert not sound.fault
+    assert (number, invalid.directory, invalid.name) == (302, "sub", "a.tif")
+    assert invalid.fault.startswith(f"datafile 302: {fault}")
+    assert (invalid.replicas, invalid.verified) == ((), False)
+
+
+@pytest.mark.parametrize("wrong", [{"filename": None}, {"directory": 5}], ids=str)
+def test_an_invalid_record_without_a_known_place_has_no_name(wrong):
+    record = parse_datafile(DATAFILE | wrong)
+
+    assert record.fault
+    assert (record.directory or "", record.name) in {("", ""), ("sub", "")}
+
+
+def test_a_replica_that_is_still_written_does_not_hide_the_others():
+    replicas = [{"uri": None, "location": "cache", "verified": False}, *DATAFILE["replicas"]]
+
+    record = parse_datafile(DATAFILE | {"replicas": replicas})
+
+    assert (record.fault, [it.location for it in record.replicas]) == ("", ["staging"])
