@@ -340,7 +340,7 @@ class DeletionLogFile:
     ) -> None:
         self.close()
 
-    def _write(self, key: bytes, **facts: object) -> None:
+    def _write(self, key: bytes, /, **facts: object) -> None:
         record = {"at": self._clock.now(), "path": format_path(key), **facts}
         try:
             self._file.write(_format_line(record))
