@@ -1,5 +1,6 @@
 """Freeing space on the instrument's disk: deleting local files that the server has verified."""
 
+import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -24,6 +25,7 @@ from mydata_like.core.data_directory import spell_as_listed
 from mydata_like.core.deletion import CleanupCandidate, DeletedFile, KeptFile
 from mydata_like.core.errors import NotApprovedError, Problem, RunError, SettingsError
 from mydata_like.core.extra_sources import lies_in, source_key
+from mydata_like.core.ports import Clock
 from mydata_like.engine.local_cleanup import LocalCleanup, ServerCheck
 from mydata_like.engine.reverify import Reverification, Reverify
 from mydata_like.hostos.clock import SystemClock
@@ -34,8 +36,15 @@ from mydata_like.server.client import ApiClient
 from mydata_like.settings.schema import Settings
 from mydata_like.settings.values import is_loopback
 from mydata_like.state.paths import StatePaths
-from mydata_like.state.state_files import DELETIONS, DeletionLogFile, find_file
+from mydata_like.state.state_files import (
+    DELETIONS,
+    DeletionLogFile,
+    find_file,
+    find_unfinished_deletion,
+)
 from mydata_like.transfer.archive_reader import TarArchives
+
+logger = logging.getLogger(__name__)
 
 OUTSIDE = Problem(
     "free.outside",
@@ -135,10 +144,27 @@ def open_cleanup(
         file = find_file(state, DELETIONS)
         deeds = stack.enter_context(DeletionLogFile(file, clock)) if delete else None
         sources = [source.path for source in ledger.find_sources()]
+        if delete:
+            restore_unfinished(file, os.fsencode(root), sources, clock)
         grounds = _open_grounds(os.fsencode(root), sources, stack)
         notes = RecheckFile(ledger_file(settings, places, os.fsencode(root)), clock)
         free = LocalCleanup(proof, ledger, grounds, deeds, notes.add)
         yield CleanupService(root, sources, grounds, free)
+
+
+def restore_unfinished(log: Path, root: bytes, sources: Iterable[bytes], clock: Clock) -> None:
+    """Restore the name of a file that a killed process was about to delete.
+
+    The data directory must be locked.
+    """
+    last = find_unfinished_deletion(log)
+    if last is None:
+        return
+    with ExitStack() as stack:
+        grounds = _open_grounds(root, sources, stack)
+        if grounds.restore(bytes.fromhex(last.key), last.aside):
+            logger.info("%s was restored: its deletion had been interrupted", last.path)
+            stack.enter_context(DeletionLogFile(log, clock)).restored(last)
 
 
 def _require_all(settings: Settings, config: Path | None) -> None:

@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
+from mydata_like.app.cleanup_service import restore_unfinished
 from mydata_like.app.connection import (
     Connection,
     describe_identity,
@@ -38,7 +39,7 @@ from mydata_like.app.settings_service import (
 )
 from mydata_like.app.staging_service import OpenStaging, find_staging, open_staging
 from mydata_like.core.data_directory import WHOLE
-from mydata_like.core.errors import ItemError, Problem, UploaderError
+from mydata_like.core.errors import ItemError, Problem, SettingsError, UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished, RunProgressed, event_record
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import FileGroup
@@ -91,7 +92,12 @@ from mydata_like.ledger.sql import PastRunRow
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.server.http_upload import HttpTransport
 from mydata_like.settings.schema import Limits, Settings
-from mydata_like.state.state_files import DELETIONS, find_file, load_deletions
+from mydata_like.state.state_files import (
+    DELETIONS,
+    find_file,
+    find_unfinished_deletion,
+    load_deletions,
+)
 from mydata_like.transfer.archive_reader import TarArchives
 from mydata_like.transfer.file_source import read_checksum
 from mydata_like.transfer.sessions import count_cpus
@@ -200,6 +206,8 @@ class _Builder:
         lease = None if request.dry_run else self._lock()
         # Start with everything that needs no server, to have found files before it is queried.
         find_ledger = self._open_ledger()
+        if lease is not None:
+            self._restore_unfinished(find_ledger)
         find_sources = self._accept_sources(find_ledger)
         discovery = Discovery(find_ledger, self._clock, dry_run=request.dry_run)
         workers = stack.enter_context(closing(WorkerStarter()))
@@ -262,6 +270,14 @@ class _Builder:
 
         self._stack.callback(close)
         return opened
+
+    def _restore_unfinished(self, find_ledger: Callable[[], SqliteLedger]) -> None:
+        """Restore the name of a file that a killed process was about to delete."""
+        log = find_file(find_state(self._request.settings, self._places), DELETIONS)
+        if find_unfinished_deletion(log):
+            sources = [source.path for source in find_ledger().find_sources()]
+            with suppress(SettingsError):  # the run itself reports that the folder is missing
+                restore_unfinished(log, self._root, sources, self._clock)
 
     def _accept_sources(
         self, find_ledger: Callable[[], SqliteLedger]

@@ -19,12 +19,16 @@ class CleanupCandidate(NamedTuple):
 
 
 class DeletedFile(NamedTuple):
-    """A local file that was deleted, or would have been, and where its bytes are on the server."""
+    """A local file that was deleted, or would have been, and where its bytes are on the server.
+
+    `aside` is the name that it gets just before it is deleted; empty if it is not renamed.
+    """
 
     key: bytes
     size: int
     entry: Entry
     datafile: DatafileId
+    aside: str = ""
 
 
 class KeptFile(NamedTuple):
@@ -36,7 +40,9 @@ class KeptFile(NamedTuple):
 
 
 class OpenFile(Protocol):
-    """A local file that is open and still has its name."""
+    """A local file that is open and still has its name; `aside` is as in `DeletedFile`."""
+
+    aside: str
 
     def measure(self, cancel: CancelSignal) -> str:
         """Read the whole file and return its checksum; raises `ItemError` if it changed."""

@@ -841,6 +841,11 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "free.aside": ProblemInfo(
         "A local file is kept: it was replaced twice during its deletion.", NOBODY
     ),
+    "free.interrupted": ProblemInfo(
+        "A process was killed while it deleted the file; the file was restored. Only used in the "
+        "log of deletions.",
+        NOBODY,
+    ),
     "free.unproven-server": ProblemInfo(
         "Nothing is freed: the connection is not encrypted.", NOBODY
     ),

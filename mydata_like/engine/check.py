@@ -33,6 +33,7 @@ from mydata_like.core.model import (
     FileGroup,
     FileToSend,
     Match,
+    Recheck,
     Registered,
     Staged,
     VerifiedCopy,
@@ -224,6 +225,7 @@ class Check:
                 case _:
                     checked.open.append(found)
         self._report_open(checked.open)
+        self._note_contradictions(view, entries.values())
         self._keep([found for file, found in verified if found != entries.get(file.key)])
         self._keep(list(_find_earlier(view, judged, entries)))
         for file, found in verified:
@@ -238,6 +240,18 @@ class Check:
         read = [file for file, found in judged if isinstance(found, FileToSend | Comparison)]
         waiting = self._find_unfinished(read) if read else {}
         return [(file, waiting.get(file.key, found)) for file, found in judged]
+
+    def _note_contradictions(self, view: DatasetView, entries: Iterable[Entry]) -> None:
+        """Make a full listing due if a record that was requested differs from its verified row."""
+        doubted = [
+            Recheck(entry.dataset, entry.key)
+            for entry in entries
+            if entry.state is EntryState.VERIFIED and not entry.archive
+            if entry.datafile in view.requested
+            if not _is_verified(view.requested[entry.datafile], entry)
+        ]
+        if doubted:
+            self._ledger.recheck(doubted)
 
     def _keep(self, learnt: Sequence[Entry]) -> None:
         if learnt:
@@ -422,6 +436,12 @@ def _require_content(found: Judged, file: LocalFile, group: FileGroup) -> Judged
     if file.key in group.remote and isinstance(found, FileToSend | Comparison):
         return REMOTE
     return found
+
+
+def _is_verified(record: Datafile | None, entry: Entry) -> bool:
+    """Return whether a record has the bytes of a row, and a verified replica."""
+    same = record and (record.size, record.checksum) == (entry.size, entry.checksum)
+    return bool(record and same and record.verified)
 
 
 def _find_records_needed(

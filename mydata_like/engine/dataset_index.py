@@ -456,6 +456,7 @@ class DatasetView:
         self._knows_all: bool | None = None
         self._listing: SingleFlight[str, KnownRecords] = SingleFlight()
         self._records: dict[tuple[str, str], Datafile] = {}  # those that were requested by id
+        self.requested: dict[DatafileId, Datafile | None] = {}  # the same; None for missing ones
 
     @property
     def agrees(self) -> bool:
@@ -499,6 +500,9 @@ class DatasetView:
     def add(self, ids: Sequence[DatafileId], found: Iterable[Datafile]) -> None:
         """Add the records that were requested by these ids; `found` may have others as well."""
         self._spare -= REQUEST_COST + len(ids)
+        found = list(found)
+        self.requested.update(dict.fromkeys(ids))
+        self.requested.update((it.id, it) for it in found if it.id in self.requested)
         ours = (it for it in found if it.dataset == self.dataset.id)
         self._records.update(((it.directory or "", it.name), it) for it in ours)
 

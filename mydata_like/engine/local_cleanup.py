@@ -400,7 +400,7 @@ class LocalCleanup:
                 return self._keep(entry, verdict)
             if not self._proof.was_verified_again(verdict):
                 return KeptFile(entry.key, entry.size, NOT_AGAIN)
-            freed = DeletedFile(entry.key, entry.size, entry, verdict.id)
+            freed = DeletedFile(entry.key, entry.size, entry, verdict.id, held.aside)
             self._delete(held, freed)
         return freed
 

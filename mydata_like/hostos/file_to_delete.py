@@ -48,7 +48,9 @@ class Stamp(NamedTuple):
 
 
 class FileToDelete(ABC):
-    """One regular file, open for reading."""
+    """One regular file, open for reading; `aside` is as in `DeletedFile`."""
+
+    aside = ""
 
     def __init__(self, entry: Entry, descriptor: int) -> None:
         self.entry = entry

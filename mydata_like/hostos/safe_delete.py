@@ -1,6 +1,8 @@
 """Safe deletion of local files: a file is held open, checked, and only then deleted."""
 
+import logging
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +20,9 @@ else:
 
 __all__ = ["SafeDirectories", "SafeDirectory"]
 
+logger = logging.getLogger(__name__)
+
+_ASIDE: Final = re.compile(r"\.mydata-like-[0-9a-f]{16}")
 _MISSING: Final = Problem(
     "free.gone", "The folder of the file does not exist.", "Check that its drive is connected."
 )
@@ -42,6 +47,15 @@ class SafeDirectories:
             raise FileChangedError(_MISSING.message, hint=_MISSING.hint, code=_MISSING.code)
         with directory.hold(entry) as held:
             yield held
+
+    def restore(self, key: bytes, aside: str) -> bool:
+        """Restore the name of a file that a killed process had renamed; return whether it did."""
+        directory = self._choose(key) if _ASIDE.fullmatch(aside) else None
+        try:
+            return directory is not None and directory.restore(key, aside.encode())
+        except FileChangedError as error:
+            logger.warning("%s, left by an earlier process, stays: %s", aside, error)
+            return False
 
     def _choose(self, key: bytes) -> SafeDirectory | None:
         """Return the directory of a file; the empty key stands for the whole data directory.

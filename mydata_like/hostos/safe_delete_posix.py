@@ -36,6 +36,7 @@ class _FileInFolder(FileToDelete):
         super().__init__(entry, descriptor)
         self._folder = folder
         self._name = entry.key.rpartition(b"/")[2]
+        self.aside = (_ASIDE + secrets.token_hex(8).encode()).decode()
 
     def check_unused(self) -> None:
         with WriteGuard(self.descriptor) as guard:
@@ -50,7 +51,7 @@ class _FileInFolder(FileToDelete):
         with WriteGuard(self.descriptor) as guard:
             self._check_use(guard)
             self.check_unchanged(self.find_named())
-            aside = _ASIDE + secrets.token_hex(8).encode()
+            aside = self.aside.encode()
             with errors_translated(self.entry.key):
                 os.rename(self._name, aside, src_dir_fd=self._folder, dst_dir_fd=self._folder)
             try:
@@ -58,7 +59,10 @@ class _FileInFolder(FileToDelete):
                 with errors_translated(self.entry.key):
                     os.unlink(aside, dir_fd=self._folder)
             except BaseException:
-                self._restore(aside)
+                if not _restore(self._folder, aside, self._name, self.entry.key):
+                    name = aside.decode()
+                    how = f"was replaced twice by another program; the first is now named {name}"
+                    raise self.changed("free.aside", how) from None
                 raise
 
     def _check_use(self, guard: WriteGuard) -> None:
@@ -98,39 +102,37 @@ class _FileInFolder(FileToDelete):
             named = os.stat(name, dir_fd=self._folder, follow_symlinks=False)
             return os.fstat(self.descriptor), named
 
-    def _restore(self, aside: bytes) -> None:
-        """Restore the name of the renamed file, unless another file has the name by now."""
-        here = {"src_dir_fd": self._folder, "dst_dir_fd": self._folder}
-        try:
-            found = os.stat(aside, dir_fd=self._folder, follow_symlinks=False)
-            if stat.S_ISDIR(found.st_mode):
-                os.rename(aside, self._name, **here)
-                return
-            os.link(aside, self._name, **here, follow_symlinks=False)
-            os.unlink(aside, dir_fd=self._folder)
-        except FileExistsError as error:
-            raise self._lost(aside) from error
-        except OSError as error:  # the file system has no hard links
-            if self._is_taken():
-                raise self._lost(aside) from error
-            with errors_translated(self.entry.key):
-                os.rename(aside, self._name, **here)
-
-    def _is_taken(self) -> bool:
-        try:
-            os.stat(self._name, dir_fd=self._folder, follow_symlinks=False)
-        except FileNotFoundError:
-            return False
-        return True
-
-    def _lost(self, aside: bytes) -> FileChangedError:
-        name = aside.decode()
-        how = f"was replaced twice by another program; the first file is now named {name}"
-        return self.changed("free.aside", how)
-
     def find_named(self) -> os.stat_result:
         with errors_translated(self.entry.key):
             return os.stat(self._name, dir_fd=self._folder, follow_symlinks=False)
+
+
+def _restore(folder: int, aside: bytes, name: bytes, key: bytes) -> bool:
+    """Restore the name of a renamed file; return false if another file has the name by now."""
+    here = {"src_dir_fd": folder, "dst_dir_fd": folder}
+    try:
+        found = os.stat(aside, dir_fd=folder, follow_symlinks=False)
+        if stat.S_ISDIR(found.st_mode):
+            os.rename(aside, name, **here)
+            return True
+        os.link(aside, name, **here, follow_symlinks=False)
+        os.unlink(aside, dir_fd=folder)
+    except FileExistsError:
+        return False
+    except OSError:  # the file system has no hard links
+        if _is_taken(folder, name):
+            return False
+        with errors_translated(key):
+            os.rename(aside, name, **here)
+    return True
+
+
+def _is_taken(folder: int, name: bytes) -> bool:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 class SafeDirectory:
@@ -168,6 +170,12 @@ class SafeDirectory:
                 descriptor = os.open(name, READ_ONLY, dir_fd=above)
             stack.callback(os.close, descriptor)
             yield _FileInFolder(above, entry, descriptor)
+
+    def restore(self, key: bytes, aside: bytes) -> bool:
+        """Restore the name of a file that a killed process had renamed; return whether it did."""
+        folder, _, name = key.removeprefix(self.prefix).rpartition(b"/")
+        with self._folder(folder) as above:
+            return _is_taken(above, aside) and _restore(above, aside, name, key)
 
     def close(self) -> None:
         os.close(self._top)

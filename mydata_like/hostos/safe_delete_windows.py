@@ -142,6 +142,10 @@ if sys.platform == "win32":
             if not same or found.casefold() != f"{top}\\{local}".casefold():
                 raise OSError(errno.ELOOP, "A link has taken the place of a folder or file")
 
+        def restore(self, key: bytes, aside: bytes) -> bool:
+            """Return that nothing was restored: files keep their names until they are deleted."""
+            return False
+
         def close(self) -> None:
             _close(self._handle)
 

@@ -111,7 +111,7 @@ class Server(Section):
             "server is slow. Lower it for a small server.",
             legacy=("max_verification_threads",),
         ),
-    ] = 4
+    ] = 6
 
     def conflicts(self) -> Iterator[tuple[str, str]]:
         if self.url and not self.allow_http:

@@ -25,6 +25,7 @@ FORBIDDEN: Final = (
     "data.group_prefix",
     "data.unknown_owners",
     "data.replace_freely",
+    "data.keep_replaced",
     "filters.includes_file",
     "filters.excludes_file",
     "filters.symlinks",

@@ -283,6 +283,30 @@ def load_deletions(file: Path) -> frozenset[tuple[str, str]]:
     return frozenset(deleted.items())
 
 
+class UnfinishedDeletion(NamedTuple):
+    """The last deletion in the log, which a killed process may not have finished.
+
+    The file then has the name `aside`; `key` is its own, in hexadecimal.
+    """
+
+    path: str
+    deleted: bool
+    aside: str = ""
+    key: str = ""
+
+
+def find_unfinished_deletion(file: Path) -> UnfinishedDeletion | None:
+    """Return the last deletion in the log, unless it is known to be over."""
+    try:
+        require_plain(file)
+        with file.open("rb") as stream:
+            stream.seek(max(0, stream.seek(0, os.SEEK_END) - LONGEST_FILE))
+            *_, last = _parse_lines(stream.read().splitlines(), UnfinishedDeletion)
+    except (OSError, ValueError):  # no log, or an empty one
+        return None
+    return last if last.deleted and last.aside else None
+
+
 class DeletionLogFile:
     """Logs every local file that is deleted to free space, before its deletion.
 
@@ -301,18 +325,23 @@ class DeletionLogFile:
         """Log that a file is about to be deleted, and where its bytes are stored."""
         entry = freed.entry
         self._write(
-            freed,
+            freed.key,
             size=freed.size,
             md5=entry.checksum,
             dataset=entry.dataset,
             datafile=freed.datafile,
             archive=entry.archive or None,
             deleted=True,
+            **({"aside": freed.aside, "key": freed.key.hex()} if freed.aside else {}),
         )
 
     def take_back(self, freed: DeletedFile, problem: Problem) -> None:
         """Log that a file whose deletion was logged still exists."""
-        self._write(freed, deleted=False, problem=problem.code)
+        self._write(freed.key, deleted=False, problem=problem.code)
+
+    def restored(self, unfinished: UnfinishedDeletion) -> None:
+        """Log that a file still exists whose deletion a killed process had not finished."""
+        self._write(bytes.fromhex(unfinished.key), deleted=False, problem="free.interrupted")
 
     def close(self) -> None:
         self._file.close()
@@ -328,8 +357,8 @@ class DeletionLogFile:
     ) -> None:
         self.close()
 
-    def _write(self, freed: DeletedFile, **facts: object) -> None:
-        record = {"at": self._clock.now(), "path": format_path(freed.key), **facts}
+    def _write(self, key: bytes, /, **facts: object) -> None:
+        record = {"at": self._clock.now(), "path": format_path(key), **facts}
         try:
             self._file.write(_format_line(record))
             self._file.flush()

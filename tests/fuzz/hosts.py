@@ -70,6 +70,7 @@ class _Session:
     """A session in which every command outputs the input."""
 
     stack = "libssh"
+    gcm_only = False
     cipher = ""
 
     def __init__(self, said: bytes) -> None:

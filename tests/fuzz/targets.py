@@ -10,6 +10,7 @@ from mydata_like.core.errors import Problem, UploaderError
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import LockHolder
 from mydata_like.hostos.logs import parse_line, read_end
+from mydata_like.ledger.ledger_file import LockWaiting
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.server.client import ResponseClassifier, find_server_address
 from mydata_like.server.http import HttpResponse
@@ -232,7 +233,9 @@ def _open_ledger(folder: Path) -> Parse:
             old.unlink()
         path.write_bytes(data)
         path.chmod(0o600)
-        with SqliteLedger.open(path, b"/data", SystemClock(), patience=0.1) as ledger:
+        with SqliteLedger.open(
+            path, b"/data", SystemClock(), waiting=LockWaiting(seconds=0.1, patience=0.1)
+        ) as ledger:
             ledger.find_runs()
             ledger.find_sources()
             ledger.find_replacements()

@@ -186,12 +186,12 @@ def test_explain_shows_meaning_limits_and_every_layer(home, call):
 
     assert result.stdout == (
         "server.requests: Parallel requests\n"
-        "  How many requests to the server may run concurrently. "
-        "Lower it for a small server.\n"
+        "  How many requests to the server may run concurrently, at most. Fewer do while the server is "
+        "slow. Lower it for a small server.\n"
         "  from: 1 to 16\n"
         "  in MyData.cfg: max_verification_threads\n"
         "Values, the last one counts:\n"
-        "  default: 4\n"
+        "  default: 6\n"
         f"  user file ({path}, line 2): 3\n"
         "* environment (MYDATA_LIKE_SERVER_REQUESTS): 6\n"
     )

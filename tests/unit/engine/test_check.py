@@ -26,6 +26,7 @@ from mydata_like.core.model import (
     EntryState,
     FileToSend,
     InstrumentRecord,
+    NewestDatafile,
     Registered,
     Staged,
     VerifiedCopy,
@@ -236,6 +237,30 @@ def test_a_dataset_with_fewer_verified_replicas_than_before_is_listed_once():
     assert isinstance(item, Registered)
     assert item.datafile == first.id
     assert bench.server.calls["list_datafiles"] == 1
+
+
+@pytest.mark.parametrize("change", [{"checksum": "f" * 32}, {"size": 4}, None])
+def test_a_record_that_differs_from_its_row_makes_a_full_listing_due(change):
+    bench = Bench()
+    dataset = bench.make_dataset()
+    records = [known(bench, dataset, a_record(f"{number}.txt")) for number in range(200)]
+    files = [a_file(f"{number}.txt") for number in range(200)]
+    bench(a_group(*files))
+    if change:
+        bench.server.records[records[5].id] = records[5]._replace(**change)
+    else:  # another record has its number's place in the count
+        del bench.server.records[records[5].id]
+        bench.server.add(dataset.id, a_record("other"))
+        bench.server.fetch_newest = lambda dataset, total: NewestDatafile(200, records[-1].id)
+    edited = files[5]._replace(modified_ns=MODIFIED_NS + 10**9, ctime_ns=7)
+
+    (wanted,) = bench(a_group(*files[:5], edited, *files[6:]))
+
+    assert wanted.file == edited
+    listed = bench.server.calls["list_datafiles"]
+    assert bench.ledger.listed[dataset.id].at.timestamp() == 0
+    bench(a_group(*files))
+    assert bench.server.calls["list_datafiles"] == listed + 1
 
 
 def test_a_server_that_counts_fewer_replicas_than_there_are_is_listed_once_only():

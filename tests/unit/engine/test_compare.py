@@ -125,6 +125,7 @@ def test_of_a_file_that_grew_only_the_earlier_length_is_read(checksum):
         bench.gate,
         bench.choices,
         bench.changed,
+        bench.new.extend,
     )
     item = a_comparison(matches=())._replace(copy=VerifiedCopy(2, CHECKSUM))
 

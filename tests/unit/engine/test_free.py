@@ -23,6 +23,8 @@ COPY = (Replica("S-7/x", "box", verified=True, verified_at="2026-01-05T10:00:00"
 class SlowDisk:
     """Local files that all have the checksum they should, and take their time to be read."""
 
+    aside = ""
+
     def __init__(self, clock, seconds=0.0, meanwhile=lambda: None):
         self.deleted = []
         self._clock, self._seconds, self._meanwhile = clock, seconds, meanwhile
