@@ -186,8 +186,8 @@ def test_explain_shows_meaning_limits_and_every_layer(home, call):
 
     assert result.stdout == (
         "server.requests: Parallel requests\n"
-        "  How many requests to the server may run concurrently, at most. Fewer do while the server is "
-        "slow. Lower it for a small server.\n"
+        "  How many requests to the server may run concurrently, at most. Fewer do while "
+        "the server is slow. Lower it for a small server.\n"
         "  from: 1 to 16\n"
         "  in MyData.cfg: max_verification_threads\n"
         "Values, the last one counts:\n"
@@ -203,7 +203,7 @@ def test_another_file_is_used_and_made_when_named(home, call):
     call("set", "server.requests", "9", "--config", str(path))
 
     assert call("get", "server.requests", "--config", str(path)).stdout == "9\n"
-    assert call("get", "server.requests").stdout == "4\n"
+    assert call("get", "server.requests").stdout == "6\n"
 
 
 def test_the_key_is_stored_in_a_file_only_when_asked_to(home, call):
