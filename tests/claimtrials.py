@@ -32,6 +32,7 @@ import psutil
 
 from mydata_like.app.settings_service import save_settings
 from mydata_like.demo.demo_server import EmbeddedServer
+from mydata_like.demo.invariants import StoredFile
 from mydata_like.demo.middleware import Fault, Hang, Reply
 from mydata_like.ssh.keys import PublicKey
 from tests.claims import (
@@ -64,6 +65,7 @@ DATASETS = ("alice/Scan 1", "bob/Run 2/deep")
 ADDED = "carol/Added later"
 DROPPED = "Dropped day"
 GAINED = "of another uploader.raw"
+HEARD = "large 0.raw"
 LEFT_OUT = "alice/Scan 1/notes.tmp"
 LEFT_OUT_WHOLE = ("bob/Only notes/first.tmp", "bob/Only notes/second.tmp")
 # One channel, at a speed at which a run can be interrupted in the middle.
@@ -109,6 +111,7 @@ class Trial:
     remaining: set[str] = field(default_factory=set)
     looks: list[Look] = field(default_factory=list)  # texts of a window open during the trial
     final: tuple[str, ...] = ()  # settings of the final run
+    spoilt: bool = False  # whether the server's storage has faults on purpose
     heal: Callable[[], object] = bool
 
     # The data
@@ -479,6 +482,48 @@ def _but_for_its_id(row: sqlite3.Row) -> dict[str, Any]:
     return {name: value for name, value in dict(row).items() if name != "id"}
 
 
+def rot_there(trial: Trial) -> None:
+    """Damage the server's copy of a file, which only a new verification finds out."""
+    stored = _find_stored(trial)
+    stored.path.write_bytes(b"-" * stored.size)
+    _hear(trial, "--yes")
+
+
+def restore_backup(trial: Trial) -> None:
+    """Let the number of a record be that of another file, as after a restored backup."""
+    stored = _find_stored(trial)
+    store, box = trial.site.server.site.store, trial.site.server.box_location
+    (replica,) = store.rows("SELECT * FROM replica WHERE datafile = ?", stored.id)
+    uri = str(Path(replica["uri"]).with_name(GAINED))
+    stored.path.rename(box / uri)
+    store.change("UPDATE replica SET uri = ? WHERE datafile = ?", uri, stored.id)
+    store.change("UPDATE datafile SET filename = ? WHERE id = ?", GAINED, stored.id)
+    _hear(trial, "--dry-run")
+
+
+def change_record(trial: Trial) -> None:
+    """Change the checksum of a record, which the server then no longer verifies."""
+    stored = _find_stored(trial)
+    trial.site.server.rewrite(stored.id, "f" * 32)
+    trial.site.server.unverify(stored.id)
+    _hear(trial, "--dry-run")
+
+
+def _find_stored(trial: Trial) -> StoredFile:
+    trial.make_all_safe()
+    files = {file.key: file for file in trial.site.server.datafiles()}
+    return files[Path(DATASETS[0]).name, "", HEARD]
+
+
+def _hear(trial: Trial, how: str) -> None:
+    """Let `free` hear of it; the file stays."""
+    path = trial.site.data / DATASETS[0] / HEARD
+    finish(trial.site.start("free", str(path), how, "--json"))
+    trial.spoilt = True
+    assert path.exists()
+    assert len(trial.truth().at_risk) == 1
+
+
 def leave_folder_out(trial: Trial) -> None:
     """Add a folder whose files are all excluded."""
     for name in LEFT_OUT_WHOLE:
@@ -618,6 +663,9 @@ INTERRUPTIONS: dict[str, Callable[[Trial], None]] = {
     "a run is killed while it replaces a changed file": kill_while_replacing,
     "the ledger is deleted": delete_ledger,
     "the server loses a record and gains another": lose_record,
+    "a file has rotted there, and free has noticed": rot_there,
+    "the server was restored from a backup, and free has noticed": restore_backup,
+    "a record was changed there, and free has noticed": change_record,
     "a folder is left out whole": leave_folder_out,
     "the server answers 202 and stores nothing": store_nothing,
     "a file that was found is deleted here": delete_local_file,
@@ -675,7 +723,7 @@ def judge_interrupted(trial: Trial) -> list[str]:
     wrongs += [f"{view} does not say: {says}" for view, says in sorted(unsaid)]
     if not trial.forgotten:
         wrongs += find_forgotten(claims, truth)
-    return [*wrongs, *trial.site.server.check_invariants()]
+    return wrongs if trial.spoilt else [*wrongs, *trial.site.server.check_invariants()]
 
 
 def judge_ended(trial: Trial) -> list[str]:

@@ -137,10 +137,12 @@ _FIND: Final = """
         WHERE state = 'verified' AND EXISTS (SELECT 1 FROM rechecks WHERE rechecks.dataset = -1);
 """
 _DROP: Final = """
-    DROP VIEW IF EXISTS temp.entries; DROP VIEW IF EXISTS temp.outcomes;
+    DROP VIEW IF EXISTS temp.runs; DROP VIEW IF EXISTS temp.outcomes;
+    DROP VIEW IF EXISTS temp.entries;
     DROP TABLE IF EXISTS temp.doubted; DROP TABLE IF EXISTS temp.rechecks;
 """
-# Readers see these views instead of the tables of the same names.
+# Readers see these views instead of the tables of the same names. In the totals of the newest run,
+# the files wait.
 _CODE, _MESSAGE, _HINT = (text.replace("'", "''") for text in RECHECK)
 _OVERLAY: Final = f"""
     CREATE TEMP VIEW entries AS
@@ -160,6 +162,22 @@ _OVERLAY: Final = f"""
     WHERE it.state = 'verified' AND NOT EXISTS (
         SELECT 1 FROM main.outcomes WHERE outcomes.root = it.root AND outcomes.path = it.key
     );
+    CREATE TEMP VIEW runs AS
+    SELECT id, root, started, finished, iif(
+        json_valid(summary) AND finished IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM main.runs AS later WHERE later.root = it.root
+            AND later.finished IS NOT NULL AND later.started > it.started
+        ),
+        (SELECT json_set(summary, '$.verified', verified - doubted, '$.waiting', waiting + doubted)
+            FROM (SELECT verified, waiting, min(verified, files) AS doubted FROM (
+                SELECT coalesce(json_extract(summary, '$.verified'), 0) AS verified,
+                    coalesce(json_extract(summary, '$.waiting'), 0) AS waiting,
+                    (SELECT count(*) FROM temp.outcomes AS doubt
+                        WHERE doubt.root = it.root AND doubt.code = '{_CODE}') AS files
+            ))),
+        summary
+    ) AS summary
+    FROM main.runs AS it;
 """  # noqa: S608 - all of it is ours
 # A file that its archive does not contain is to be sent on its own or in another one.
 _TAKE: Final = """

@@ -1,11 +1,14 @@
 """Notes about what must be checked again are durable, bounded, and seen by all readers."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from mydata_like.core.model import DatasetId, Entry, EntryState, NewestDatafile, Recheck
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.file_queries import FileQueries
 from mydata_like.ledger.rechecks import ALL, MOST, RecheckFile
+from mydata_like.ledger.sql import PastRunRow
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.fakes.clock import FakeClock
 
@@ -82,6 +85,19 @@ def test_a_note_concerns_exactly_its_rows_before_and_after_the_ledger_takes_it(
     listed = ledger.find_listed(SCAN)
     assert listed is not None
     assert (listed.at.timestamp() == 0) is (note.dataset in (SCAN, ALL.dataset))
+
+
+def test_the_files_wait_in_the_totals_of_the_newest_run(file, ledger, notes):
+    for number in range(3):
+        at = datetime(2026, 1, 1 + number, tzinfo=UTC)
+        sums = {"found": 5, "verified": 5, "waiting": 0, "skipped": 0}
+        ledger.record_run(PastRunRow(str(number), at, at if number < 2 else None, sums))
+    notes.add([Recheck(SCAN, archive="a.tar")])
+
+    with SqliteLedger.open_to_read(file, ROOT, SystemClock()) as reader:
+        counts = [(it.summary["verified"], it.summary["waiting"]) for it in reader.find_runs()]
+
+    assert counts == [(5, 0), (3, 2), (5, 0)]  # the newest has not ended
 
 
 def test_a_row_that_is_verified_again_is_at_risk_no_more(file, ledger, notes):
