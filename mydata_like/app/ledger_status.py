@@ -217,7 +217,7 @@ def read_ledger_state(settings: Settings, places: StatePaths, clock: Clock) -> L
             whole=None if ledger.outdated else whole,
             interrupted=_find_interrupted(ended),
             at_risk=_add_risks([ledger.measure_risk(), *_risks_since(whole, shards)]),
-            held=_count_held(ledger) + sum(shard.held for shard in shards),
+            held=ledger.count_held() + sum(shard.held for shard in shards),
             recheck=ledger.count_rechecks(),
             sources=tuple(_find_unfinished(ledger)),
             data_problem=find_data_problem(root, state, ledger),
@@ -297,13 +297,8 @@ def _look_at_shards(settings: Settings, places: StatePaths, clock: Clock) -> Ite
         if ledger is not None:
             with ledger:
                 last = next(iter(ledger.find_runs(1)), None)
-                at_risk, held = ledger.measure_risk(), _count_held(ledger)
+                at_risk, held = ledger.measure_risk(), ledger.count_held()
             yield ShardState(str(shard), is_locked(state, root, shard), last, at_risk, held)
-
-
-def _count_held(ledger: SqliteLedger) -> int:
-    """Return the number of changed files without a choice."""
-    return sum(not changed.choice for changed in ledger.list_held())
 
 
 def _risks_since(whole: PastRunRow | None, shards: Sequence[ShardState]) -> list[AtRisk]:

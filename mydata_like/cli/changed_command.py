@@ -24,6 +24,7 @@ from mydata_like.settings.schema import Settings
 T = TypeVar("T")
 
 NOT_CHOSEN_EXIT = 1
+NOTHING_HELD = "No changed files are held."
 
 app = typer.Typer(
     name="changed",
@@ -53,7 +54,7 @@ def list_files(
     elif held:
         print_lines([line for one in held for line in _describe(one)])
     else:
-        print_lines(["No changed files are held."])
+        print_lines([NOTHING_HELD])
 
 
 @app.command()
@@ -133,7 +134,8 @@ def _choose(
         print_json({"choice": choice.value, "files": number, "left_out": keys})
     else:
         noun = "file" if number == 1 else "files"
-        print_lines([f"{number:,} {noun}: {_CHOSEN[choice]}"] if number else [])
+        chosen = [f"{number:,} {noun}: {_CHOSEN[choice]}"] if number else []
+        print_lines(chosen if chosen or left else [NOTHING_HELD])
         print_lines(map(_describe_left, left))
     if left:
         raise typer.Exit(NOT_CHOSEN_EXIT)

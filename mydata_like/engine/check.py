@@ -385,16 +385,16 @@ class Check:
         self, view: DatasetView, wanted: FileToSend, entry: Entry | None
     ) -> VerifiedCopy | None:
         """Return what the server has as verified of a file, by its own record or in an archive."""
-        record = wanted.datafile
-        freely = self._changed.is_free(wanted.file.key[view.above :])
+        record, copy = wanted.datafile, None
         if record and record.replicas:
             stored = find_replica(record, self._box) or record.replicas[0]
-            if record.unfinished or not stored.verified:
-                return None
-            return VerifiedCopy(record.size, record.checksum, stored.verified_at or "", freely)
-        if entry and entry.archive and entry.checksum and view.find_verified(entry.archive):
-            return VerifiedCopy(entry.size, entry.checksum, freely=freely)
-        return None
+            if stored.verified and not record.unfinished:
+                copy = VerifiedCopy(record.size, record.checksum, stored.verified_at or "")
+        elif entry and entry.archive and entry.checksum and view.find_verified(entry.archive):
+            copy = VerifiedCopy(entry.size, entry.checksum)
+        if copy is None:
+            return None
+        return copy._replace(freely=self._changed.is_free(wanted.file.key[view.above :]))
 
     def _describe(
         self, wanted: FileToSend, record: Datafile, entry: Entry | None

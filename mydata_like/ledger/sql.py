@@ -221,13 +221,17 @@ _CHANGED = (
     " copy_verified_at, hold, choice, counted_at"
 )
 FIND_CHANGED = f"SELECT {_CHANGED} FROM changed_files WHERE root = ? AND key = ?"  # noqa: S608
-# Held files that are verified by now, such as those that were restored, are held no longer.
-LIST_HELD = (
-    f"SELECT {_CHANGED} FROM changed_files WHERE root = :root AND hold != ''"  # noqa: S608
-    " AND (:path = x'' OR key = :path OR (key > :low AND key < :high)) AND NOT EXISTS ("
-    "SELECT 1 FROM entries WHERE entries.root = changed_files.root"
-    " AND entries.key = changed_files.key AND state = 'verified') ORDER BY key"
+# Files that are verified by now, as after they were restored, are held no longer, and neither are
+# those that a run did not find any more.
+_PAST = (
+    "(EXISTS (SELECT 1 FROM entries WHERE entries.root = changed_files.root"
+    " AND entries.key = changed_files.key AND state = 'verified'"
+    " AND entries.dataset = changed_files.dataset) OR NOT EXISTS (SELECT 1 FROM outcomes"
+    " WHERE outcomes.root = changed_files.root AND path = changed_files.key))"
 )
+_HELD = f"FROM changed_files WHERE root = ? AND hold != '' AND NOT {_PAST}"
+LIST_HELD = f"SELECT {_CHANGED} {_HELD} ORDER BY key"
+COUNT_HELD = f"SELECT count(*) {_HELD} AND choice = ''"
 RECORD_CHANGED = (
     f"INSERT OR REPLACE INTO changed_files (root, {_CHANGED})"  # noqa: S608
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -236,10 +240,8 @@ COUNT_CHANGED = (
     "SELECT dataset, count(*) FROM changed_files WHERE root = ? AND counted_at > ? GROUP BY dataset"
 )
 FORGET_CHANGED = (
-    "DELETE FROM changed_files WHERE root = :root AND (CASE hold WHEN ''"
-    " THEN counted_at IS NULL OR counted_at <= :before ELSE EXISTS (SELECT 1 FROM entries WHERE"
-    " entries.root = changed_files.root AND entries.key = changed_files.key"
-    " AND state = 'verified') END)"
+    "DELETE FROM changed_files WHERE root = :root AND (counted_at IS NULL"  # noqa: S608
+    f" OR counted_at <= :before) AND (hold = '' OR {_PAST})"
 )
 # A choice applies to the state for which it was made.
 CHOOSE = (

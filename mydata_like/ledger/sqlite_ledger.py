@@ -314,13 +314,21 @@ class SqliteLedger:
             row = cursor.execute(sql.FIND_CHANGED, (self._root, key)).fetchone()
         return parse_changed(row) if row else None
 
-    def list_held(self, path: bytes = b"") -> list[ChangedFile]:
-        """Return the held files at or below a path, or all, by key."""
+    def list_held(self) -> list[ChangedFile]:
+        """Return the held files by key; none if the ledger is of an older version."""
         if self.outdated:
             return []
         with self._file.used() as cursor:
-            rows = cursor.execute(sql.LIST_HELD, self._below(path)).fetchall()
+            rows = cursor.execute(sql.LIST_HELD, (self._root,)).fetchall()
         return [changed for row in rows if (changed := parse_changed(row))]
+
+    def count_held(self) -> int:
+        """Return the number of held files without a choice of the user."""
+        if self.outdated:
+            return 0
+        with self._file.used() as cursor:
+            (files,) = cursor.execute(sql.COUNT_HELD, (self._root,)).fetchone()
+        return int(files)
 
     def record_changed(self, changed: ChangedFile) -> None:
         """Record the state of a changed file; replaces an older one."""

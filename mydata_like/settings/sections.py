@@ -243,8 +243,8 @@ class Data(Section):
         FieldInfo(
             "Brake",
             "How many files of a dataset may be rewritten or shrink within 24 hours before the "
-            "rest is held. It acts on more than 5 % of a dataset, and on 25 times as many files "
-            "of all datasets. 0 turns it off.",
+            "rest is held, if they are more than 5 % of its files. The same applies to 25 times "
+            "as many files of all datasets. 0 turns it off.",
             unit="files",
         ),
     ] = 20

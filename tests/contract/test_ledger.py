@@ -1,6 +1,6 @@
 """What every ledger promises, kept by the one in memory and the one on the disk."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -461,38 +461,45 @@ def changed(key: bytes, hold: HoldReason = HoldReason.NONE, **values: Any) -> Ch
     return row._replace(**values)
 
 
+def record_all(ledger: Ledger, rows: Sequence[ChangedFile]) -> None:
+    """Record changed files as a run does, which has found them before."""
+    ledger.record_found([local(row.key, size=9) for row in rows], datetime.fromtimestamp(1, UTC))
+    for row in rows:
+        ledger.record_changed(row)
+
+
 def test_changed_files_are_found_counted_and_listed_while_they_are_held(ledger: Ledger) -> None:
     rows = [
         changed(b"a", counted_at=5000),
         changed(b"d/held", HoldReason.SHRUNK, counted_at=6000),
         changed(b"e", HoldReason.BRAKE, dataset=THERE),
     ]
-    for row in rows:
-        ledger.record_changed(row)
+    record_all(ledger, rows)
 
     assert [ledger.find_changed(row.key) for row in rows] == rows
     assert ledger.find_changed(b"b") is None
     assert ledger.list_held() == rows[1:]
-    assert ledger.list_held(b"d") == [rows[1]]
+    assert ledger.count_held() == 2
     assert ledger.count_changed(datetime.fromtimestamp(5000, UTC)) == {HERE: 1}
     assert ledger.count_changed(datetime.fromtimestamp(0, UTC)) == {HERE: 2}
 
 
 def test_a_choice_is_taken_for_the_same_state_only(ledger: Ledger) -> None:
     held = changed(b"a", HoldReason.SHRUNK)
-    ledger.record_changed(held)
+    record_all(ledger, [held])
 
     ledger.choose([held._replace(size=7, choice=ChangeChoice.KEEP)])
     assert ledger.find_changed(b"a") == held
     ledger.choose([held._replace(choice=ChangeChoice.KEEP)])
 
     assert ledger.find_changed(b"a") == held._replace(choice=ChangeChoice.KEEP)
+    assert (len(ledger.list_held()), ledger.count_held()) == (1, 0)
 
 
 def test_replacing_what_the_brake_holds_restarts_the_count_of_its_dataset(ledger: Ledger) -> None:
     held = changed(b"b", HoldReason.BRAKE)
-    for row in (changed(b"a", counted_at=9), held, changed(b"c", counted_at=9, dataset=THERE)):
-        ledger.record_changed(row)
+    others = changed(b"a", counted_at=9), changed(b"c", counted_at=9, dataset=THERE)
+    record_all(ledger, [held, *others])
 
     ledger.choose([held._replace(choice=ChangeChoice.REPLACE)])
 
@@ -500,16 +507,19 @@ def test_replacing_what_the_brake_holds_restarts_the_count_of_its_dataset(ledger
 
 
 def test_held_files_that_are_verified_and_old_counts_are_forgotten(ledger: Ledger) -> None:
-    well, held = changed(b"well", HoldReason.BRAKE), changed(b"held", HoldReason.BRAKE)
-    for row in (well, held, changed(b"old", counted_at=10), changed(b"new", counted_at=20)):
-        ledger.record_changed(row)
-    ledger.record([entry(b"well")])
-    assert ledger.list_held() == [held]
+    well, held, other, gone = (
+        changed(key, HoldReason.BRAKE) for key in (b"well", b"held", b"other", b"gone")
+    )
+    old, new = changed(b"old", counted_at=10), changed(b"new", counted_at=20)
+    record_all(ledger, [well, held, other, old, new])
+    ledger.record_changed(gone)  # which no run has found
+    ledger.record([entry(b"well"), entry(b"other", dataset=THERE)])
+    assert ledger.list_held() == [held, other]
 
     ledger.forget_changed(datetime.fromtimestamp(10, UTC))
 
-    left = [key for key in (b"well", b"held", b"old", b"new") if ledger.find_changed(key)]
-    assert left == [b"held", b"new"]
+    every = (well, held, other, gone, old, new)
+    assert [row for row in every if ledger.find_changed(row.key)] == [held, other, new]
 
 
 def test_all_files_of_a_dataset_are_counted(ledger: Ledger) -> None:

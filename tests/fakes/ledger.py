@@ -7,7 +7,6 @@ from math import ceil
 from typing import Any, Self
 
 from mydata_like.core.archives import ArchiveRecord
-from mydata_like.core.extra_sources import lies_in
 from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import (
     AtRisk,
@@ -182,12 +181,12 @@ class MemoryLedger:
     def find_changed(self, key: bytes) -> ChangedFile | None:
         return self.changed.get(key)
 
-    def list_held(self, path: bytes = b"") -> list[ChangedFile]:
-        return [
-            row
-            for key, row in sorted(self.changed.items())
-            if row.hold and (not path or lies_in(key, path)) and not self._is_well(key)
-        ]
+    def list_held(self) -> list[ChangedFile]:
+        rows = [self.changed[key] for key in sorted(self.changed)]
+        return [row for row in rows if row.hold and not self._is_past(row.key)]
+
+    def count_held(self) -> int:
+        return sum(not row.choice for row in self.list_held())
 
     def record_changed(self, changed: ChangedFile) -> None:
         self.changed[changed.key] = changed
@@ -204,7 +203,7 @@ class MemoryLedger:
     def forget_changed(self, before: datetime) -> None:
         for key, row in list(self.changed.items()):
             old = (row.counted_at or 0) <= int(before.timestamp())
-            if self._is_well(key) if row.hold else old:
+            if old and (not row.hold or self._is_past(key)):
                 del self.changed[key]
 
     def choose(self, choices: Sequence[ChangedFile]) -> None:
@@ -221,9 +220,10 @@ class MemoryLedger:
             if row.dataset in confirmed:
                 self.changed[row.key] = row._replace(counted_at=None)
 
-    def _is_well(self, key: bytes) -> bool:
-        entry = self.entries.get(key)
-        return entry is not None and entry.state is EntryState.VERIFIED
+    def _is_past(self, key: bytes) -> bool:
+        entry, dataset = self.entries.get(key), self.changed[key].dataset
+        verified = entry and (entry.state, entry.dataset) == (EntryState.VERIFIED, dataset)
+        return key not in self.found or bool(verified)
 
     def find_meta(self, key: str) -> str | None:
         return self.meta.get(key)

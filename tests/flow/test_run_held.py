@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from mydata_like.core.deletion import KeptFile
 from mydata_like.core.events import FileSkipped, FileVerified, FileWaiting, FileWanted, Notice
 from mydata_like.core.model import HELD, KEPT
 from tests.invariants import check_law
-from tests.site import QUICK, open_site
+from tests.site import QUICK, open_site, yield_processor
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
@@ -303,6 +304,20 @@ def test_a_restored_file_is_safe_and_no_longer_held(opened):
     ended = site.carry("data.brake=0")
 
     assert (held(ended), ended.sums.verified) == (set(), 25)
+    assert json.loads(site.command("changed", "list", "--json").output) == {"held": []}
+
+
+def test_a_held_file_that_is_deleted_here_is_no_longer_held(opened):
+    site, (path, _) = opened(2)
+    write(path, b"", OLD + 100)
+    site.carry()
+    path.unlink()
+    began = int(time.time())
+    while int(time.time()) == began:  # the ledger has whole seconds
+        yield_processor()
+    site.carry()
+
+    assert json.loads(site.command("status", "--json").output)["held"] == 0
     assert json.loads(site.command("changed", "list", "--json").output) == {"held": []}
 
 

@@ -48,6 +48,7 @@ class Bench:
         """Return the flags of the file to send, or the code of the problem."""
         file = a_file(name, size=size)._replace(modified_ns=time, ctime_ns=time)
         wanted = FileToSend(file, dataset, f"x/{name}", a_record(name))
+        self.ledger.record_found([file], self.clock.now(), unsent=True)
         found = self.judge.judge(wanted, copy, appended=appended)
         if isinstance(found, Problem):
             return found.code

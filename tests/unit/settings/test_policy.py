@@ -39,7 +39,7 @@ ALL_LAYERS = {
 @pytest.mark.parametrize(
     ("layers", "value", "winner"),
     [
-        ([], 4, Layer.DEFAULT),
+        ([], 6, Layer.DEFAULT),
         (["managed"], 2, Layer.MANAGED),
         (["managed", "user"], 3, Layer.USER),
         (["managed", "user", "environment"], 5, Layer.ENVIRONMENT),
@@ -58,7 +58,7 @@ def test_every_layer_is_explained_with_its_place(sources, tmp_path):
     entry = load_settings(sources(**ALL_LAYERS)).explain("server.requests")
 
     assert entry.given == (
-        ResolvedValue(Layer.DEFAULT, 4),
+        ResolvedValue(Layer.DEFAULT, 6),
         ResolvedValue(Layer.MANAGED, 2, str(tmp_path / "managed.toml"), 2),
         ResolvedValue(Layer.USER, 3, str(tmp_path / "settings.toml"), 3),
         ResolvedValue(Layer.ENVIRONMENT, 5, "MYDATA_LIKE_SERVER_REQUESTS"),
@@ -183,7 +183,7 @@ def test_a_preview_writes_nothing(sources, tmp_path):
 
     loaded = preview_settings(found, {"server.requests": None, "transfer.channels": 5})
 
-    assert loaded.settings.server.requests == 4
+    assert loaded.settings.server.requests == 6
     assert loaded.settings.transfer.channels == 5
     assert (tmp_path / "settings.toml").read_text() == "[server]\nrequests = 3\n"
 
