@@ -16,6 +16,7 @@ from mydata_like.core.formatting import format_size
 from mydata_like.engine.run import INTERRUPTED_EXIT
 
 app = typer.Typer(
+    name="changed",
     help="Decide about files that changed after the server had verified them.",
     no_args_is_help=True,
 )
