@@ -46,6 +46,7 @@ from tests.claims import (
     find_forgotten,
     read_look,
 )
+from tests.invariants import find_wrong_records
 from tests.site import (
     DEADLINE,
     Ended,
@@ -723,7 +724,7 @@ def judge_interrupted(trial: Trial) -> list[str]:
     wrongs += [f"{view} does not say: {says}" for view, says in sorted(unsaid)]
     if not trial.forgotten:
         wrongs += find_forgotten(claims, truth)
-    return wrongs if trial.spoilt else [*wrongs, *trial.site.server.check_invariants()]
+    return wrongs if trial.spoilt else [*wrongs, *find_wrong_records(trial.site)]
 
 
 def judge_ended(trial: Trial) -> list[str]:

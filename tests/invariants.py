@@ -68,15 +68,20 @@ def find_falsehoods(site: Site) -> list[str]:
     replacement.
     """
     with opened_ledger(site) as ledger:
-        replaced = {it.datafile for it in ledger.find_replacements()} if ledger else set()
         boasts = _find_boasts(site, ledger) if ledger else []
+    return [*find_wrong_records(site), *boasts]
+
+
+def find_wrong_records(site: Site) -> list[str]:
+    """Return what is wrong on the server, except replacements that the ledger has noted."""
+    with opened_ledger(site) as ledger:
+        replaced = {it.datafile for it in ledger.find_replacements()} if ledger else set()
     forgiven = {f"datafile {number} " for number in replaced}
-    wrongs = [
+    return [
         wrong
         for wrong in site.server.check_invariants()
         if not any(wrong.startswith(one) for one in forgiven)
     ]
-    return [*wrongs, *boasts]
 
 
 def list_known(site: Site) -> set[str]:

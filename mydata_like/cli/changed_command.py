@@ -28,7 +28,7 @@ NOTHING_HELD = "No changed files are held."
 
 app = typer.Typer(
     name="changed",
-    help="Choose between changed local files and their verified copies.",
+    help="Decide about files that changed after the server had verified them.",
     no_args_is_help=True,
 )
 

@@ -27,13 +27,13 @@ class Commands(LazyGroup):
         "watch": ("watch_command", "watch"),
         "support-bundle": ("support_command", "support_bundle"),
         "where": ("where_command", "where"),
-        "changed": ("changed_command", "app"),
         "explain": ("support_command", "explain"),
         "gui": ("window_command", "gui"),
         "demo": ("main", "demo"),
         "version": ("main", "version"),
         "settings": ("settings_command", "app"),
         "archive": ("archives_command", "app"),
+        "changed": ("changed_command", "app"),
     }
 
 

@@ -46,8 +46,8 @@ REPLACING = Problem(
     "server.replacing",
     "The server's record describes a newer version of this file that never arrived, and the "
     "local file was missing when it should have been sent again.",
-    "Restore the file and run again. Where the earlier content is still on the server, "
-    "mydata-like changed undo brings it back.",
+    "Restore the file and run again. If mydata-like where shows an earlier version, bring it back "
+    "with mydata-like changed undo.",
 )
 
 

@@ -409,7 +409,11 @@ def test_what_was_laid_aside_is_discarded(place, staging, transport, changed):
     assert {place.there(member).read_bytes() for member in changed} == {b"verified"}
 
 
-@pytest.mark.parametrize("programs", [{}, {"perl": "/bin/false"}], ids=["none", "broken"])
+@pytest.mark.parametrize(
+    "programs",
+    [{}, {"perl": "/bin/false"}, {"ln": "/bin/ln"}],
+    ids=["none", "broken", "links"],
+)
 def test_without_perl_the_shell_moves_each_file(tmp_path, place, changed, programs):
     place.location.mkdir(exist_ok=True)
     with Staging(tmp_path / "host", "shell", with_programs(tmp_path, **programs)) as staging:

@@ -24,7 +24,7 @@ def test_a_copy_of_earlier_bytes_does_not_verify_those_that_replaced_them(site):
     site.server.hold_verification()
     ended = site.carry("advanced.verify_patience=0")
     assert ended.of_kind(FileVerified) == []
-    assert [event.problem.code for event in ended.of_kind(FileWaiting)] == ["waiting.replacing"]
+    assert [event.problem.code for event in ended.of_kind(FileWaiting)] == ["verify.pending"]
 
     site.server.release_verification()
     again = site.carry()

@@ -93,6 +93,16 @@ def test_what_did_not_have_to_be_sent_is_no_size_and_no_speed_of_a_run(
     assert "A further 87.0 kB did not have to be sent: holes, or left by earlier runs." in tip
 
 
+def test_replaced_content_is_counted_and_said_to_be_kept(still_desk, written, open_page):
+    record(written, "a", sent=5, replaced=2)
+
+    page = open_page(still_desk)
+
+    assert column(page, 2) == ["5, 2 replaced"]
+    tip = page._runs.model.index(0, 2).data(Qt.ItemDataRole.ToolTipRole)
+    assert "which is kept for a while" in tip
+
+
 def test_the_files_of_one_run_are_those_of_its_time(qtbot, still_desk, written, open_page):
     record(written, "a")
     record(written, "b")

@@ -86,7 +86,15 @@ def run_columns(is_under_way: Callable[[str], bool]) -> list[Column]:
     return [
         Column("at", translate("runs", "When"), _when, "at", 20),
         Column("reason", translate("runs", "Reason"), _reason, "reason", 23),
-        Column("files", translate("runs", "Files sent"), _files, "files", 10, number=True),
+        Column(
+            "files",
+            translate("runs", "Files sent"),
+            _files,
+            "files",
+            10,
+            number=True,
+            tip=_replaced_tip,
+        ),
         Column("size", translate("runs", "Size"), _size, "size", 10, number=True, tip=_omitted_tip),
         Column("speed", translate("runs", "Speed"), _speed, width=11, number=True),
         Column("span", translate("runs", "Duration"), _duration, "span", 11, number=True),
@@ -183,7 +191,20 @@ def _problem_tip(row: RunRow) -> str:
 
 
 def _files(row: RunRow) -> str:
-    return texts.count(int(number(row, "sent")))
+    sent, replaced = (texts.count(int(number(row, name))) for name in ("sent", "replaced"))
+    if not number(row, "replaced"):
+        return sent
+    return translate("runs", "%1, %2 replaced").replace("%1", sent).replace("%2", replaced)
+
+
+def _replaced_tip(row: RunRow) -> str:
+    if not number(row, "replaced"):
+        return ""
+    return translate(
+        "runs",
+        "Replaced files had other content on the server before, which is kept for a while: the "
+        "page Where shows it.",
+    )
 
 
 def _size(row: RunRow) -> str:

@@ -475,7 +475,13 @@ class StatusView(QWidget):
         checksum = entry.checksum if entry and not other else ""
         facts = [texts.size(status.size)]
         facts += [self.tr("MD5 %1").replace("%1", checksum)] if checksum else []
-        self._facts.setText(" · ".join(facts))
+        kept = [
+            self.tr("An earlier version (%1) is kept until %2.")
+            .replace("%1", texts.size(copy.size))
+            .replace("%2", texts.moment(moment_of(copy.until)))
+            for copy in status.kept
+        ]
+        self._facts.setText("\n".join([" · ".join(facts), *kept]))
         self._copy.setVisible(bool(checksum))
         self._state_counts.hide()
 

@@ -24,6 +24,7 @@ from mydata_like.core.errors import Problem
 from mydata_like.core.events import (
     ChannelChanged,
     FileFailed,
+    FileReplaced,
     FileSkipped,
     FilesKnown,
     FilesSeen,
@@ -272,3 +273,44 @@ def test_the_picture_shows_every_channel_and_the_sums():
     assert "large.raw" in text
     assert "retrying soon: The line broke." in text
     assert "2 found = 0 verified + 0 waiting + 0 skipped + 0 failed + 2 open" in text
+
+
+NOON = datetime(2026, 11, 3, 12, tzinfo=UTC)
+
+
+def replaced(path=b"a", until=datetime(2026, 12, 3, 12, tzinfo=UTC)):
+    return FileReplaced(
+        path=path, size=0, size_before=1_200_000, verified_at=NOON, kept_until=until
+    )
+
+
+def test_replaced_content_is_named_with_what_is_kept_of_it():
+    lines = []
+    report = PlainLines(lines.append)
+    report.show(replaced())
+    report.show(replaced(until=None))
+
+    assert lines == [
+        "Replaced: a: the server had 1.2 MB, verified on 3 November 2026; it is kept until "
+        "3 December 2026.\n",
+        "Replaced: a: the server had 1.2 MB, verified on 3 November 2026; it is not kept.\n",
+    ]
+    assert any("2 files replaced other content" in line for line in summarise(finished(replaced=2)))
+
+
+def test_a_thousand_replaced_files_do_not_fill_the_screen():
+    lines = []
+    report = PlainLines(lines.append)
+    for number in range(1000):
+        report.show(replaced(b"%d" % number))
+    assert len(lines) == NAMED_PROBLEMS + 1
+    assert lines[-1] == "More files were replaced; the log file names them all.\n"
+
+
+def test_a_dry_run_names_the_content_that_would_be_replaced():
+    wanted = FileWanted(path=b"a", size=0, changed=True, size_before=1_200_000, verified_at=NOON)
+    assert "Would be replaced: a: the server has 1.2 MB, verified on 3 November 2026." in look(
+        wanted
+    )
+    many = look(*[wanted] * (NAMED_PROBLEMS + 5))
+    assert "Would be replaced: 5 more." in many
