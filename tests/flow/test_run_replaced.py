@@ -1,9 +1,11 @@
 """Changed files: whenever a run ends, earlier bytes are kept and no false file counts as safe."""
 
 import hashlib
+import json
 import os
 import sqlite3
 import time
+from collections import Counter
 from contextlib import closing, contextmanager, suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -142,10 +144,24 @@ def kept(site):
 
 
 def claimed_elsewhere(site, folder):
-    """Return how many files a second installation, which has no ledger, calls verified."""
-    state = f"advanced.state_directory={folder}"
-    looked = site.command("scan", "--json", settings=(state,))
-    return looked.sums["verified"]
+    """Return how many files a second installation, which has no ledger, calls verified.
+
+    It is ended before it can send a file.
+    """
+    before = set(aside(site))
+    settings = (f"advanced.state_directory={folder}", "limits.bandwidth=0.0001")
+    process = site.start("run", "--events", settings=settings)
+    seen = Counter[str]()
+    for line in process.stdout:
+        seen[json.loads(line)["event"]] += 1
+        if seen["file_verified"] + seen["file_wanted"] == 1 + len(NAMES) or seen["run_finished"]:
+            break
+    kill_group(process)
+    process.communicate()
+    assert seen["file_verified"] + seen["file_wanted"] == 1 + len(NAMES), seen
+    for left in set(aside(site)) - before:
+        left.unlink()
+    return seen["file_verified"]
 
 
 def true_files(site):
