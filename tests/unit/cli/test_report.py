@@ -3,7 +3,7 @@
 import io
 import json
 import os
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TextIO, cast
 
 import pytest
@@ -264,3 +264,19 @@ def test_the_picture_shows_every_channel_and_the_sums():
     assert "large.raw" in text
     assert "retrying soon: The line broke." in text
     assert "2 found = 0 verified + 0 waiting + 0 skipped + 0 failed + 2 open" in text
+
+
+@pytest.mark.parametrize(
+    ("days", "said"), [(0, "today"), (1, "1 day ago"), (4, "4 days ago"), (1200, "1,200 days ago")]
+)
+def test_what_is_safe_is_said_with_the_day_of_an_earlier_comparison(days, said):
+    compared = NOW - timedelta(days=days)
+    (first, *_) = summarise(finished(compared=compared))
+    assert first == f"All 3 files are safe on the server (compared with the server {said})."
+    assert summarise(finished())[0] == "All 3 files are safe on the server."
+
+
+def test_a_run_whose_files_were_contradicted_since_does_not_call_them_safe():
+    assert not [
+        line for line in summarise(finished(), partial=True, doubtful=True) if "safe" in line
+    ]
