@@ -3,7 +3,7 @@
 import io
 import json
 import os
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TextIO, cast
 
 import pytest
@@ -314,3 +314,19 @@ def test_a_dry_run_names_the_content_that_would_be_replaced():
     )
     many = look(*[wanted] * (NAMED_PROBLEMS + 5))
     assert "Would be replaced: 5 more." in many
+
+
+@pytest.mark.parametrize(
+    ("days", "said"), [(0, "today"), (1, "1 day ago"), (4, "4 days ago"), (1200, "1,200 days ago")]
+)
+def test_what_is_safe_is_said_with_the_day_of_an_earlier_comparison(days, said):
+    compared = NOW - timedelta(days=days)
+    (first, *_) = summarise(finished(compared=compared))
+    assert first == f"All 3 files are safe on the server (compared with the server {said})."
+    assert summarise(finished())[0] == "All 3 files are safe on the server."
+
+
+def test_a_run_whose_files_were_contradicted_since_does_not_call_them_safe():
+    assert not [
+        line for line in summarise(finished(), partial=True, doubtful=True) if "safe" in line
+    ]
