@@ -133,6 +133,7 @@ def test_two_requests_for_each_changed_file_and_the_others_for_each_dataset(
         assert looks >= 3
         assert asked == {
             "GET mydata_dataset_file": datasets,
+            "GET mydata_dataset_stats N": datasets,
             "PATCH mydata_dataset_file": datasets,
             "GET dataset_file N verify": 2 * datasets * changed,
         }
