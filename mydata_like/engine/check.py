@@ -337,6 +337,8 @@ class Check:
         if record is None or not record.replicas:
             return UNREAD if record is None and view.unread else wanted
         if (record.size, record.checksum) != (file.size, entry.checksum):
+            if entry.state is EntryState.REPAIRED:  # the record had these bytes: it has changed
+                return self._require_place(wanted)
             return self._differs(wanted, self._find_copy(view, wanted, entry))
         return self._describe(wanted, record, entry)
 

@@ -587,6 +587,18 @@ def test_a_repaired_record_is_not_believed_before_the_server_looked_at_our_repli
     assert set(waiting.before) == {"look 0", "look at the cache"} == set(record.looks)
 
 
+def test_a_record_that_changed_on_the_server_is_no_change_of_the_local_file():
+    bench = Bench(changed="hold")
+    dataset = bench.make_dataset()
+    bench.server.add(dataset.id, a_record(checksum="b" * 32))
+    bench.ledger.record([entry(dataset, EntryState.REPAIRED)])
+
+    (wanted,) = bench(a_group(a_file("a.txt")))
+
+    assert isinstance(wanted, FileToSend)
+    assert bench.ledger.list_held() == []
+
+
 def test_a_file_that_differs_replaces_the_replica_that_is_in_the_staging_area():
     bench = Bench()
     dataset = bench.make_dataset()
