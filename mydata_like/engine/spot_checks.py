@@ -140,7 +140,7 @@ def _contradicted(files: int) -> Problem:
     what = "1 file" if files == 1 else f"{files} files"
     return Problem(
         LOST,
-        f"The server was asked to verify {what} again, and no longer has them as verified.",
+        f"When it was asked to verify again, the server no longer had {what} as verified.",
         "The next run has it verify all files of these datasets again. Keep the local files, and "
         "notify the server's administrator.",
     )

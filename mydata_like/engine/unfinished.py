@@ -133,8 +133,8 @@ def _open_in(program: str) -> Problem:
 def _sent_open(files: Sequence[LocalFile], writers: Mapping[bytes, str]) -> Problem:
     return Problem(
         "file.sent-open",
-        f"{_name(files)} sent while {writers[files[0].key]} has it open.",
-        "It has not changed for 12 hours. If it changes again, it is sent again.",
+        f"{_name(files)} sent while open in {writers[files[0].key]}.",
+        "Open files are sent when they have not changed for 12 hours, and again if they change.",
     )
 
 

@@ -233,7 +233,7 @@ def _raise_stored_elsewhere(sources: SecretSources, owner: Owner, kind: KeyKind)
     if kind != API_KEYS or not (origins := sources.file.find_origins(owner.account)):
         return
     raise SettingsError(
-        f"There is no {kind.name} for {owner.account} on {owner.origin}, but one is stored for "
+        f"There is no API key for {owner.account} on {owner.origin}, but one is stored for "
         f"{origins[-1]}.",
         hint=offer_key(origins[-1]),
         code=kind.code,

@@ -1584,6 +1584,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Sonst ist alles in Ordnung.</translation>
     </message>
     <message>
+        <source>&amp;Replace the server&apos;s…</source>
+        <translation>Kopie des Servers erse&amp;tzen …</translation>
+    </message>
+    <message>
+        <source>&amp;Keep the server&apos;s</source>
+        <translation>Kopie &amp;des Servers behalten</translation>
+    </message>
+    <message>
         <source>Files of this kind</source>
         <translation>Dateien dieser Art</translation>
     </message>
@@ -1634,6 +1642,17 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Nothing is lost: the next run continues.</source>
         <translation>Nichts ist verloren: Der nächste Lauf macht weiter.</translation>
+    </message>
+    <message numerus="yes">
+        <source>The next run does so for %Ln file(s).</source>
+        <translation>
+            <numerusform>Der nächste Lauf tut dies für %Ln Datei.</numerusform>
+            <numerusform>Der nächste Lauf tut dies für %Ln Dateien.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>This is not possible for these files now. Start a run first.</source>
+        <translation>Das ist für diese Dateien jetzt nicht möglich. Starten Sie zuerst einen Lauf.</translation>
     </message>
     <message>
         <source>This kind of problem is hidden.</source>
@@ -1740,6 +1759,32 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>&amp;Keep</source>
         <translation>&amp;Behalten</translation>
+    </message>
+</context>
+<context>
+    <name>ReplaceQuestion</name>
+    <message>
+        <source>Replace the server&apos;s copies</source>
+        <translation>Kopien des Servers ersetzen</translation>
+    </message>
+    <message numerus="yes">
+        <source>Replace the server&apos;s copies of %Ln file(s)?</source>
+        <translation>
+            <numerusform>Die Kopie des Servers von %Ln Datei ersetzen?</numerusform>
+            <numerusform>Die Kopien des Servers von %Ln Dateien ersetzen?</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>The next run replaces the verified copies with the files of this computer. Do this only if the files here are right.</source>
+        <translation>Der nächste Lauf ersetzt die geprüften Kopien durch die Dateien dieses Computers. Tun Sie das nur, wenn die Dateien hier richtig sind.</translation>
+    </message>
+    <message>
+        <source>&amp;Replace</source>
+        <translation>&amp;Ersetzen</translation>
+    </message>
+    <message>
+        <source>&amp;Cancel</source>
+        <translation>A&amp;bbrechen</translation>
     </message>
 </context>
 <context>
@@ -2399,6 +2444,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>MD5 %1</source>
         <translation>MD5 %1</translation>
+    </message>
+    <message>
+        <source>An earlier version (%1) is kept until %2.</source>
+        <translation>Ein früherer Stand (%1) wird bis %2 aufbewahrt.</translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s), %1</source>
@@ -3208,6 +3257,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 nimmt den Schlüssel des Uploaders für %2 an, verlangt aber noch einen anderen Nachweis.</translation>
     </message>
     <message>
+        <source>%1 and %2 other files are sent while open in %3.</source>
+        <translation>%1 und %2 andere Dateien werden gesendet, obwohl sie in %3 geöffnet sind.</translation>
+    </message>
+    <message>
         <source>%1 and %2 overlap.</source>
         <translation>%1 und %2 überschneiden sich.</translation>
     </message>
@@ -3246,10 +3299,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>%1 cannot be reached on port %2: %3.</source>
         <translation>%1 ist auf Port %2 nicht erreichbar: %3.</translation>
-    </message>
-    <message>
-        <source>%1 cannot be reached on port %2: it closed the connection.</source>
-        <translation>%1 ist auf Port %2 nicht erreichbar: Die Verbindung wurde von dort geschlossen.</translation>
     </message>
     <message>
         <source>%1 cannot be reached on port %2: its name cannot be resolved.</source>
@@ -3536,6 +3585,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 läuft: Es wird nichts gesendet.</translation>
     </message>
     <message>
+        <source>%1 is sent while open in %2.</source>
+        <translation>%1 wird gesendet, obwohl die Datei in %2 geöffnet ist.</translation>
+    </message>
+    <message>
         <source>%1 is the folder of another storage box, not of %2 with the location %3.</source>
         <translation>%1 ist der Ordner einer anderen Ablage, nicht der von %2 mit dem Ort %3.</translation>
     </message>
@@ -3692,10 +3745,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 wurde von einem anderen Programm ersetzt oder geändert.</translation>
     </message>
     <message>
-        <source>%1 was replaced twice by another program; the first file is now named %2.</source>
-        <translation>%1 wurde zweimal von einem anderen Programm ersetzt; die erste Datei heißt jetzt %2.</translation>
-    </message>
-    <message>
         <source>%1, port %2, has a different key than the known one: %3 (%4) instead of %5.</source>
         <translation>%1, Port %2, hat einen anderen Schlüssel als den bekannten: %3 (%4) statt %5.</translation>
     </message>
@@ -3786,10 +3835,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>A quota that is used up is a common one. The server&apos;s administrator can find it.</source>
         <translation>Oft ist ein Kontingent ausgeschöpft. Die Administration des Servers kann den Grund finden.</translation>
-    </message>
-    <message>
-        <source>A record of %1 is invalid: %2.</source>
-        <translation>Ein Eintrag von %1 ist ungültig: %2.</translation>
     </message>
     <message>
         <source>A record with this name may already exist, or the server cannot store the name.</source>
@@ -4432,10 +4477,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Ein-/Ausgabefehler</translation>
     </message>
     <message>
-        <source>Install it with: pip install mydata-like[s3]</source>
-        <translation>Installieren Sie es mit: pip install mydata-like[s3]</translation>
-    </message>
-    <message>
         <source>Install that version, or choose another folder in advanced.state_directory.</source>
         <translation>Installieren Sie jene Version, oder wählen Sie einen anderen Ordner in advanced.state_directory.</translation>
     </message>
@@ -4482,10 +4523,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>It is left for the next run.</source>
         <translation>Sie bleibt für den nächsten Lauf.</translation>
-    </message>
-    <message>
-        <source>It is moved aside. Nothing is lost: the next run queries the server for its files, which takes a little longer.</source>
-        <translation>Es wird beiseitegelegt. Nichts ist verloren: Der nächste Lauf fragt den Server nach dessen Dateien, was etwas länger dauert.</translation>
     </message>
     <message>
         <source>It is no longer a regular file</source>
@@ -4812,6 +4849,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Nur gewöhnliche Dateien werden hochgeladen und gelöscht.</translation>
     </message>
     <message>
+        <source>Open files are sent when they have not changed for 12 hours, and again if they change.</source>
+        <translation>Geöffnete Dateien werden gesendet, wenn sie sich 12 Stunden lang nicht geändert haben, und wieder, wenn sie sich ändern.</translation>
+    </message>
+    <message>
         <source>Open it in a text editor and save it as UTF-8.</source>
         <translation>Öffnen Sie sie in einem Texteditor, und speichern Sie sie als UTF-8.</translation>
     </message>
@@ -4892,10 +4933,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Benennen Sie die lokale Datei um.</translation>
     </message>
     <message>
-        <source>Report this to the server&apos;s administrator. Other datasets are not affected.</source>
-        <translation>Melden Sie es der Administration des Servers. Andere Datensätze sind nicht betroffen.</translation>
-    </message>
-    <message>
         <source>Request approval with: mydata-like register</source>
         <translation>Beantragen Sie die Freigabe mit: mydata-like register</translation>
     </message>
@@ -4910,10 +4947,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Resource busy</source>
         <translation>Ressource belegt</translation>
-    </message>
-    <message>
-        <source>Restore the file and run again, or ask the server&apos;s administrator to delete the record.</source>
-        <translation>Stellen Sie die Datei wieder her, und starten Sie einen Lauf, oder bitten Sie die Administration des Servers, den Eintrag zu löschen.</translation>
     </message>
     <message>
         <source>Restrict its permissions: chmod 600 %1</source>
@@ -5008,24 +5041,104 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 erlaubt nur scp: Unterbrochene Übertragungen beginnen wieder von vorn.</translation>
     </message>
     <message>
+        <source>%1 and %2 other files are sent with a modification time in the future.</source>
+        <translation>%1 und %2 andere Dateien werden mit einer Änderungszeit in der Zukunft gesendet.</translation>
+    </message>
+    <message>
+        <source>%1 asks us to wait until %2.</source>
+        <translation>%1 bittet darum, bis %2 zu warten.</translation>
+    </message>
+    <message>
+        <source>%1 closed the connection on port %2 during the key exchange.</source>
+        <translation>%1 hat die Verbindung auf Port %2 während des Schlüsselaustauschs geschlossen.</translation>
+    </message>
+    <message>
         <source>%1 does not rename and remove files: interrupted transfers start again from the beginning.</source>
         <translation>%1 benennt keine Dateien um und entfernt keine: Unterbrochene Übertragungen beginnen wieder von vorn.</translation>
+    </message>
+    <message>
+        <source>%1 exists already.</source>
+        <translation>%1 ist schon vorhanden.</translation>
+    </message>
+    <message>
+        <source>%1 has locked the ledger %2.</source>
+        <translation>%1 hat das Hauptbuch %2 gesperrt.</translation>
     </message>
     <message>
         <source>%1 has no program for checksums: interrupted transfers start again from the beginning.</source>
         <translation>%1 hat kein Programm für Prüfsummen: Unterbrochene Übertragungen beginnen wieder von vorn.</translation>
     </message>
     <message>
+        <source>%1 has the file open and may still write to it.</source>
+        <translation>%1 hat die Datei geöffnet und schreibt vielleicht noch hinein.</translation>
+    </message>
+    <message>
         <source>%1 is not a host; write HOST, HOST:PORT or [ADDRESS]:PORT</source>
         <translation>%1 ist kein Rechner; schreiben Sie HOST, HOST:PORT oder [ADRESSE]:PORT</translation>
+    </message>
+    <message>
+        <source>%1 is open in a program (%2).</source>
+        <translation>%1 ist in einem Programm geöffnet (%2).</translation>
+    </message>
+    <message>
+        <source>%1 is reached with paramiko, which is slower: the installed libssh does not check what it receives with AES-GCM, and both sides allow no other cipher.</source>
+        <translation>%1 wird mit paramiko erreicht, was langsamer ist: Die installierte libssh überprüft nicht, was sie mit AES-GCM empfängt, und beide Seiten erlauben keine andere Chiffre.</translation>
+    </message>
+    <message>
+        <source>%1 is sent with a modification time in the future.</source>
+        <translation>%1 wird mit einer Änderungszeit in der Zukunft gesendet.</translation>
     </message>
     <message>
         <source>%1 sent no valid answer of an object storage: %2.</source>
         <translation>%1 hat nicht wie ein Objektspeicher geantwortet: %2.</translation>
     </message>
     <message>
+        <source>%1 was %2 before: its files are sent again, as another dataset.</source>
+        <translation>%1 hieß zuvor %2: Die Dateien darin werden noch einmal gesendet, als anderer Datensatz.</translation>
+    </message>
+    <message>
+        <source>%1 was replaced twice by another program; the first is now named %2.</source>
+        <translation>%1 wurde zweimal von einem anderen Programm ersetzt; das erste heißt jetzt %2.</translation>
+    </message>
+    <message>
+        <source>A firewall in front of the server may object to a name. Rename the file, or ask the server&apos;s administrator.</source>
+        <translation>Vielleicht lehnt eine Firewall vor dem Server einen Namen ab. Benennen Sie die Datei um, oder fragen Sie die Administration des Servers.</translation>
+    </message>
+    <message>
+        <source>A gateway in front of the server did not wait for the answer. The server&apos;s administrator can raise its time limit (nginx: proxy_read_timeout).</source>
+        <translation>Ein Gateway vor dem Server hat nicht auf die Antwort gewartet. Die Administration des Servers kann sein Zeitlimit erhöhen (nginx: proxy_read_timeout).</translation>
+    </message>
+    <message>
+        <source>A later run uploads it if it has not changed by then. Check the clocks of this computer and of the one that wrote the file.</source>
+        <translation>Ein späterer Lauf lädt sie hoch, wenn sie sich bis dahin nicht geändert hat. Prüfen Sie die Uhren dieses Computers und dessen, der die Datei geschrieben hat.</translation>
+    </message>
+    <message>
+        <source>A later run uploads it, once it is closed or has not changed for 12 hours.</source>
+        <translation>Ein späterer Lauf lädt sie hoch, sobald sie geschlossen ist oder sich 12 Stunden lang nicht geändert hat.</translation>
+    </message>
+    <message>
+        <source>A pattern in %1 is invalid: %2</source>
+        <translation>Ein Muster in %1 ist ungültig: %2</translation>
+    </message>
+    <message>
         <source>A start file of the account on the host, such as .bashrc, prints text. Its administrator can let it print nothing where no terminal is used.</source>
         <translation>Eine Startdatei des Kontos auf dem Rechner, etwa .bashrc, gibt Text aus. Sein Administrator kann sie so ändern, dass sie ohne Terminal nichts ausgibt.</translation>
+    </message>
+    <message>
+        <source>A web page answered instead of %1 (status %2)%3.</source>
+        <translation>Eine Webseite antwortete anstelle von %1 (Status %2)%3.</translation>
+    </message>
+    <message>
+        <source>A web page answered instead of %1 (status %2).</source>
+        <translation>Eine Webseite antwortete anstelle von %1 (Status %2).</translation>
+    </message>
+    <message>
+        <source>Another process keeps the file %1 locked.</source>
+        <translation>Ein anderer Prozess hält die Datei %1 gesperrt.</translation>
+    </message>
+    <message>
+        <source>Another program has locked the ledger %1.</source>
+        <translation>Ein anderes Programm hat das Hauptbuch %1 gesperrt.</translation>
     </message>
     <message>
         <source>Another session was refused: %1</source>
@@ -5036,16 +5149,76 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Eine weitere Sitzung wurde abgelehnt: keine Ausgabe</translation>
     </message>
     <message>
+        <source>Ask the server&apos;s administrator.</source>
+        <translation>Fragen Sie die Administration des Servers.</translation>
+    </message>
+    <message>
         <source>Before the first run, confirm it with: mydata-like register. If the folder is not mounted, mount it.</source>
         <translation>Bestätigen Sie ihn vor dem ersten Lauf mit: mydata-like register. Wenn der Ordner nicht eingehängt ist, hängen Sie ihn ein.</translation>
+    </message>
+    <message>
+        <source>Both contents are unchanged. To replace the one on the server without keeping it, use mydata-like changed replace.</source>
+        <translation>Beide Inhalte sind unverändert. Um den auf dem Server zu ersetzen, ohne ihn aufzubewahren, verwenden Sie mydata-like changed replace.</translation>
+    </message>
+    <message>
+        <source>Changed files wait for a decision: their verified copies on the server were not replaced.</source>
+        <translation>Geänderte Dateien warten auf eine Entscheidung: Ihre geprüften Kopien auf dem Server wurden nicht ersetzt.</translation>
     </message>
     <message>
         <source>Check its server and the network.</source>
         <translation>Prüfen Sie den Server des Ordners und das Netz.</translation>
     </message>
     <message>
+        <source>Check that the disk is not full, and that the folder is writable.</source>
+        <translation>Prüfen Sie, ob der Datenträger nicht voll und der Ordner beschreibbar ist.</translation>
+    </message>
+    <message>
         <source>Check the network and transfer.s3_endpoint.</source>
         <translation>Prüfen Sie das Netz und transfer.s3_endpoint.</translation>
+    </message>
+    <message>
+        <source>Choose for each whether to replace its copy or to keep it. To list them, run: mydata-like changed list</source>
+        <translation>Wählen Sie für jede, ob ihre Kopie ersetzt oder behalten wird. Um sie aufzuführen, rufen Sie auf: mydata-like changed list</translation>
+    </message>
+    <message>
+        <source>Close that program, or exclude this folder from backups and virus scans; then run again.</source>
+        <translation>Schließen Sie dieses Programm, oder nehmen Sie diesen Ordner von Sicherungen und Virenprüfungen aus; starten Sie dann einen Lauf.</translation>
+    </message>
+    <message>
+        <source>If both are addresses of the same server, use that key: mydata-like settings set-key --from %1</source>
+        <translation>Wenn beide Adressen zum selben Server gehören, verwenden Sie diesen Schlüssel: mydata-like settings set-key --from %1</translation>
+    </message>
+    <message>
+        <source>If the host offers aes128-ctr, add it to transfer.ciphers.</source>
+        <translation>Wenn der Rechner aes128-ctr anbietet, fügen Sie es zu transfer.ciphers hinzu.</translation>
+    </message>
+    <message>
+        <source>If the local file changes again, the next run asks again.</source>
+        <translation>Wenn sich die lokale Datei wieder ändert, fragt der nächste Lauf noch einmal.</translation>
+    </message>
+    <message>
+        <source>Install it with: pip install &quot;mydata-like[s3]&quot;</source>
+        <translation>Installieren Sie es mit: pip install &quot;mydata-like[s3]&quot;</translation>
+    </message>
+    <message>
+        <source>It is moved aside before the next run. Nothing is lost: that run queries the server for its files, which takes a little longer.</source>
+        <translation>Es wird vor dem nächsten Lauf beiseitegelegt. Nichts ist verloren: Jener Lauf fragt den Server nach dessen Dateien, was etwas länger dauert.</translation>
+    </message>
+    <message>
+        <source>It is sent again when that has ended, in %1 seconds at the latest; everything else continues. %2</source>
+        <translation>Sie wird noch einmal gesendet, wenn das beendet ist, spätestens in %1 Sekunden; alles andere geht weiter. %2</translation>
+    </message>
+    <message>
+        <source>Keep the local file. The next run compares it with the server, and sends it again if needed.</source>
+        <translation>Behalten Sie die lokale Datei. Der nächste Lauf vergleicht sie mit dem Server und sendet sie noch einmal, wenn es nötig ist.</translation>
+    </message>
+    <message>
+        <source>Many files changed within a day. The local file (%1, changed on %2 UTC) differs from the verified copy on the server (%3).</source>
+        <translation>Viele Dateien haben sich innerhalb eines Tages geändert. Die lokale Datei (%1, geändert am %2 UTC) weicht von der geprüften Kopie auf dem Server (%3) ab.</translation>
+    </message>
+    <message>
+        <source>Many files changed within a day. The local file (%1, changed on %2 UTC) differs from the verified copy on the server (%3, verified on %4 by the server&apos;s clock).</source>
+        <translation>Viele Dateien haben sich innerhalb eines Tages geändert. Die lokale Datei (%1, geändert am %2 UTC) weicht von der geprüften Kopie auf dem Server (%3, nach der Uhr des Servers geprüft am %4) ab.</translation>
     </message>
     <message>
         <source>Mount it again, or restart this computer.</source>
@@ -5058,6 +5231,26 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Mount it, or correct transfer.folder.</source>
         <translation>Hängen Sie ihn ein, oder berichtigen Sie transfer.folder.</translation>
+    </message>
+    <message>
+        <source>No changed file is held at %1.</source>
+        <translation>Unter %1 wird keine geänderte Datei zurückgehalten.</translation>
+    </message>
+    <message>
+        <source>Other accounts of this computer may change the files in %1: with them, they could make the program call files safe that are not.</source>
+        <translation>Andere Konten dieses Computers dürfen die Dateien in %1 ändern: Damit könnten sie bewirken, dass das Programm Dateien sicher nennt, die es nicht sind.</translation>
+    </message>
+    <message>
+        <source>Report this to the server&apos;s administrator. Other files are not affected.</source>
+        <translation>Melden Sie es der Administration des Servers. Andere Dateien sind nicht betroffen.</translation>
+    </message>
+    <message>
+        <source>Restore the file and run again. If mydata-like where shows an earlier version, bring it back with mydata-like changed undo.</source>
+        <translation>Stellen Sie die Datei wieder her, und starten Sie einen Lauf. Wenn mydata-like where einen früheren Stand zeigt, holen Sie ihn mit mydata-like changed undo zurück.</translation>
+    </message>
+    <message>
+        <source>Runs over both send these files twice. Upload only one of the two directories.</source>
+        <translation>Läufe über beide senden diese Dateien doppelt. Laden Sie nur einen der beiden Ordner hoch.</translation>
     </message>
     <message>
         <source>Set its owners on the server&apos;s web pages.</source>
@@ -5082,6 +5275,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Set transfer.s3_endpoint and transfer.s3_region to those of the bucket.</source>
         <translation>Setzen Sie transfer.s3_endpoint und transfer.s3_region auf die Werte des Buckets.</translation>
+    </message>
+    <message>
+        <source>Set transfer.ssh to &quot;auto&quot;, which uses paramiko then, or add aes128-ctr to transfer.ciphers, if the host offers it.</source>
+        <translation>Setzen Sie transfer.ssh auf &quot;auto&quot;, was dann paramiko verwendet, oder fügen Sie aes128-ctr zu transfer.ciphers hinzu, wenn der Rechner es anbietet.</translation>
     </message>
     <message>
         <source>Set transfer.ssh to &quot;auto&quot;: libssh does not use agents.</source>
@@ -5116,6 +5313,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Starten Sie ssh-agent vor mydata-like, oder schalten Sie transfer.ssh_agent aus.</translation>
     </message>
     <message>
+        <source>Stop that process; then try again.</source>
+        <translation>Beenden Sie diesen Prozess; versuchen Sie es dann wieder.</translation>
+    </message>
+    <message>
         <source>Store it with `mydata-like settings set-key --s3`, or set the environment variable %1. The administrator of the object storage provides it with the access key.</source>
         <translation>Legen Sie es mit `mydata-like settings set-key --s3` ab, oder setzen Sie die Umgebungsvariable %1. Die Administration des Objektspeichers gibt es mit dem Zugriffsschlüssel aus.</translation>
     </message>
@@ -5136,6 +5337,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Systeme und Programme legen solche Dateien an; es sind keine Forschungsdaten.</translation>
     </message>
     <message>
+        <source>Take their permission away (chmod go-w %1), or choose another folder in advanced.state_directory.</source>
+        <translation>Nehmen Sie ihnen das Recht (chmod go-w %1), oder wählen Sie einen anderen Ordner in advanced.state_directory.</translation>
+    </message>
+    <message>
         <source>That transfer is not in progress.</source>
         <translation>Diese Übertragung läuft nicht.</translation>
     </message>
@@ -5146,6 +5351,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The API key cannot be stored. %1</source>
         <translation>Der API-Schlüssel kann nicht abgelegt werden. %1</translation>
+    </message>
+    <message>
+        <source>The API key is stored for %1. If both are addresses of the same server, use that key: mydata-like settings set-key --from %2</source>
+        <translation>Der API-Schlüssel ist für %1 abgelegt. Wenn beide Adressen zum selben Server gehören, verwenden Sie diesen Schlüssel: mydata-like settings set-key --from %2</translation>
     </message>
     <message>
         <source>The MyData app, which approves uploaders, is not installed on the server.</source>
@@ -5198,6 +5407,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The added folders and files are uploaded after it has ended.</source>
         <translation>Die hinzugefügten Ordner und Dateien werden hochgeladen, wenn er beendet ist.</translation>
+    </message>
+    <message>
+        <source>The address %1 answers with a web page (status %2).</source>
+        <translation>Die Adresse %1 antwortet mit einer Webseite (Status %2).</translation>
     </message>
     <message>
         <source>The address %1 answers with a web page%2.</source>
@@ -5284,6 +5497,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Die Prüfsumme von %1 stimmt nicht.</translation>
     </message>
     <message>
+        <source>The choice cannot be written into the state folder.</source>
+        <translation>Die Entscheidung kann nicht in den Ordner des Zustands geschrieben werden.</translation>
+    </message>
+    <message>
         <source>The command cannot be written into the state folder.</source>
         <translation>Der Befehl kann nicht in den Zustandsordner geschrieben werden.</translation>
     </message>
@@ -5304,6 +5521,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Die Verbindung zu %1 ging verloren.</translation>
     </message>
     <message>
+        <source>The connection to %1 was lost: a packet was damaged or changed on the way.</source>
+        <translation>Die Verbindung zu %1 ging verloren: Ein Paket wurde unterwegs beschädigt oder verändert.</translation>
+    </message>
+    <message>
         <source>The connection to the server is not encrypted, so an attacker on the network could report files as safe.</source>
         <translation>Die Verbindung zum Server ist nicht verschlüsselt, daher könnte ein Angreifer im Netz Dateien fälschlich als sicher melden.</translation>
     </message>
@@ -5312,8 +5533,20 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der Inhalt ist nicht auf diesem Computer, sondern in einem Cloud-Speicher wie OneDrive oder auf Band.</translation>
     </message>
     <message>
+        <source>The content on the server was not replaced, because the staging area cannot keep it. %1</source>
+        <translation>Der Inhalt auf dem Server wurde nicht ersetzt, weil der Annahmebereich ihn nicht aufbewahren kann. %1</translation>
+    </message>
+    <message>
+        <source>The content on the server was not replaced, because the staging area cannot keep it. The staging host cannot rename files.</source>
+        <translation>Der Inhalt auf dem Server wurde nicht ersetzt, weil der Annahmebereich ihn nicht aufbewahren kann. Der Annahmerechner kann keine Dateien umbenennen.</translation>
+    </message>
+    <message>
         <source>The credential %1 of the service cannot be read.</source>
         <translation>Das Credential %1 des Dienstes kann nicht gelesen werden.</translation>
+    </message>
+    <message>
+        <source>The data directories %1 and %2 contain the same files.</source>
+        <translation>Die Datenordner %1 und %2 enthalten dieselben Dateien.</translation>
     </message>
     <message>
         <source>The data directory %1 is not available: %2.</source>
@@ -5338,6 +5571,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The dataset folder has not changed for longer than filters.ignore_older_than.</source>
         <translation>Der Ordner des Datensatzes hat sich länger als filters.ignore_older_than nicht geändert.</translation>
+    </message>
+    <message>
+        <source>The dataset with the earlier name stays on the server. Rename the folder back if this was not intended.</source>
+        <translation>Der Datensatz mit dem früheren Namen bleibt auf dem Server. Geben Sie dem Ordner den früheren Namen zurück, wenn das nicht beabsichtigt war.</translation>
     </message>
     <message>
         <source>The dataset&apos;s name contains a null character.</source>
@@ -5444,6 +5681,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Die Datei wurde behalten. Der nächste Lauf sieht noch einmal nach.</translation>
     </message>
     <message>
+        <source>The file was known as verified, but an answer of the server contradicts that.</source>
+        <translation>Die Datei galt als geprüft, aber eine Antwort des Servers widerspricht dem.</translation>
+    </message>
+    <message>
         <source>The file was not sent completely.</source>
         <translation>Die Datei wurde nicht vollständig gesendet.</translation>
     </message>
@@ -5544,6 +5785,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der Name des Ordners enthält nicht %1.</translation>
     </message>
     <message>
+        <source>The host answers, but it may limit logins (MaxStartups of sshd) or block this computer (fail2ban, TCP wrappers, a firewall), or the port is not that of its SSH server. Its administrator finds the reason in the log of sshd.</source>
+        <translation>Der Rechner antwortet, aber vielleicht begrenzt er Anmeldungen (MaxStartups von sshd) oder sperrt diesen Computer aus (fail2ban, TCP-Wrapper, eine Firewall), oder der Port ist nicht der seines SSH-Servers. Seine Administration findet den Grund im Protokoll von sshd.</translation>
+    </message>
+    <message>
         <source>The identity of this installation cannot be read from %1: %2.</source>
         <translation>Die Identität dieser Installation kann nicht aus %1 gelesen werden: %2.</translation>
     </message>
@@ -5554,6 +5799,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The include and exclude patterns exclude this file.</source>
         <translation>Die Muster zum Ein- und Ausschließen schließen diese Datei aus.</translation>
+    </message>
+    <message>
+        <source>The installed libssh does not check what it receives with AES-GCM (CVE-2026-59847), and transfer.ciphers and %1 have no other cipher in common.</source>
+        <translation>Die installierte libssh überprüft nicht, was sie mit AES-GCM empfängt (CVE-2026-59847), und transfer.ciphers und %1 haben keine andere Chiffre gemeinsam.</translation>
     </message>
     <message>
         <source>The instrument&apos;s name contains a null character.</source>
@@ -5578,6 +5827,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The key %1 of this uploader awaits approval. The administrator wrote: %2</source>
         <translation>Der Schlüssel %1 dieses Uploaders wartet auf seine Freigabe. Die Administration schrieb: %2</translation>
+    </message>
+    <message>
+        <source>The key exchange with %1 on port %2 failed: %3.</source>
+        <translation>Der Schlüsselaustausch mit %1 auf Port %2 ist gescheitert: %3.</translation>
     </message>
     <message>
         <source>The key is approved for the storage box %1.</source>
@@ -5612,8 +5865,44 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Das Hauptbuch wurde von einer älteren Version dieses Programms geschrieben.</translation>
     </message>
     <message>
+        <source>The local file (%1, changed on %2 UTC) differs from the verified copy on the server (%3), which the staging area cannot keep in addition to the new content.</source>
+        <translation>Die lokale Datei (%1, geändert am %2 UTC) weicht von der geprüften Kopie auf dem Server (%3) ab, die der Annahmebereich nicht zusätzlich zum neuen Inhalt aufbewahren kann.</translation>
+    </message>
+    <message>
+        <source>The local file (%1, changed on %2 UTC) differs from the verified copy on the server (%3), which uploads over HTTP cannot replace.</source>
+        <translation>Die lokale Datei (%1, geändert am %2 UTC) weicht von der geprüften Kopie auf dem Server (%3) ab, die über HTTP nicht ersetzt werden kann.</translation>
+    </message>
+    <message>
+        <source>The local file (%1, changed on %2 UTC) differs from the verified copy on the server (%3).</source>
+        <translation>Die lokale Datei (%1, geändert am %2 UTC) weicht von der geprüften Kopie auf dem Server (%3) ab.</translation>
+    </message>
+    <message>
+        <source>The local file (%1, changed on %2 UTC) differs from the verified copy on the server (%3, verified on %4 by the server&apos;s clock), which the staging area cannot keep in addition to the new content.</source>
+        <translation>Die lokale Datei (%1, geändert am %2 UTC) weicht von der geprüften Kopie auf dem Server (%3, nach der Uhr des Servers geprüft am %4) ab, die der Annahmebereich nicht zusätzlich zum neuen Inhalt aufbewahren kann.</translation>
+    </message>
+    <message>
+        <source>The local file (%1, changed on %2 UTC) differs from the verified copy on the server (%3, verified on %4 by the server&apos;s clock), which uploads over HTTP cannot replace.</source>
+        <translation>Die lokale Datei (%1, geändert am %2 UTC) weicht von der geprüften Kopie auf dem Server (%3, nach der Uhr des Servers geprüft am %4) ab, die über HTTP nicht ersetzt werden kann.</translation>
+    </message>
+    <message>
+        <source>The local file (%1, changed on %2 UTC) differs from the verified copy on the server (%3, verified on %4 by the server&apos;s clock).</source>
+        <translation>Die lokale Datei (%1, geändert am %2 UTC) weicht von der geprüften Kopie auf dem Server (%3, nach der Uhr des Servers geprüft am %4) ab.</translation>
+    </message>
+    <message>
+        <source>The local file (%1, changed on %2 UTC) is much smaller than the verified copy on the server (%3).</source>
+        <translation>Die lokale Datei (%1, geändert am %2 UTC) ist viel kleiner als die geprüfte Kopie auf dem Server (%3).</translation>
+    </message>
+    <message>
+        <source>The local file (%1, changed on %2 UTC) is much smaller than the verified copy on the server (%3, verified on %4 by the server&apos;s clock).</source>
+        <translation>Die lokale Datei (%1, geändert am %2 UTC) ist viel kleiner als die geprüfte Kopie auf dem Server (%3, nach der Uhr des Servers geprüft am %4).</translation>
+    </message>
+    <message>
         <source>The local file differs from the server&apos;s copy, which is no longer in the staging area.</source>
         <translation>Die lokale Datei weicht von der Kopie des Servers ab, die nicht mehr im Annahmebereich liegt.</translation>
+    </message>
+    <message>
+        <source>The local file differs from the verified copy on the server, and the user chose to keep the copy.</source>
+        <translation>Die lokale Datei weicht von der geprüften Kopie auf dem Server ab, und es wurde entschieden, die Kopie zu behalten.</translation>
     </message>
     <message>
         <source>The local file has the same name as an archive of other files on the server.</source>
@@ -5658,6 +5947,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The next run checks it again.</source>
         <translation>Der nächste Lauf sieht noch einmal nach.</translation>
+    </message>
+    <message>
+        <source>The next run has it verify all files of these datasets again. Keep the local files, and notify the server&apos;s administrator.</source>
+        <translation>Der nächste Lauf lässt ihn alle Dateien dieser Datensätze noch einmal prüfen. Behalten Sie die lokalen Dateien, und melden Sie es der Administration des Servers.</translation>
     </message>
     <message>
         <source>The next run sends it.</source>
@@ -5786,6 +6079,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The program is already open, but does not respond.</source>
         <translation>Das Programm ist schon geöffnet, antwortet aber nicht.</translation>
+    </message>
+    <message>
+        <source>The program waits for it, for %1 seconds at most.</source>
+        <translation>Das Programm wartet darauf, höchstens %1 Sekunden.</translation>
     </message>
     <message>
         <source>The proxy for %1 refuses the connection.</source>
@@ -5920,12 +6217,20 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der Server hat einen anderen Inhalt für %1, der ohne SSH nicht ersetzt werden kann.</translation>
     </message>
     <message>
+        <source>The server has no record of this file any more.</source>
+        <translation>Der Server hat keinen Eintrag dieser Datei mehr.</translation>
+    </message>
+    <message>
         <source>The server has no user or group for the folder %1.</source>
         <translation>Der Server kennt keine Person oder Gruppe zum Ordner %1.</translation>
     </message>
     <message>
         <source>The server has no verified copy of this file at present.</source>
         <translation>Der Server hat zurzeit keine geprüfte Kopie dieser Datei.</translation>
+    </message>
+    <message>
+        <source>The server has not verified the new content of this file yet.</source>
+        <translation>Der Server hat den neuen Inhalt dieser Datei noch nicht geprüft.</translation>
     </message>
     <message>
         <source>The server has not verified this file yet.</source>
@@ -5942,6 +6247,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The server has the file, but has not verified it yet.</source>
         <translation>Der Server hat die Datei, hat sie aber noch nicht geprüft.</translation>
+    </message>
+    <message>
+        <source>The server keeps no earlier content of %1.</source>
+        <translation>Der Server bewahrt keinen früheren Inhalt von %1 auf.</translation>
     </message>
     <message>
         <source>The server must offer TLS 1.2 or later on this port.</source>
@@ -5970,10 +6279,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The server returned other bytes for %1 than it has verified.</source>
         <translation>Der Server hat für %1 andere Bytes zurückgegeben, als er geprüft hat.</translation>
-    </message>
-    <message>
-        <source>The server still reports the earlier content as verified, so the new content must wait.</source>
-        <translation>Der Server meldet noch den früheren Inhalt als geprüft, daher muss der neue warten.</translation>
     </message>
     <message>
         <source>The server&apos;s administrator can allow a shell, scp or SFTP for this account.</source>
@@ -6012,6 +6317,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der Eintrag des Servers passt nicht zur lokalen Datei.</translation>
     </message>
     <message>
+        <source>The server&apos;s record of this file is invalid: %1.</source>
+        <translation>Der Eintrag des Servers zu dieser Datei ist ungültig: %1.</translation>
+    </message>
+    <message>
         <source>The server&apos;s settings conflict with those of this computer: %1</source>
         <translation>Die Einstellungen des Servers widersprechen denen dieses Computers: %1</translation>
     </message>
@@ -6026,6 +6335,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The server&apos;s settings for this uploader have changed. It now sets: none.</source>
         <translation>Die Einstellungen des Servers für diesen Uploader haben sich geändert. Er setzt jetzt keine.</translation>
+    </message>
+    <message>
+        <source>The server, or a gateway in front of it, limits the size of a request. The server&apos;s administrator can raise that limit (nginx: client_max_body_size).</source>
+        <translation>Der Server oder ein Gateway davor begrenzt die Größe einer Anfrage. Die Administration des Servers kann diese Grenze erhöhen (nginx: client_max_body_size).</translation>
     </message>
     <message>
         <source>The session of a channel was closed because another channel failed.</source>
@@ -6236,6 +6549,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Für %2 auf %3 fehlt: %1.</translation>
     </message>
     <message>
+        <source>There is no API key for %1 on %2, but one is stored for %3.</source>
+        <translation>Für %1 auf %2 gibt es keinen API-Schlüssel, aber für %3 ist einer abgelegt.</translation>
+    </message>
+    <message>
+        <source>There is no API key for %1 on %2.</source>
+        <translation>Für %1 auf %2 gibt es keinen API-Schlüssel.</translation>
+    </message>
+    <message>
         <source>There is no dataset folder at or below %1.</source>
         <translation>Bei oder unter %1 gibt es keinen Ordner eines Datensatzes.</translation>
     </message>
@@ -6376,6 +6697,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Um herauszufinden, wo sie gesetzt ist, rufen Sie auf: mydata-like settings explain instrument.uuid, und dasselbe für transfer.key_file. Ändern Sie sie dort.</translation>
     </message>
     <message>
+        <source>To keep the copy, run: mydata-like changed keep &quot;%1&quot;. To upload the local file as well, rename it.</source>
+        <translation>Um die Kopie zu behalten, rufen Sie auf: mydata-like changed keep &quot;%1&quot;. Um auch die lokale Datei hochzuladen, benennen Sie sie um.</translation>
+    </message>
+    <message>
+        <source>To list all of them, run: mydata-like changed list</source>
+        <translation>Um alle aufzuführen, rufen Sie auf: mydata-like changed list</translation>
+    </message>
+    <message>
         <source>To list them, run: mydata-like sources</source>
         <translation>Um sie aufzuführen, rufen Sie auf: mydata-like sources</translation>
     </message>
@@ -6384,8 +6713,16 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Damit diese Meldung verschwindet, setzen Sie die Einstellung zurück, oder wählen Sie einen anderen Wert.</translation>
     </message>
     <message>
+        <source>To replace the copy, run: mydata-like changed replace &quot;%1&quot;. To keep it, run: mydata-like changed keep &quot;%2&quot;.</source>
+        <translation>Um die Kopie zu ersetzen, rufen Sie auf: mydata-like changed replace &quot;%1&quot;. Um sie zu behalten, rufen Sie auf: mydata-like changed keep &quot;%2&quot;.</translation>
+    </message>
+    <message>
         <source>To see which value is used, run: mydata-like settings explain KEY</source>
         <translation>Um zu sehen, welcher Wert gilt, rufen Sie auf: mydata-like settings explain KEY</translation>
+    </message>
+    <message>
+        <source>To try at once, resume the run.</source>
+        <translation>Um es sofort zu versuchen, setzen Sie den Lauf fort.</translation>
     </message>
     <message>
         <source>Too many levels of symbolic links</source>
@@ -6466,6 +6803,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Wait until it has ended, or stop it there. The mark of a killed run expires after five minutes.</source>
         <translation>Warten Sie, bis er beendet ist, oder halten Sie ihn dort an. Die Markierung eines abgebrochenen Laufs erlischt nach fünf Minuten.</translation>
+    </message>
+    <message>
+        <source>When it was asked to verify again, the server no longer had %1 files as verified.</source>
+        <translation>Als der Server noch einmal prüfen sollte, waren %1 Dateien dort nicht mehr geprüft.</translation>
+    </message>
+    <message>
+        <source>When it was asked to verify again, the server no longer had 1 file as verified.</source>
+        <translation>Als der Server noch einmal prüfen sollte, war 1 Datei dort nicht mehr geprüft.</translation>
     </message>
     <message>
         <source>With the layout &quot;%1&quot; the whole data directory is one experiment, which cannot be split into shards.</source>
@@ -6810,6 +7155,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>must not contain a user name or a password</source>
         <translation>darf weder Benutzernamen noch Passwort enthalten</translation>
+    </message>
+    <message>
+        <source>mydata-like where shows what is kept of a file.</source>
+        <translation>mydata-like where zeigt, was von einer Datei aufbewahrt wird.</translation>
     </message>
     <message>
         <source>names a %1 twice</source>
@@ -7433,6 +7782,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Keine Dateien gefunden</translation>
     </message>
     <message>
+        <source>%1, %2 replaced</source>
+        <translation>%1, %2 ersetzt</translation>
+    </message>
+    <message>
+        <source>Replaced files had other content on the server before, which is kept for a while. “Where is my data?” shows it.</source>
+        <translation>Ersetzte Dateien hatten auf dem Server zuvor einen anderen Inhalt, der eine Zeit lang aufbewahrt wird. „Wo sind meine Daten?“ zeigt ihn.</translation>
+    </message>
+    <message>
         <source>A further %1 did not have to be sent: holes, or left by earlier runs.</source>
         <translation>Weitere %1 mussten nicht gesendet werden: Lücken, oder von früheren Läufen da.</translation>
     </message>
@@ -7607,12 +7964,20 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         </translation>
     </message>
     <message>
+        <source>%1, last compared %2</source>
+        <translation>%1, zuletzt verglichen: %2</translation>
+    </message>
+    <message>
         <source>Everything up to %1 is safe on the server.</source>
         <translation>Alles bis %1 ist sicher auf dem Server.</translation>
     </message>
     <message>
         <source>Everything up to %1 is safe on the server, except for what was left out on purpose.</source>
         <translation>Alles bis %1 ist sicher auf dem Server, außer was absichtlich ausgelassen wurde.</translation>
+    </message>
+    <message>
+        <source>%1 Last compared with it %2.</source>
+        <translation>%1 Zuletzt mit ihm verglichen: %2.</translation>
     </message>
 </context>
 <context>
@@ -7694,14 +8059,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Volle Prüfung</translation>
     </message>
     <message>
-        <source>How long a request that changes data on the server may take. If its response is lost, the request is not sent again before this time has passed, because the server may still be processing it.</source>
-        <translation>Wie lange eine Anfrage dauern darf, die Daten auf dem Server ändert. Geht ihre Antwort verloren, wird sie vor Ablauf dieser Zeit nicht erneut gesendet, weil der Server sie noch bearbeiten kann.</translation>
-    </message>
-    <message>
-        <source>How many requests to the server may run concurrently. Lower it for a small server.</source>
-        <translation>Wie viele Anfragen an den Server gleichzeitig laufen dürfen. Senken Sie den Wert für einen kleinen Server.</translation>
-    </message>
-    <message>
         <source>The name of the instrument as shown on the server.</source>
         <translation>Der Name des Instruments, wie er auf dem Server angezeigt wird.</translation>
     </message>
@@ -7776,10 +8133,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Skip system and temporary files</source>
         <translation>System- und Zwischendateien überspringen</translation>
-    </message>
-    <message>
-        <source>Whether to skip files that systems and programs leave behind (Thumbs.db, .DS_Store, lock and temporary files).</source>
-        <translation>Ob Dateien übersprungen werden, die Systeme und Programme hinterlassen (Thumbs.db, .DS_Store, Sperr- und Zwischendateien).</translation>
     </message>
     <message>
         <source>Whether to skip links, follow them to files, or follow them to files and folders within the data directory.</source>
@@ -8042,10 +8395,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Wie viele Einträge eine Anfrage zunächst anlegt.</translation>
     </message>
     <message>
-        <source>How many requests that create records run concurrently.</source>
-        <translation>Wie viele Anfragen, die Einträge anlegen, gleichzeitig laufen.</translation>
-    </message>
-    <message>
         <source>How long to wait before the first query whether the server has verified files.</source>
         <translation>Wie lange vor der ersten Abfrage gewartet wird, ob der Server Dateien geprüft hat.</translation>
     </message>
@@ -8060,14 +8409,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Pause timeout</source>
         <translation>Zeitlimit für Pausen</translation>
-    </message>
-    <message>
-        <source>How long a run waits while the server is unavailable or the staging area is full, before it ends.</source>
-        <translation>Wie lange ein Lauf wartet, während der Server nicht verfügbar oder der Annahmebereich voll ist, bevor er endet.</translation>
-    </message>
-    <message>
-        <source>The number of days after which every datafile on the server is compared with the ledger again; 0 compares in every run. In between, one query for each dataset shows whether any are missing.</source>
-        <translation>Die Anzahl der Tage, nach der jede Datei auf dem Server erneut mit dem Hauptbuch verglichen wird; 0 vergleicht bei jedem Lauf. Dazwischen zeigt eine Abfrage je Datensatz, ob Dateien fehlen.</translation>
     </message>
     <message>
         <source>days</source>
@@ -8140,6 +8481,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>When runs start</source>
         <translation>Wann Läufe beginnen</translation>
+    </message>
+    <message>
+        <source>How long a run waits while the server is unavailable or asks it to wait, or while the staging area is full, before it ends.</source>
+        <translation>Wie lange ein Lauf wartet, während der Server nicht verfügbar ist oder um Warten bittet oder der Annahmebereich voll ist, bevor er endet.</translation>
+    </message>
+    <message>
+        <source>The number of days after which every datafile on the server is compared with the ledger again; 0 compares in every run. In between, two queries for each dataset show whether any are missing or no longer verified.</source>
+        <translation>Die Anzahl der Tage, nach der jede Datei auf dem Server erneut mit dem Hauptbuch verglichen wird; 0 vergleicht bei jedem Lauf. Dazwischen zeigen zwei Abfragen je Datensatz, ob Dateien fehlen oder nicht mehr geprüft sind.</translation>
     </message>
     <message>
         <source>Archives of tiny files</source>
@@ -8334,8 +8683,16 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Frist für Anfragen</translation>
     </message>
     <message>
+        <source>How long a request that changes data on the server may take. If its response is lost, the request is not sent again before this time has passed, because the server may still be processing it, unless it is seen that the server went down.</source>
+        <translation>Wie lange eine Anfrage dauern darf, die Daten auf dem Server ändert. Geht ihre Antwort verloren, wird sie vor Ablauf dieser Zeit nicht erneut gesendet, weil der Server sie noch bearbeiten kann, es sei denn, es zeigt sich, dass der Server ausgefallen ist.</translation>
+    </message>
+    <message>
         <source>Parallel requests</source>
         <translation>Gleichzeitige Anfragen</translation>
+    </message>
+    <message>
+        <source>How many requests to the server may run concurrently, at most. Fewer do while the server is slow. Lower it for a small server.</source>
+        <translation>Wie viele Anfragen an den Server höchstens gleichzeitig laufen dürfen. Solange der Server langsam ist, sind es weniger. Senken Sie den Wert für einen kleinen Server.</translation>
     </message>
     <message>
         <source>Facility</source>
@@ -8372,6 +8729,42 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Folders of unknown owners</source>
         <translation>Ordner unbekannter Eigentümer</translation>
+    </message>
+    <message>
+        <source>Keep replaced content</source>
+        <translation>Ersetzte Inhalte aufbewahren</translation>
+    </message>
+    <message>
+        <source>How many days the server&apos;s storage keeps the earlier content of a changed file; it needs as much space. With 0 it is removed once the server has verified the new content.</source>
+        <translation>Wie viele Tage der Speicher des Servers den früheren Inhalt einer geänderten Datei aufbewahrt; er braucht ebenso viel Platz. Mit 0 wird er entfernt, sobald der Server den neuen Inhalt geprüft hat.</translation>
+    </message>
+    <message>
+        <source>Changed files</source>
+        <translation>Geänderte Dateien</translation>
+    </message>
+    <message>
+        <source>What happens to a file that was rewritten after the server verified it. keep-both sends it and keeps the earlier copy for a while; a file that shrank below half its size is held until you choose. hold holds every rewritten file. replace holds nothing. A file to which data was only appended is always sent.</source>
+        <translation>Was mit einer Datei geschieht, die neu geschrieben wurde, nachdem der Server sie geprüft hatte. keep-both sendet sie und bewahrt die frühere Kopie eine Zeit lang auf; eine Datei, die auf weniger als die Hälfte geschrumpft ist, wird zurückgehalten, bis Sie entscheiden. hold hält jede neu geschriebene Datei zurück. replace hält nichts zurück. Eine Datei, an die nur Daten angehängt wurden, wird immer gesendet.</translation>
+    </message>
+    <message>
+        <source>Replace freely</source>
+        <translation>Frei ersetzen</translation>
+    </message>
+    <message>
+        <source>Patterns of files that programs rewrite all the time, such as *.log. They are never held and do not count for data.brake.</source>
+        <translation>Muster von Dateien, die Programme ständig neu schreiben, etwa *.log. Sie werden nie zurückgehalten und zählen nicht für data.brake.</translation>
+    </message>
+    <message>
+        <source>Brake</source>
+        <translation>Bremse</translation>
+    </message>
+    <message>
+        <source>How many files of a dataset may be rewritten or shrink within 24 hours before the rest is held, if they are more than 5 % of its files. The same applies to 25 times as many files of all datasets. 0 turns it off.</source>
+        <translation>Wie viele Dateien eines Datensatzes innerhalb von 24 Stunden neu geschrieben werden oder schrumpfen dürfen, bevor der Rest zurückgehalten wird, wenn es mehr als 5 % seiner Dateien sind. Dasselbe gilt für 25-mal so viele Dateien aller Datensätze. 0 schaltet es ab.</translation>
+    </message>
+    <message>
+        <source>files</source>
+        <translation>Dateien</translation>
     </message>
     <message>
         <source>Owner contains</source>
@@ -8412,6 +8805,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>File of exclude patterns</source>
         <translation>Datei mit ausschließenden Mustern</translation>
+    </message>
+    <message>
+        <source>Whether to skip files and folders that systems and programs leave behind (Thumbs.db, .DS_Store, ._ files and __MACOSX of macOS, @eaDir of a NAS, lock files, unfinished downloads).</source>
+        <translation>Ob Dateien und Ordner übersprungen werden, die Systeme und Programme hinterlassen (Thumbs.db, .DS_Store, ._-Dateien und __MACOSX von macOS, @eaDir eines NAS, Sperrdateien, unfertige Downloads).</translation>
     </message>
     <message>
         <source>Symbolic links</source>
@@ -8628,6 +9025,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Parallel registrations</source>
         <translation>Gleichzeitige Einträge</translation>
+    </message>
+    <message>
+        <source>How many requests that create records run concurrently, at most. Fewer do while the server is slow.</source>
+        <translation>Wie viele Anfragen, die Einträge anlegen, höchstens gleichzeitig laufen. Solange der Server langsam ist, sind es weniger.</translation>
     </message>
     <message>
         <source>Verification interval</source>
@@ -9185,12 +9586,20 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Mit „Jetzt prüfen“ erfahren Sie, ob Sie es löschen dürfen.</translation>
     </message>
     <message>
+        <source>Last compared with the server: %1.</source>
+        <translation>Zuletzt mit dem Server verglichen: %1.</translation>
+    </message>
+    <message>
         <source>No: it has changed since it was sent</source>
         <translation>Nein: Es hat sich seit dem Senden geändert</translation>
     </message>
     <message>
         <source>No: it may have changed since it was verified</source>
         <translation>Nein: Es hat sich seit der Prüfung vielleicht geändert</translation>
+    </message>
+    <message>
+        <source>No: the server contradicts that it is safe</source>
+        <translation>Nein: Der Server widerspricht dem, dass es sicher ist</translation>
     </message>
     <message>
         <source>No: it is not on the server</source>

@@ -210,12 +210,32 @@
     </message>
 </context>
 <context>
+    <name>ProblemsPage</name>
+    <message numerus="yes">
+        <source>The next run does so for %Ln file(s).</source>
+        <translation>
+            <numerusform>The next run does so for %Ln file.</numerusform>
+            <numerusform>The next run does so for %Ln files.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>Program</name>
     <message numerus="yes">
         <source>%Ln folder(s) or file(s) are scanned and then uploaded.</source>
         <translation>
             <numerusform>%Ln folder or file is scanned and then uploaded.</numerusform>
             <numerusform>%Ln folders or files are scanned and then uploaded.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>ReplaceQuestion</name>
+    <message numerus="yes">
+        <source>Replace the server&apos;s copies of %Ln file(s)?</source>
+        <translation>
+            <numerusform>Replace the server&apos;s copy of %Ln file?</numerusform>
+            <numerusform>Replace the server&apos;s copies of %Ln files?</numerusform>
         </translation>
     </message>
 </context>

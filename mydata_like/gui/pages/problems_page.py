@@ -354,7 +354,9 @@ class ProblemsPage(Page):
             if not self._controller.state.at_work:
                 self._controller.start()
         else:
-            self._show_choice(self.tr("This is not possible for these files now; run first."))
+            self._show_choice(
+                self.tr("This is not possible for these files now. Start a run first.")
+            )
 
     @Slot(object)
     def _show_not_chosen(self, error: UploaderError) -> None:
@@ -392,8 +394,8 @@ class ReplaceQuestion(Prompt):
         self.setText(self.tr("Replace the server's copies of %Ln file(s)?", "", files))
         self.setInformativeText(
             self.tr(
-                "The next run replaces the verified copies by the files of this computer. Do this "
-                "only if the files here are right."
+                "The next run replaces the verified copies with the files of this computer. Do "
+                "this only if the files here are right."
             )
         )
         role = Prompt.ButtonRole

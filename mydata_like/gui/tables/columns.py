@@ -202,8 +202,8 @@ def _replaced_tip(row: RunRow) -> str:
         return ""
     return translate(
         "runs",
-        "Replaced files had other content on the server before, which is kept for a while: the "
-        "page Where shows it.",
+        "Replaced files had other content on the server before, which is kept for a while. "
+        "“Where is my data?” shows it.",
     )
 
 

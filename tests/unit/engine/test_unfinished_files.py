@@ -58,7 +58,7 @@ def test_a_file_that_a_program_has_open_waits_and_is_sent_after_twelve_hours_wit
     waiting, notices = bench.run(*files)
 
     assert waiting == {b"new": "waiting.open", b"recent": "waiting.open"}
-    assert notices == ["alice/Set 1/patient is sent while AcqSoft has it open."]
+    assert notices == ["alice/Set 1/patient is sent while open in AcqSoft."]
     assert bench.asked == [b"new", b"recent", b"patient", b"closed"]
     assert bench.run(*files, dry_run=True) == (waiting, [])
 
