@@ -638,7 +638,7 @@ RECHECK: Final = Problem(
 class Recheck(NamedTuple):
     """What must be checked again: a file, an archive with all files in it, or a whole dataset.
 
-    A file in an archive is named by itself if the archive does not contain it.
+    A file in an archive has its own path if the archive does not contain it.
     """
 
     dataset: DatasetId

@@ -1,6 +1,6 @@
 """A proxy on loopback that changes what an SSH client and its server send each other, and a trial.
 
-Whoever can do that on the way to a staging host must not be able to forge an answer.
+An attacker who can do that on the way to a staging host must not be able to forge an answer.
 """
 
 import socket

@@ -1,4 +1,4 @@
-"""What an attacker on the way changes is refused, whoever sends it and with whatever library."""
+"""What an attacker changes on the way is refused, in both directions and with each library."""
 
 import asyncio
 from contextlib import contextmanager

@@ -208,7 +208,7 @@ def test_notes_that_cannot_be_read_stand_for_everything(site, content):
     assert_all_safe_and_idle(site, NAME, f"{TINY}/0.txt")
 
 
-# What a run notices by itself.
+# What a run notices without a note.
 
 
 def test_a_copy_that_is_no_longer_verified_is_noticed_by_the_next_run(site):
