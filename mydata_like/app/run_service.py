@@ -540,6 +540,7 @@ class _Builder:
                 context,
                 settings.transfer.attempts,
                 replacing.note,
+                changed.hold_for_host,
                 # An unattended run leaves it to the next one, which finds new files as well.
                 waits_for_space=self._request.patience is None and advanced.pause_patience > 0,
             ),

@@ -144,8 +144,11 @@ class ChangedFiles:
             self._notify()
             return describe_hold(file, copy, hold)
 
-    def hold_for_host(self, wanted: FileToSend, copy: VerifiedCopy) -> None:
+    def hold_for_host(self, wanted: FileToSend) -> None:
         """Hold a file until the user chooses, since its host cannot keep the verified copy."""
+        record = wanted.datafile
+        assert record
+        copy = VerifiedCopy(record.size, record.checksum, record.verified_time(wanted.remote))
         with self._lock:
             row = self._store.find_changed(wanted.file.key)
             self._record(wanted, copy, row, HoldReason.HOST)

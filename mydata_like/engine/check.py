@@ -427,7 +427,8 @@ class Check:
     def _want(self, view: DatasetView, file: LocalFile, record: Datafile | None) -> FileToSend:
         if record and record.replicas:
             stored = find_replica(record, self._box) or record.replicas[0]
-            return FileToSend(file, view.dataset, stored.uri, record)
+            unproven = not stored.verified or record.unfinished  # there is nothing to keep
+            return FileToSend(file, view.dataset, stored.uri, record, release=unproven)
         directory, name = file.directory.decode(), file.name.decode()
         remote = staged_path(view.dataset.name, view.dataset.id, directory, name)
         return FileToSend(file, view.dataset, remote, record)

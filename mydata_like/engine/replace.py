@@ -22,7 +22,6 @@ from mydata_like.core.model import (
     Registered,
     Replacement,
     Staged,
-    VerifiedCopy,
 )
 from mydata_like.core.parsing import find_moment, moment_of
 from mydata_like.core.ports import Channel, SentFile, UnsentFile
@@ -220,8 +219,7 @@ class Replace:
         earlier = Entry.of(item.wanted, EntryState.CHANGED, record.checksum, record.id)
         self._ledger.record([earlier._replace(size=record.size, modified_ns=0)])
         self._copies.forget([noted])
-        copy = VerifiedCopy(record.size, record.checksum, record.verified_time(noted.remote))
-        self._changed.hold_for_host(item.wanted, copy)
+        self._changed.hold_for_host(item.wanted)
         discard(self._context, [noted.staged])
         self._ledger.forget_replacements([noted])
 

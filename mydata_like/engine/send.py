@@ -17,7 +17,7 @@ from mydata_like.core.events import (
     TransferStarted,
 )
 from mydata_like.core.local_files import LocalFile
-from mydata_like.core.model import EntryState, FileToSend, Payload, Registered, Staged
+from mydata_like.core.model import HELD, EntryState, FileToSend, Payload, Registered, Staged
 from mydata_like.core.ports import Channel, SentFile, UnsentFile
 from mydata_like.core.problems import LEFT_FOR_LATER
 from mydata_like.engine.gate import PAUSING, Gate
@@ -169,6 +169,7 @@ class Send:
         context: RunContext,
         attempts: int,
         note: Callable[[Sequence[Staged]], object] = len,
+        hold: Callable[[FileToSend], object] = id,
         *,
         waits_for_space: bool = False,
     ) -> None:
@@ -185,6 +186,7 @@ class Send:
         self._unfit: list[Payload] = []  # what did not fit, until nothing else is sent
         self._last: set[str] = set()  # places of files that did not fit and are tried again
         self._note = note  # called first with what has arrived in the staging area
+        self._hold = hold  # called with a file whose earlier content the host cannot keep
 
     def __call__(
         self, payloads: StageInput[Payload | list[Staged | Registered]]
@@ -460,6 +462,8 @@ class Send:
     def _give_up(self, wanted: FileToSend, problem: Problem, transfer: int = 0) -> None:
         if problem.code == FULL:
             self._choices.note(describe_short_space())
+        if problem.code == HELD:
+            self._hold(wanted)
         for file in wanted.files:
             self._leave(file, problem)
         if problem == CANCELLED or problem.code not in WAITING:

@@ -529,7 +529,7 @@ class Verify:
         logger.warning("The server did not verify datafile %d; it is sent again", record.id)
         moved = record.replicas and not record.copies_at(item.wanted.remote)
         uri = record.replicas[0].uri if moved else item.wanted.remote
-        yield item.wanted._replace(remote=uri, datafile=record, round=1)
+        yield item.wanted._replace(remote=uri, datafile=record, round=1, release=True)
 
     def _register_again(self, item: Registered) -> Iterator[FileToSend | Staged]:
         """Register a file again whose record was acknowledged and not stored, a few times.

@@ -11,11 +11,19 @@ from mydata_like.app.cleanup_service import open_cleanup
 from mydata_like.app.run_request import RunObserver
 from mydata_like.app.settings_service import load_settings
 from mydata_like.core.deletion import KeptFile
-from mydata_like.core.events import FileSkipped, FileVerified, FileWaiting, FileWanted, Notice
+from mydata_like.core.events import (
+    FileReplaced,
+    FileSkipped,
+    FileVerified,
+    FileWaiting,
+    FileWanted,
+    Notice,
+    TransferStarted,
+)
 from mydata_like.core.model import HELD, KEPT
 from tests.invariants import check_law
 from tests.site import QUICK, open_site, yield_processor
-from tests.sshd_fixture import needs_sshd
+from tests.sshd_fixture import needs_sshd, scp_only
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
 
@@ -367,6 +375,41 @@ def test_over_http_a_changed_file_is_held_and_can_only_be_kept(opened):
     assert (replaced.code, "HTTP cannot replace" in replaced.output) == (1, True)
     assert kept.code == 0
     assert site.carry(http).sums.skipped == 1
+
+
+def test_what_a_host_with_scp_only_cannot_keep_is_held_until_the_user_chooses(tmp_path):
+    files = make(tmp_path / "data", 2)
+    with open_site(tmp_path, options=scp_only(tmp_path)) as site:
+        assert site.carry().sums.verified == 2
+        before = stored(site)
+        rewrite(files)
+        assert held(site.carry()) == {key(path) for path in files}
+        again = site.carry()
+        status = site.command("status").output
+        chosen = site.command("changed", "replace", str(files[0]))
+        ended = site.carry()
+
+        assert (held(again), again.of_kind(TransferStarted)) == ({key(p) for p in files}, [])
+        assert "2 changed files are held until you choose" in status
+        assert chosen.code == 0, chosen
+        assert [event.kept_until for event in ended.of_kind(FileReplaced)] == [None]
+        assert stored(site) == before | {files[0].name: files[0].read_bytes()}
+        assert held(ended) == {key(files[1])}
+
+
+def test_a_host_with_scp_only_gets_damaged_content_again(tmp_path):
+    files = make(tmp_path / "data", 2)
+    with open_site(tmp_path, options=scp_only(tmp_path)) as site:
+        site.carry()
+        (record,) = [it for it in site.server.datafiles() if it.filename == files[0].name]
+        record.path.write_bytes(b"damaged")
+        site.server.unverify(record.id)
+
+        for _ in range(2):
+            ended = site.carry("advanced.full_check_days=0")
+
+        assert (ended.code, ended.sums.verified) == (0, 2)
+        assert stored(site)[files[0].name] == files[0].read_bytes()
 
 
 def test_a_dry_run_names_what_would_be_replaced_and_changes_nothing(opened):
