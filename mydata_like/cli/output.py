@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 from typer import BadParameter
 
 from mydata_like.core.deletion import Safety
-from mydata_like.core.errors import Problem, UploaderError
+from mydata_like.core.errors import HELD, Problem, UploaderError
 from mydata_like.core.events import (
     ChannelChanged,
     CommandDone,
@@ -56,7 +56,6 @@ from mydata_like.core.formatting import (
     format_size,
     format_text,
 )
-from mydata_like.core.model import HELD
 from mydata_like.engine.progress import Totals
 from mydata_like.hostos.clock import SystemClock
 

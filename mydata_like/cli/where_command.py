@@ -11,7 +11,7 @@ from mydata_like.app.file_status_service import find_files, find_status
 from mydata_like.app.settings_service import load_settings
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.output import Shape, format_comparison, print_failure, print_json, print_lines
-from mydata_like.core.errors import UploaderError
+from mydata_like.core.errors import HELD, KEPT, UploaderError
 from mydata_like.core.file_status import (
     FileSafety,
     FileStatus,
@@ -20,7 +20,7 @@ from mydata_like.core.file_status import (
     UnknownReason,
 )
 from mydata_like.core.formatting import format_path, format_size
-from mydata_like.core.model import HELD, KEPT, EntryState
+from mydata_like.core.model import EntryState
 from mydata_like.hostos.clock import SystemClock
 
 UNKNOWN_EXIT = 1

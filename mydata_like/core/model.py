@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final, NamedTuple, NewType, Self
 
-from mydata_like.core.errors import Problem
+from mydata_like.core.errors import HELD, Problem
 from mydata_like.core.local_files import ArchiveMember, LocalFile, signed
 
 ExperimentId = NewType("ExperimentId", int)
@@ -422,8 +422,6 @@ class Comparison(NamedTuple):
     copy: VerifiedCopy | None = None
 
 
-HELD: Final = "waiting.changed"  # the code of a changed file that waits for the user's choice
-KEPT: Final = "skipped.changed"  # of one whose copy the user keeps
 HELD_FILES: Final = Problem(
     HELD,
     "Changed files wait for a decision: their verified copies on the server were not replaced.",

@@ -5,14 +5,12 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final, Protocol
 
-from mydata_like.core.errors import STRANGE_RECORD, Problem
+from mydata_like.core.errors import HELD, KEPT, STRANGE_RECORD, Problem
 from mydata_like.core.events import FileFailed, FileSkipped, FileWaiting, Notice
 from mydata_like.core.formatting import format_path, format_size
 from mydata_like.core.local_files import LocalFile, signed
 from mydata_like.core.model import (
-    HELD,
     HELD_FILES,
-    KEPT,
     ChangeChoice,
     ChangedFile,
     DatasetId,

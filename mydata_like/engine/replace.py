@@ -10,10 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from mydata_like.core.errors import Problem, TransientError
+from mydata_like.core.errors import HELD, Problem, TransientError
 from mydata_like.core.events import FileFailed, FileReplaced, FileWaiting
 from mydata_like.core.model import (
-    HELD,
     Datafile,
     Entry,
     EntryState,

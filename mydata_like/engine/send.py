@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from math import inf
 from typing import Final
 
-from mydata_like.core.errors import FULL, Problem, StagingError, TransientError, describe_full
+from mydata_like.core.errors import FULL, HELD, Problem, StagingError, TransientError, describe_full
 from mydata_like.core.events import (
     FileFailed,
     FileStaged,
@@ -17,7 +17,7 @@ from mydata_like.core.events import (
     TransferStarted,
 )
 from mydata_like.core.local_files import LocalFile
-from mydata_like.core.model import HELD, EntryState, FileToSend, Payload, Registered, Staged
+from mydata_like.core.model import EntryState, FileToSend, Payload, Registered, Staged
 from mydata_like.core.ports import Channel, SentFile, UnsentFile
 from mydata_like.core.problems import LEFT_FOR_LATER
 from mydata_like.engine.gate import PAUSING, Gate
@@ -183,7 +183,7 @@ class Send:
         self._waits_for_space = waits_for_space
         self._lock = Lock()
         self._working = 0  # workers
-        self._unfit: list[Payload] = []  # what did not fit, until nothing else is sent
+        self._unfit: list[tuple[Payload, Problem]] = []  # until nothing else is sent
         self._last: set[str] = set()  # places of files that did not fit and are tried again
         self._note = note  # called first with what has arrived in the staging area
         self._hold = hold  # called with a file whose earlier content the host cannot keep
@@ -211,7 +211,11 @@ class Send:
         """Send what did not fit, as soon as it fits; nothing else is being sent."""
         with self._lock:
             unfit, self._unfit = self._unfit, []
-        for payload in unfit:
+        for payload, problem in unfit:
+            if self._choices.finishing:
+                for wanted in payload.members:
+                    self._give_up(wanted, problem)
+                continue
             self._last.update(it.remote for it in payload.members)
             self._space.short = True
             with self._channels.turn():
@@ -455,7 +459,7 @@ class Send:
         """Keep a file that does not fit until nothing else is sent, or give it up."""
         first = self._waits_for_space and wanted.remote not in self._last
         if problem.code == FULL and first:
-            self._unfit.append(payload._replace(members=(wanted,), batched=False))
+            self._unfit.append((payload._replace(members=(wanted,), batched=False), problem))
         else:
             self._give_up(wanted, problem)
 

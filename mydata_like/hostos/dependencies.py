@@ -12,7 +12,6 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution,
 from typing import Final, NamedTuple
 
 from mydata_like import __version__
-from mydata_like.ssh.libssh_version import ask_libssh
 
 PROGRAM: Final = "mydata-like"
 EXTRAS: Final = frozenset({"s3"})  # of the program itself; those of its dependencies are ignored
@@ -174,10 +173,15 @@ def _number(text: str) -> str:
 
 
 def _libssh() -> str:
+    # The window imports this module without SSH.
+    from mydata_like.ssh.libssh_version import ask_libssh
+
     return ask_libssh("ssh_version").partition("/")[0]
 
 
 def _openssl_of_libssh() -> str:
+    from mydata_like.ssh.libssh_version import ask_libssh  # as above
+
     return _number(ask_libssh("OpenSSL_version"))
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 
 from mydata_like.core.channel_time import NOTHING_SPENT
 from mydata_like.core.errors import (
+    HELD,
     FileChangedError,
     ItemError,
     Problem,
@@ -26,7 +27,7 @@ from mydata_like.core.errors import (
 from mydata_like.core.events import ChannelChanged
 from mydata_like.core.formatting import format_path
 from mydata_like.core.local_files import Reading
-from mydata_like.core.model import HELD, Datafile, DatasetId, FileToSend, Payload, Replacement
+from mydata_like.core.model import Datafile, DatasetId, FileToSend, Payload, Replacement
 from mydata_like.core.parsing import moment_of_ns
 from mydata_like.core.ports import Emit, Progress, SentFile, UnsentFile
 from mydata_like.core.token_bucket import TokenBucket

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from mydata_like.core.errors import FileChangedError, Problem, TransientError
+from mydata_like.core.errors import HELD, FileChangedError, Problem, TransientError
 from mydata_like.core.formatting import format_path
-from mydata_like.core.model import HELD
 from mydata_like.core.parsing import parse_count
 from mydata_like.ssh.capabilities import check_space, quote
 from mydata_like.transfer.archive_writer import open_content

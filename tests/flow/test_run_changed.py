@@ -8,9 +8,10 @@ import pytest
 from mydata_like.app.file_status_service import find_files
 from mydata_like.app.ledger_status import open_listing, open_survey
 from mydata_like.app.settings_service import find_places, ledger_file, load_settings
+from mydata_like.core.errors import HELD
 from mydata_like.core.events import FileVerified, FileWaiting, FileWanted
 from mydata_like.core.file_status import FileSafety, LocalState
-from mydata_like.core.model import HELD, EntryState
+from mydata_like.core.model import EntryState
 from mydata_like.core.queries import View
 from mydata_like.engine.local_cleanup import DIFFERS, judge_entry
 from mydata_like.hostos.clock import SystemClock

@@ -17,8 +17,8 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like.core.deletion import Safety
-from mydata_like.core.errors import Problem, UploaderError
-from mydata_like.core.model import HELD, ChangeChoice
+from mydata_like.core.errors import HELD, Problem, UploaderError
+from mydata_like.core.model import ChangeChoice
 from mydata_like.core.problems import Action, ProblemInfo
 from mydata_like.core.queries import FileRow, ProblemGroup, Row, Table, View
 from mydata_like.gui import services

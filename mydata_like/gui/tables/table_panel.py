@@ -29,9 +29,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from mydata_like.core.errors import UploaderError
+from mydata_like.core.errors import HELD, UploaderError
 from mydata_like.core.formatting import format_path
-from mydata_like.core.model import HELD, HELD_FILES
+from mydata_like.core.model import HELD_FILES
 from mydata_like.core.queries import FileRow, FolderGroup, ProblemGroup, Row, View
 from mydata_like.gui import services
 from mydata_like.gui.base import AppContext, NavigationRequest

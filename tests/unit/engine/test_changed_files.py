@@ -4,11 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from mydata_like.core.errors import Problem, SettingsError
+from mydata_like.core.errors import HELD, KEPT, Problem, SettingsError
 from mydata_like.core.events import Notice
 from mydata_like.core.model import (
-    HELD,
-    KEPT,
     ChangeChoice,
     Dataset,
     DatasetId,

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from mydata_like.core.errors import Problem, RejectedError, TransientError
+from mydata_like.core.errors import HELD, Problem, RejectedError, TransientError
 from mydata_like.core.events import (
     FileFailed,
     FileSkipped,
@@ -18,7 +18,6 @@ from mydata_like.core.events import (
     Notice,
 )
 from mydata_like.core.model import (
-    HELD,
     Comparison,
     Dataset,
     DatasetStats,

@@ -5,10 +5,9 @@ from random import Random
 
 import pytest
 
-from mydata_like.core.errors import Cancelled, FileChangedError, Problem
+from mydata_like.core.errors import HELD, Cancelled, FileChangedError, Problem
 from mydata_like.core.events import FileFailed, FileVerified, FileWaiting, FileWanted
 from mydata_like.core.model import (
-    HELD,
     CheckedGroup,
     Comparison,
     Entry,
