@@ -297,6 +297,8 @@ class Send:
         kept = []
         for wanted in payload.members:
             objection = self._choices.find_objection(wanted, payload.id)
+            if objection == STOPPING and wanted.remote in self._last:
+                objection = describe_full(os.fsencode(wanted.remote))  # which is why the run ends
             if objection is None:
                 kept.append(wanted)
             else:
