@@ -334,7 +334,7 @@ def test_what_a_shard_has_held_is_forgotten_after_a_run_over_everything(opened):
     site.carry("data.changed=replace")
 
     status, listed = site.command("status").output, site.command("changed", "list").output
-    assert ("held" in status, "No changed files are held" in listed) == (False, True)
+    assert ("held until" in status, "No changed files are held" in listed) == (False, True)
 
 
 def test_no_choice_is_taken_for_a_file_that_no_run_has_seen_as_it_is(opened):
