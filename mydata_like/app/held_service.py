@@ -25,12 +25,14 @@ from mydata_like.core.model import ChangeChoice, ChangedFile, HoldReason, Verifi
 from mydata_like.engine.changed_files import describe_hold
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import find_shards
+from mydata_like.ledger.sql import find_whole_run, is_newer
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Settings
 from mydata_like.state.state_files import FileState, HeldChoices, load_record, save_record
 
 logger = logging.getLogger(__name__)
 
+_RUNS: Final = 100  # the latest ones, to find the newest over everything
 AT_ONCE: Final = 2000  # choices in one file, whose size is limited
 
 
@@ -61,14 +63,18 @@ def list_held(settings: Settings, config: Path | None) -> list[HeldFile]:
     if root is None:
         return []
     places, disk = find_places(config), Disk(settings, config, root)
-    held = []
+    held, whole = [], None
     for shard in (WHOLE, *find_shards(find_state(settings, places))):
         file = ledger_file(settings, places, os.fsencode(root), shard)
         ledger = SqliteLedger.open_to_read(file, os.fsencode(root), SystemClock())
         if ledger is None:
             continue
         with ledger:
-            rows = ledger.list_held()
+            runs, rows = ledger.find_runs(_RUNS), ledger.list_held()
+        if shard == WHOLE:
+            whole = find_whole_run(runs)
+        elif not is_newer(next(iter(runs), None), whole):
+            continue
         made = {choice.key: choice for choice in _read_choices(_find_choices(file), rows)}
         held += list(_look(rows, made, disk, file))
     return held
@@ -162,6 +168,12 @@ def _read_choices(files: Iterable[Path], rows: Iterable[ChangedFile]) -> Iterato
             row = by_key.get(text.encode("utf-8", "surrogateescape"))
             if row and FileState(row.size, row.modified_ns, row.ctime_ns, row.inode) == state:
                 yield row._replace(choice=ChangeChoice(choices.choice))
+
+
+def read_choices(ledger: SqliteLedger, file: Path) -> list[ChangedFile]:
+    """Return what the user has chosen since the last run."""
+    files = _find_choices(file)
+    return list(_read_choices(files, ledger.list_held())) if files else []
 
 
 def take_choices(ledger: SqliteLedger, file: Path) -> None:

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from mydata_like.app.held_service import read_choices
 from mydata_like.app.run_control import ActiveRun, find_active_run
 from mydata_like.app.settings_service import (
     approval_file,
@@ -19,7 +20,7 @@ from mydata_like.app.settings_service import (
     server_settings_file,
 )
 from mydata_like.core.data_directory import WHOLE, Shard
-from mydata_like.core.deletion import PARTIAL_REASONS, RunSums, Safety, SafetyEvidence, judge_safety
+from mydata_like.core.deletion import RunSums, Safety, SafetyEvidence, judge_safety
 from mydata_like.core.errors import Problem, SettingsError, UploaderError
 from mydata_like.core.extra_sources import KnownSource
 from mydata_like.core.formatting import format_path
@@ -35,6 +36,7 @@ from mydata_like.hostos.lock import find_shards, is_locked, is_watched
 from mydata_like.ledger.rechecks import find_file as find_recheck_file
 from mydata_like.ledger.row_query import RowQuery
 from mydata_like.ledger.sql import PastRunRow as PastRunRow
+from mydata_like.ledger.sql import find_whole_run, is_newer
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.ledger.summaries import LedgerSummary
 from mydata_like.settings.layers import ServerDecision
@@ -84,6 +86,7 @@ class ShardState(NamedTuple):
     last: PastRunRow | None
     at_risk: AtRisk = NO_RISK
     held: int = 0
+    kept: int = 0
 
     def as_record(self) -> Mapping[str, object]:
         """Return the state as plain values for JSON."""
@@ -136,11 +139,11 @@ class LedgerState:
     `current` is the run in progress, if any. `runs` are the latest runs, newest first; `whole` is
     the newest one over everything that has ended. `interrupted` is the newest run that was
     interrupted, unless one with the same scope has ended since. `at_risk` is the data that exists
-    only here, `held` the number of changed files that wait for a choice, `sources` are the
-    unfinished extra sources. `data_problem` is why the data directory cannot be read, `mounts` are
-    the mount points in it on which files were found. `recheck` is the number of files that the
-    server contradicts to have; they are at risk as well. `unused` is what this uploader created on
-    the server and what stays empty.
+    only here, `held` the number of changed files that wait for a choice, `kept` of those whose
+    copies the user keeps, `sources` are the unfinished extra sources. `data_problem` is why the
+    data directory cannot be read, `mounts` are the mount points in it on which files were found.
+    `recheck` is the number of files that the server contradicts to have; they are at risk as well.
+    `unused` is what this uploader created on the server and what stays empty.
     """
 
     current: CurrentRun | None = None
@@ -149,6 +152,7 @@ class LedgerState:
     interrupted: PastRunRow | None = None
     at_risk: AtRisk = NO_RISK
     held: int = 0
+    kept: int = 0
     recheck: int = 0
     sources: tuple[KnownSource, ...] = ()
     data_problem: Problem | None = None
@@ -197,12 +201,14 @@ def read_ledger_state(settings: Settings, places: StatePaths, clock: Clock) -> L
     root = os.fsencode(settings.data.directory or "")
     state = find_state(settings, places)
     shards = tuple(_look_at_shards(settings, places, clock))
-    ledger = SqliteLedger.open_to_read(ledger_file(settings, places, root), root, clock)
+    file = ledger_file(settings, places, root)
+    ledger = SqliteLedger.open_to_read(file, root, clock)
     if ledger is None:
         return LedgerState(
             current=_match_run(state, root, ()) if is_locked(state, root) else None,
             at_risk=_add_risks([shard.at_risk for shard in shards]),
             held=sum(shard.held for shard in shards),
+            kept=sum(shard.kept for shard in shards),
             data_problem=find_data_problem(root, state, None),
             shards=shards,
         )
@@ -210,14 +216,16 @@ def read_ledger_state(settings: Settings, places: StatePaths, clock: Clock) -> L
         running, runs = _find_runs(ledger, state, root)
         current = _match_run(state, root, runs) if running else None
         ended = runs[1:] if current and current.row else runs
-        whole = next((past for past in ended if past.finished and not _is_partial(past)), None)
+        whole = find_whole_run(ended)
+        recent = [it for it in shards if is_newer(it.last, whole)]
         return LedgerState(
             current=current,
             runs=runs,
             whole=None if ledger.outdated else whole,
             interrupted=_find_interrupted(ended),
-            at_risk=_add_risks([ledger.measure_risk(), *_risks_since(whole, shards)]),
-            held=ledger.count_held() + sum(shard.held for shard in shards),
+            at_risk=_add_risks([ledger.measure_risk(), *(shard.at_risk for shard in recent)]),
+            held=_count_held(ledger, file) + sum(shard.held for shard in recent),
+            kept=ledger.count_kept() + sum(shard.kept for shard in recent),
             recheck=ledger.count_rechecks(),
             sources=tuple(_find_unfinished(ledger)),
             data_problem=find_data_problem(root, state, ledger),
@@ -273,14 +281,10 @@ def _find_interrupted(runs: Sequence[PastRunRow]) -> PastRunRow | None:
     for past in runs:
         if past.finished is not None:
             ended_since = True
-            whole_since = whole_since or not _is_partial(past)
-        elif not whole_since and not (ended_since and _is_partial(past)):
+            whole_since = whole_since or not past.partial
+        elif not whole_since and not (ended_since and past.partial):
             return past
     return None
-
-
-def _is_partial(past: PastRunRow) -> bool:
-    return past.summary.get("reason") in PARTIAL_REASONS
 
 
 def _find_unfinished(ledger: SqliteLedger) -> Iterator[KnownSource]:
@@ -297,17 +301,17 @@ def _look_at_shards(settings: Settings, places: StatePaths, clock: Clock) -> Ite
         if ledger is not None:
             with ledger:
                 last = next(iter(ledger.find_runs(1)), None)
-                at_risk, held = ledger.measure_risk(), ledger.count_held()
-            yield ShardState(str(shard), is_locked(state, root, shard), last, at_risk, held)
+                at_risk = ledger.measure_risk()
+                held, kept = _count_held(ledger, file), ledger.count_kept()
+            yield ShardState(str(shard), is_locked(state, root, shard), last, at_risk, held, kept)
 
 
-def _risks_since(whole: PastRunRow | None, shards: Sequence[ShardState]) -> list[AtRisk]:
-    """Return the data of shards that exists only here since the last run over everything."""
-    return [
-        shard.at_risk
-        for shard in shards
-        if shard.last is not None and (whole is None or shard.last.started > whole.started)
-    ]
+def _count_held(ledger: SqliteLedger, file: Path) -> int:
+    """Return the number of held files for which the user has chosen nothing yet."""
+    chosen = {it.key: it.choice for it in read_choices(ledger, file)}
+    if not chosen:
+        return ledger.count_held()
+    return sum(not chosen.get(row.key, row.choice) for row in ledger.list_held())
 
 
 def _add_risks(risks: Sequence[AtRisk]) -> AtRisk:
@@ -348,6 +352,7 @@ class StatusReport(LedgerState):
             "compared": self.compared and self.compared.isoformat(),
             "at_risk": self.at_risk.as_record(),
             "held": self.held,
+            "kept": self.kept,
             "recheck": self.recheck,
             "interrupted": self.interrupted and run_record(self.interrupted),
             "data_problem": self.data_problem and self.data_problem._asdict(),

@@ -24,7 +24,7 @@ from mydata_like.app.directory_lock import (
     marked,
     without_copy_notices,
 )
-from mydata_like.app.held_service import take_choices
+from mydata_like.app.held_service import read_choices, take_choices
 from mydata_like.app.object_storage import ObjectStorage
 from mydata_like.app.run_control import ControlFiles, controlled
 from mydata_like.app.run_report import RunReport
@@ -497,9 +497,9 @@ class _Builder:
         policy = AuditPolicy(box=box, full_check_days=advanced.full_check_days)
         knowledge = DatasetIndex(server, ledger, gate, recall, Audit(ledger, emit, clock, policy))
         copies = KeptCopies(context, settings.data.keep_replaced)
+        file = ledger_file(settings, self._places, self._root, self._request.part.shard)
         if not context.dry_run:
-            shard = self._request.part.shard
-            take_choices(self._ledger, ledger_file(settings, self._places, self._root, shard))
+            take_choices(self._ledger, file)
         changed = ChangedFiles(
             self._ledger,
             emit,
@@ -507,6 +507,7 @@ class _Builder:
             settings.data,
             can_replace=self._can_replace(context),
             dry_run=context.dry_run,
+            chosen=read_choices(self._ledger, file),  # none after they were taken
         )
         replacing = Replace(context, copies, changed)
         unfinished = UnfinishedFiles(

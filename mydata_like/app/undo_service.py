@@ -1,7 +1,9 @@
 """Brings earlier content of a changed file back from where the server keeps it."""
 
+import hashlib
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from mydata_like.app.cleanup_service import find_key
@@ -52,9 +54,15 @@ def undo_replacement(
 
 
 def _describe_local(settings: Settings, copy: KeptCopy) -> ChangedFile | None:
-    """Return the local file as it is now, with the choice to keep the earlier content."""
+    """Return the local file as it is now, with the choice to keep the earlier content.
+
+    None if there is no such file, or if it has that content.
+    """
+    path = (settings.data.directory or Path()) / os.fsdecode(copy.key)
     try:
-        status = ((settings.data.directory or Path()) / os.fsdecode(copy.key)).stat()
+        status = path.stat()
+        if status.st_size == copy.size and _compute_checksum(path) == copy.checksum:
+            return None
     except OSError:
         return None
     return ChangedFile(
@@ -70,6 +78,11 @@ def _describe_local(settings: Settings, copy: KeptCopy) -> ChangedFile | None:
         HoldReason.SETTING,
         ChangeChoice.KEEP,
     )
+
+
+def _compute_checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, partial(hashlib.md5, usedforsecurity=False)).hexdigest()
 
 
 def _find_copy(settings: Settings, config: Path | None, path: Path) -> tuple[KeptCopy, Shard]:

@@ -105,7 +105,7 @@ def undo(
     print_lines(
         [
             f"The server has the earlier content of {path} again ({format_size(back.size)}), and "
-            "has verified it. The local file is unchanged."
+            "has verified it. No local file was changed."
         ]
     )
 

@@ -301,6 +301,7 @@ def describe_safety(found: "StatusReport") -> Iterator[str]:
     if found.held:
         held = f"{found.held:,} changed files are" if found.held > 1 else "1 changed file is"
         yield f"{held} held until you choose. To list them, run: mydata-like changed list"
+    yield from describe_kept(found)
     if found.recheck:
         yield (
             f"Of these, an answer of the server contradicts that it has {found.recheck:,} files. "
@@ -312,9 +313,19 @@ def describe_safety(found: "StatusReport") -> Iterator[str]:
         return
     if found.safety is Safety.SAFE:
         compared = format_comparison(found.compared, SystemClock().now())
-        yield f"All files that were found are safe on the server{compared}."
+        which = "other files" if found.kept else "files that were found"
+        yield f"All {which} are safe on the server{compared}."
     elif found.safety is Safety.UNKNOWN:
         yield "It is not known whether all files are safe. A run of the data directory checks."
+
+
+def describe_kept(found: "StatusReport") -> Iterator[str]:
+    """Yield how many files are not on the server because the user keeps their earlier content."""
+    if found.kept:
+        differ = (
+            f"{found.kept:,} changed files differ" if found.kept > 1 else "1 changed file differs"
+        )
+        yield f"{differ} from what the server has, as you chose. See: mydata-like changed list"
 
 
 def describe_decision(decision: "ServerDecision") -> str:
@@ -361,10 +372,10 @@ class DryRunOutput:
                     self._replaced += 1
                     if len(self._replacing) < NAMED_PROBLEMS:
                         self._replacing.append(event)
-                case FileWaiting():
-                    self._held += is_held(event)
-                    if len(self._waiting) < NAMED_PROBLEMS:
-                        self._waiting.append(event)
+                case FileWaiting() if is_held(event):
+                    self._held += 1
+                case FileWaiting() if len(self._waiting) < NAMED_PROBLEMS:
+                    self._waiting.append(event)
                 case FileSkipped() if len(self._skipped) < NAMED_PROBLEMS:
                     self._skipped.append(event)
                 case _:
@@ -373,7 +384,7 @@ class DryRunOutput:
     def lines(self, totals: Totals) -> list[str]:
         """Return each folder with where it goes, the sums, and which files wait or are left out.
 
-        Those that cannot be read were told as they were found.
+        Those that are held or cannot be read were told as they were found.
         """
         lines = []
         for path, place in sorted(self._places.items()):
@@ -394,7 +405,7 @@ class DryRunOutput:
             lines.append(f"Would be replaced: {self._replaced - len(self._replacing):,} more.")
         if self._held:
             lines.append(f"{self._held:,} of those that wait are held until you choose.")
-        lines += _name_files("Waiting", self._waiting, totals.waiting)
+        lines += _name_files("Waiting", self._waiting, totals.waiting - self._held)
         lines += _name_files("Left out", self._skipped, totals.skipped)
         return lines
 

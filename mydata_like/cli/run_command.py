@@ -38,6 +38,7 @@ from mydata_like.cli.output import (
     RunOutput,
     Shape,
     choose_shape,
+    describe_kept,
     describe_safety,
     log_event,
     print_failure,
@@ -228,7 +229,8 @@ def _summarise(arguments: RunArguments, settings: Settings, finished: RunFinishe
     partial = bool(arguments.sources or arguments.only)
     unsafe = found.safety is not Safety.SAFE
     lines = summarise(finished, partial=partial or unsafe, doubtful=found.recheck > 0)
-    return lines if found.safety is Safety.SAFE else [*lines, *describe_safety(found)]
+    describe = describe_kept if found.safety is Safety.SAFE else describe_safety
+    return [*lines, *describe(found)]
 
 
 def run(

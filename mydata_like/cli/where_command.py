@@ -110,8 +110,8 @@ def _describe(file: FileStatus) -> Iterator[str]:
             yield f"  archive: {entry.archive}"
         yield f"  path on the server: {entry.remote}"
     yield from (f"  {line}" for line in file.describe_kept())
-    decided = file.outcome is not None and file.outcome.problem.code in (HELD, KEPT)
-    if file.safety in _REMARKS and not decided:
+    told = file.outcome is not None and file.outcome.kind in ("waiting", "skipped")
+    if file.safety in _REMARKS and not (told and file.safety is FileSafety.CHANGED):
         yield f"  {_REMARKS[file.safety]}"
     if file.outcome is not None and file.safety is not FileSafety.VERIFIED:
         yield f"  {_describe_outcome(file.outcome)}"

@@ -1,7 +1,7 @@
 """The decision whether a changed local file may replace its verified copy, or is held."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, Protocol
 
@@ -44,7 +44,7 @@ KEPT_THERE = Problem(
     KEPT,
     "The local file differs from the verified copy on the server, and the user chose to keep "
     "the copy.",
-    "If the local file changes again, the next run asks again.",
+    "If the local file changes again, this choice no longer applies.",
 )
 
 
@@ -69,7 +69,8 @@ class ChangedFileStore(Protocol):
 class ChangedFiles:
     """The judge of changed files in one run, by the settings, the user's choices and the brake.
 
-    Safe to call from any thread. Over HTTP nothing `can_replace` a copy. A dry run stores nothing.
+    Safe to call from any thread. Over HTTP nothing `can_replace` a copy. A dry run stores nothing;
+    `chosen` are the choices that the next run takes.
     """
 
     def __init__(
@@ -81,8 +82,10 @@ class ChangedFiles:
         *,
         can_replace: bool = True,
         dry_run: bool = False,
+        chosen: Sequence[ChangedFile] = (),
     ) -> None:
         self._store = store
+        self._chosen = {row.key: row for row in chosen}
         self._emit = emit
         self._clock = clock
         self._settings = settings
@@ -97,18 +100,21 @@ class ChangedFiles:
         if not dry_run:
             store.forget_changed(self._since)
 
+    def _find(self, key: bytes) -> ChangedFile | None:
+        return self._chosen.get(key) or self._store.find_changed(key)
+
     def is_free(self, path: bytes) -> bool:
         """Return whether the settings allow replacing copies of a path without a question."""
         return self._freely.match(path.decode("utf-8", "surrogateescape"))
 
     def knows(self, file: LocalFile, copy: VerifiedCopy) -> bool:
         """Return whether an earlier run has read the file and found that it differs."""
-        row = self._store.find_changed(file.key)
+        row = self._find(file.key)
         return row is not None and _applies(row, file, copy)
 
     def may_be_appended(self, file: LocalFile, copy: VerifiedCopy) -> bool:
         """Return whether the file must be read to see if the copy is its beginning."""
-        row = self._store.find_changed(file.key)
+        row = self._find(file.key)
         known = row and row.hold is not HoldReason.HTTP and _applies(row, file, copy)
         return self.can_replace and file.size > copy.size > 0 and not known
 
@@ -121,7 +127,7 @@ class ChangedFiles:
         """
         file = wanted.file
         with self._lock:
-            row = self._store.find_changed(file.key)
+            row = self._find(file.key)
             choice = row.choice if row and _applies(row, file, copy) else ChangeChoice.NONE
             if choice is ChangeChoice.KEEP:
                 return KEPT_THERE
@@ -148,7 +154,7 @@ class ChangedFiles:
         assert record
         copy = VerifiedCopy(record.size, record.checksum, record.verified_time(wanted.remote))
         with self._lock:
-            row = self._store.find_changed(wanted.file.key)
+            row = self._find(wanted.file.key)
             self._record(wanted, copy, row, HoldReason.HOST)
             self._notify()
 

@@ -115,8 +115,10 @@ class Compare:
         for item in checked.unread:
             if item.matches:
                 self._emit(FileWaiting.of(item.file, UNREAD))
-            else:  # it differs, and probably was appended to
-                self._emit(FileWanted(path=item.file.key, size=item.file.size, changed=True))
+            elif isinstance(item.differs, FileToSend):  # it differs, and probably was appended to
+                self._emit(FileWanted.of(item.differs))
+            else:
+                self._emit(describe_unsent(item.file, item.differs))
 
     @contextmanager
     def _reading(self) -> Iterator[bool]:

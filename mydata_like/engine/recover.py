@@ -27,6 +27,7 @@ from mydata_like.core.model import (
 from mydata_like.core.parsing import moment_of_ns
 from mydata_like.core.ports import SentFile, UnsentFile
 from mydata_like.core.staging_path import is_kept
+from mydata_like.engine.changed_files import KEPT_THERE
 from mydata_like.engine.replace import MISSING, TOGETHER, KeptCopies, describe_undo, discard
 from mydata_like.engine.reverify import ask_all
 from mydata_like.engine.run_context import RunContext
@@ -127,7 +128,7 @@ class Recovery:
         self._copies.remove_expired()
 
     def _note_undo(self, undone: Undo) -> None:
-        """Record that kept bytes are to take their place again; the local file stays changed."""
+        """Record that kept bytes are to take their place again; other local ones are changed."""
         undo = undone.copy
         self._unreported.keys.add(undo.key)
         record = (self._fetch([undo.datafile]) or {}).get(undo.datafile)
@@ -140,7 +141,7 @@ class Recovery:
             undo.key,
             undo.size,
             0,
-            EntryState.CHANGED,
+            EntryState.CHANGED if undone.local else EntryState.REPAIRED,
             undo.dataset,
             undo.checksum,
             undo.remote,
@@ -308,13 +309,20 @@ class Recovery:
         if entry and (entry.state, entry.checksum) == (EntryState.REPAIRED, it.checksum):
             self._ledger.record([entry._replace(state=EntryState.VERIFIED, datafile=it.datafile)])
         self._ledger.forget_replacements([it])
+        local = self._undo and self._undo.local
+        if local and local.key == it.key:
+            self._see(it.key, local.size)
+            self._context.emit(FileSkipped(path=it.key, size=local.size, problem=KEPT_THERE))
 
     def _report(self, it: Replacement, problem: Problem) -> None:
         """Report an outcome for a file that the run has not found; it counts like any other."""
-        folder = it.key.rpartition(b"/")[0]
-        self._context.emit(FilesSeen(folder=folder, files=1, bytes=it.size))
+        self._see(it.key, it.size)
         kind = FileWaiting if problem == NOT_LOOKED else FileFailed
         self._context.emit(kind(path=it.key, size=it.size, problem=problem))
+
+    def _see(self, key: bytes, size: int) -> None:
+        folder = key.rpartition(b"/")[0]
+        self._context.emit(FilesSeen(folder=folder, files=1, bytes=size))
 
     def _find_moment(self) -> float:
         """Return the time on a clock that stops while the run is stopped."""

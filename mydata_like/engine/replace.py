@@ -59,7 +59,7 @@ class KeptCopies:
             if copy := self._find(it):
                 copy = copy._replace(at=now, until=now + self._seconds)
                 kept.append(copy)
-                self._report(it, copy, moment_of(copy.until))
+                self._report(it, copy, moment_of(copy.until) if self._seconds else None)
         if kept:
             self._ledger.record_kept(kept)
 

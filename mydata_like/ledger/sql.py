@@ -1,12 +1,13 @@
 """The SQL statements of the ledger, and the parsers of its rows."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from types import NoneType
 from typing import Any, NamedTuple
 
 from mydata_like.core.archives import ArchiveRecord
+from mydata_like.core.deletion import PARTIAL_REASONS
 from mydata_like.core.model import ChangeChoice, ChangedFile, Entry, EntryState, HoldReason
 from mydata_like.core.parsing import moment_of, parse_json, parse_moment
 from mydata_like.core.problems import INTENDED
@@ -187,6 +188,7 @@ COUNT_RECHECKS = (
     "SELECT count(*) FROM outcomes WHERE root = ? AND outcome = 'waiting'"
     " AND code = 'waiting.recheck'"
 )
+COUNT_KEPT = "SELECT count(*) FROM outcomes WHERE root = ? AND code = 'skipped.changed'"
 # What must be checked again may have been reported as verified before that was known.
 FORGET_OUTCOMES = (
     "DELETE FROM outcomes WHERE root = ? AND path IN (%s)"  # noqa: S608 - all of it is ours
@@ -222,12 +224,13 @@ _CHANGED = (
 )
 FIND_CHANGED = f"SELECT {_CHANGED} FROM changed_files WHERE root = ? AND key = ?"  # noqa: S608
 # Files that are verified by now, as after they were restored, are held no longer, and neither are
-# those that a run did not find any more.
+# those that a run did not find any more, unless their copies are to be kept.
 _PAST = (
     "(EXISTS (SELECT 1 FROM entries WHERE entries.root = changed_files.root"
     " AND entries.key = changed_files.key AND state = 'verified'"
-    " AND entries.dataset = changed_files.dataset) OR NOT EXISTS (SELECT 1 FROM outcomes"
-    " WHERE outcomes.root = changed_files.root AND path = changed_files.key))"
+    " AND entries.dataset = changed_files.dataset) OR choice != 'keep' AND NOT EXISTS"
+    " (SELECT 1 FROM outcomes WHERE outcomes.root = changed_files.root"
+    " AND path = changed_files.key))"
 )
 _HELD = f"FROM changed_files WHERE root = ? AND hold != '' AND NOT {_PAST}"
 LIST_HELD = f"SELECT {_CHANGED} {_HELD} ORDER BY key"
@@ -380,6 +383,21 @@ class PastRunRow(NamedTuple):
     started: datetime
     finished: datetime | None
     summary: Mapping[str, object]
+
+    @property
+    def partial(self) -> bool:
+        """Whether it was not over everything."""
+        return self.summary.get("reason") in PARTIAL_REASONS
+
+
+def find_whole_run(runs: Iterable[PastRunRow]) -> PastRunRow | None:
+    """Return the newest run over everything that has ended, given the newest first."""
+    return next((past for past in runs if past.finished and not past.partial), None)
+
+
+def is_newer(last: PastRunRow | None, whole: PastRunRow | None) -> bool:
+    """Return whether a run, such as of a shard, began after the one over everything."""
+    return last is not None and (whole is None or last.started > whole.started)
 
 
 def moment(seconds: int) -> datetime:

@@ -330,6 +330,14 @@ class SqliteLedger:
             (files,) = cursor.execute(sql.COUNT_HELD, (self._root,)).fetchone()
         return int(files)
 
+    def count_kept(self) -> int:
+        """Return the number of changed files whose copies the user keeps."""
+        if self.outdated:
+            return 0
+        with self._file.used() as cursor:
+            (files,) = cursor.execute(sql.COUNT_KEPT, (self._root,)).fetchone()
+        return int(files)
+
     def record_changed(self, changed: ChangedFile) -> None:
         """Record the state of a changed file; replaces an older one."""
         with self._file.transaction() as cursor:

@@ -103,6 +103,7 @@ def test_files_that_became_empty_are_held_and_every_view_says_so(opened):
     assert stored(site) == before
     assert (scan.code, ran.code, again.code) == (0, 0, 0)
     assert "20 of those that wait are held" in scan.output
+    assert scan.output.count(key(files[1]) + ":") == 1
     sentence = "The local file (0 bytes, changed on 2020-09-13 12:28 UTC) is much smaller than the"
     hint = f'mydata-like changed replace "{key(files[1])}"'
     assert ran.output.count(f"Held: {FOLDER}/") == 20
@@ -219,6 +220,15 @@ def test_what_was_appended_to_is_sent_without_a_question_and_never_counts(opened
     assert held(site.carry()) == set()
 
 
+def test_a_dry_run_says_what_appended_files_would_replace(opened):
+    site, files = opened(1)
+    write(files[0], files[0].read_bytes() + b"more", OLD + 100)
+
+    scan = site.command("scan").output
+
+    assert f"Would be replaced: {key(files[0])}: the server has 3.0 kB, verified on" in scan
+
+
 def test_what_grew_with_another_beginning_is_rewritten(opened):
     site, files = opened(25)
     for path in files:
@@ -255,6 +265,11 @@ def test_a_kept_copy_is_kept_until_the_local_file_changes_again(opened):
     assert "user chose to keep the copy" in site.command("where", str(path)).output
     assert kept_by_free(site, path) == "free.differs"
     assert stored(site) == before
+    ran, status = site.command("run").output, site.command("status")
+    assert "1 changed file differs from what the server has" in ran
+    assert "1 changed file differs from what the server has" in status.output
+    assert "All other files are safe" in status.output
+    assert json.loads(site.command("status", "--json").output)["kept"] == 1
 
     write(path, b"x", OLD + 200)
     assert held(site.carry()) == {key(path)}
@@ -286,6 +301,40 @@ def test_a_released_file_replaces_its_copy_and_only_in_the_state_that_was_chosen
     assert (os.fsdecode(verified.path), stored(site)[path.name]) == (key(path), b"")
     listed = json.loads(site.command("changed", "list", "--json").output)["held"]
     assert [one["path"] for one in listed] == [key(other)]
+
+
+def test_a_choice_shows_at_once_in_the_status_and_in_a_dry_run_which_does_not_take_it(opened):
+    site, files = opened(3)
+    for path in files:
+        write(path, b"", OLD + 100)
+    site.carry()
+    site.command("changed", "replace", str(files[0]))
+    site.command("changed", "keep", str(files[1]))
+
+    for _ in range(2):
+        scan, status = site.command("scan").output, site.command("status").output
+        assert f"Would be replaced: {key(files[0])}: the server has 3.0 kB" in scan
+        assert f"Held: {key(files[2])}" in scan
+        assert "1 of those that wait are held" in scan
+        assert "1 changed file is held" in status
+
+    assert held(site.carry()) == {key(files[2])}
+
+
+def test_what_a_shard_has_held_is_forgotten_after_a_run_over_everything(opened):
+    site, (path,) = opened(1)
+    for number in (1, 2):
+        site.command("run", "--shard", f"{number}/2")
+    write(path, b"", OLD + 100)
+    for number in (1, 2):
+        site.command("run", "--shard", f"{number}/2")
+    assert "1 changed file is held" in site.command("status").output
+    assert site.command("changed", "list").output.count(key(path)) == 1
+
+    site.carry("data.changed=replace")
+
+    status, listed = site.command("status").output, site.command("changed", "list").output
+    assert ("held until" in status, "No changed files are held" in listed) == (False, True)
 
 
 def test_no_choice_is_taken_for_a_file_that_no_run_has_seen_as_it_is(opened):

@@ -13,7 +13,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from mydata_like.core.events import FileFailed, FileReplaced, FileVerified, FileWaiting
+from mydata_like.core.events import (
+    FileFailed,
+    FileReplaced,
+    FileSkipped,
+    FileVerified,
+    FileWaiting,
+)
 from mydata_like.demo.middleware import Fault, Hang
 from tests.builders import a_file
 from tests.invariants import check_carried, check_idle
@@ -312,7 +318,9 @@ def test_changed_files_are_replaced_and_the_earlier_ones_kept(site):
 
 def test_kept_files_are_removed_when_their_time_has_passed(site):
     kept_for_no_time = "data.keep_replaced=0"
-    check_carried(site, site.carry(kept_for_no_time))
+    first = site.carry(kept_for_no_time)
+    check_carried(site, first)
+    assert {event.kept_until for event in first.of_kind(FileReplaced)} == {None}
 
     check_carried(site, site.carry(kept_for_no_time))
 
@@ -331,6 +339,28 @@ def test_what_is_only_on_the_server_is_never_touched(site):
     (after,) = [file for file in site.server.datafiles() if file.filename == "same.tif"]
     assert after == record
     assert after.path.stat() == before
+
+
+def test_undoing_twice_ends_with_the_local_content_which_is_safe(site):
+    local = site.data / "alice/Scan/deep er/a.tif"
+    check_carried(site, site.carry())
+
+    for _ in range(2):
+        assert site.command("changed", "undo", str(local)).code == 0
+
+    check_carried(site, site.carry())
+    assert "verified: safe" in site.command("where", str(local)).output
+
+
+def test_undo_for_a_file_that_is_no_longer_here_leaves_it_verified(site):
+    local = site.data / "alice/Scan/deep er/a.tif"
+    check_carried(site, site.carry())
+    local.unlink()
+
+    assert site.command("changed", "undo", str(local)).code == 0
+
+    assert "verified: the server had a verified copy" in site.command("where", str(local)).output
+    assert lies(site) == set()
 
 
 def test_a_host_that_cannot_rename_keeps_what_it_has(tmp_path):
@@ -363,13 +393,16 @@ def test_earlier_content_is_brought_back_and_not_replaced_again(site):
     assert record.verified
     assert lies(site) == set()
     assert newer in kept(site)
-    assert "verified: safe" not in site.command("where", str(local)).output
+    after = site.command("where", str(local)).output
+    assert "verified: safe" not in after
+    assert "the user chose to keep the copy" in after
+    assert "the next run takes it" not in after
     for _ in range(2):
         carried = site.carry()
-        assert [event.problem.code for event in carried.of_kind(FileWaiting)] == ["waiting.changed"]
-        assert (carried.code, carried.sums.waiting, carried.sums.sent) == (0, 1, 0)
+        assert [event.problem.code for event in carried.of_kind(FileSkipped)] == ["skipped.changed"]
+        assert (carried.code, carried.sums.waiting, carried.sums.sent) == (0, 0, 0)
 
-    local.write_bytes(b"still newer")
+    local.write_bytes(b"still newer" * 300)
     os.utime(local, (LONG_AGO + 200, LONG_AGO + 200))
     check_carried(site, site.carry())
     again = site.command("changed", "undo", "alice/Scan/other.tif")
