@@ -11,7 +11,7 @@ from mydata_like.app.file_status_service import find_files, find_status
 from mydata_like.app.settings_service import load_settings
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.output import Shape, format_comparison, print_failure, print_json, print_lines
-from mydata_like.core.errors import HELD, KEPT, UploaderError
+from mydata_like.core.errors import UploaderError
 from mydata_like.core.file_status import (
     FileSafety,
     FileStatus,

@@ -264,7 +264,7 @@ class FileToSend(NamedTuple):
 
     `remote` is the path below the staging area's location. `datafile` is the record to repair, if
     there is one. `round` counts how often the whole file was sent in this run and did not verify.
-    If it was `interrupted`, an attempt in this run may have left bytes of it. With `members` it is
+    If it was `interrupted`, an earlier attempt may have left bytes of it. With `members` it is
     an archive of these: `file` only describes its datafile on the server, and has no path. If it is
     `appended`, the server's verified bytes are the beginning of its own. `release` means that these
     may be replaced even where the host cannot keep them.

@@ -422,6 +422,15 @@ class Ledger(Protocol):
     def forget_replacements(self, replacements: Sequence[Replacement]) -> None:
         """Remove finished or abandoned replacements, unless they are of other bytes by now."""
 
+    def note_batch(self, keys: Sequence[bytes]) -> int:
+        """Record that a batch of these files is about to be sent; return the note's number."""
+
+    def find_batches(self) -> Mapping[int, Sequence[bytes]]:
+        """Return the files of batches that are not known to have arrived, by note."""
+
+    def forget_batches(self, notes: Sequence[int]) -> None:
+        """Remove these notes."""
+
     def record_changed(self, changed: ChangedFile) -> None:
         """Record the state of a changed file; replaces an older one."""
 

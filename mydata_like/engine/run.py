@@ -208,6 +208,8 @@ class Run:
             if not choices.finishing:
                 recovery.end()
                 spot_checks.finish()
+                if not (self._stages.scan.part.only or context.sources.alone):
+                    self._stages.send.end()
 
     def _process(self, found: Iterable[FileGroup], again: list[Repeat]) -> list[Repeat]:
         """Upload found and repeated files; return those to be sent again."""

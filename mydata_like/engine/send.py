@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from math import inf
 from typing import Final
 
@@ -187,6 +188,8 @@ class Send:
         self._last: set[str] = set()  # places of files that did not fit and are tried again
         self._note = note  # called first with what has arrived in the staging area
         self._hold = hold  # called with a file whose earlier content the host cannot keep
+        self._earlier = context.ledger.find_batches()  # that earlier runs began
+        self._begun = frozenset(chain.from_iterable(self._earlier.values()))
 
     def __call__(
         self, payloads: StageInput[Payload | list[Staged | Registered]]
@@ -207,6 +210,10 @@ class Send:
         if last:
             yield from self._send_unfit()
 
+    def end(self) -> None:
+        """Forget the batches of earlier runs: all files have been found and sent, or are gone."""
+        self._ledger.forget_batches(list(self._earlier))
+
     def _send_unfit(self) -> Iterator[list[Staged | Registered]]:
         """Send what did not fit, as soon as it fits; nothing else is being sent."""
         with self._lock:
@@ -225,6 +232,8 @@ class Send:
     def _send_wanted(self, payload: Payload) -> Iterator[list[Staged | Registered]]:
         if not payload.members:
             return
+        if payload.batched and self._begun:
+            payload = payload._replace(members=tuple(map(self._mark_begun, payload.members)))
         try:
             with self._channels.borrowed() as channel, self._choices.carrying(payload):
                 yield from self._carry(channel, payload)
@@ -232,17 +241,30 @@ class Send:
             self._choices.finish(error)
             self._drop_unwanted(payload)
 
+    def _mark_begun(self, wanted: FileToSend) -> FileToSend:
+        return wanted._replace(interrupted=wanted.interrupted or wanted.file.key in self._begun)
+
+    def _note_batch(self, payload: Payload) -> list[int]:
+        """Record the members of a batch until all have arrived: the next run may continue it."""
+        if not payload.batched:
+            return []
+        return [self._ledger.note_batch([wanted.file.key for wanted in payload.members])]
+
     def _carry(self, channel: Channel, payload: Payload) -> Iterator[list[Staged | Registered]]:
-        left = [payload]
+        left, unsent = [payload], len(payload.members)
+        noted = self._note_batch(payload)
         attempts = Attempts(self._attempts, payload.size)
         while True:
             attempts.begin()
             refused: list[tuple[FileToSend, Problem]] = []
             for part in left:
                 staged, unproven = self._attempt(channel, part, attempts)
+                unsent -= len(staged)
                 if staged:
                     yield list(staged)
                 refused += unproven
+            if not unsent:
+                self._ledger.forget_batches(noted)
             if not refused:
                 return
             attempts.end(problem for _, problem in refused)
@@ -454,7 +476,8 @@ class Send:
 
     def _divide(self, payload: Payload, members: list[FileToSend], failed: int) -> list[Payload]:
         if failed < TOGETHER:
-            return [Payload(payload.id, tuple(members), batched=payload.batched)]
+            begun = (it._replace(interrupted=it.interrupted or payload.batched) for it in members)
+            return [Payload(payload.id, tuple(begun), batched=payload.batched)]
         return [Payload(payload.id, (member,), batched=False) for member in members]
 
     def _postpone(self, wanted: FileToSend, problem: Problem, payload: Payload) -> None:

@@ -308,6 +308,14 @@ CREATE TABLE spot_checks (
     PRIMARY KEY (root, datafile)
 ) WITHOUT ROWID;
 """
+# `batches` has the keys, separated by NUL, of files in batches that were begun.
+BATCHES = """
+CREATE TABLE batches (
+    id INTEGER PRIMARY KEY,
+    root INTEGER NOT NULL,
+    keys BLOB NOT NULL
+);
+"""
 MIGRATIONS: Sequence[str] = (
     FIRST,
     ARCHIVES,
@@ -317,6 +325,7 @@ MIGRATIONS: Sequence[str] = (
     KEPT_COPIES,
     CHANGED,
     SPOT_CHECKS,
+    BATCHES,
 )  # the n-th leads to version n; never change one, only add
 PROBES = (
     "SELECT id, directory FROM roots LIMIT 1",
@@ -338,6 +347,7 @@ PROBES = (
     "SELECT root, key, size, modified_ns, ctime_ns, inode, dataset, copy_size, copy_checksum,"
     " copy_verified_at, hold, choice, counted_at FROM changed_files LIMIT 1",
     "SELECT root, datafile, key FROM spot_checks LIMIT 1",
+    "SELECT id, root, keys FROM batches LIMIT 1",
     "SELECT id, root, started, finished, summary FROM runs LIMIT 1",
     "SELECT key, value FROM meta LIMIT 1",
 )

@@ -209,6 +209,9 @@ FIND_REPLACEMENTS = (
     " kept_size FROM replacements WHERE root = ? ORDER BY key"
 )
 FORGET_REPLACEMENT = "DELETE FROM replacements WHERE root = ? AND key = ? AND checksum = ?"
+NOTE_BATCH = "INSERT INTO batches (root, keys) VALUES (?, ?)"
+FIND_BATCHES = "SELECT id, CAST(keys AS BLOB) FROM batches WHERE root = ?"
+FORGET_BATCH = "DELETE FROM batches WHERE id = ?"
 RECORD_KEPT = (
     "INSERT OR REPLACE INTO kept (root, key, dataset, datafile, remote, path, size, checksum,"
     " modified, verified_at, at, until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"

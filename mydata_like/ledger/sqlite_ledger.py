@@ -291,6 +291,24 @@ class SqliteLedger:
         with self._file.transaction() as cursor:
             cursor.executemany(sql.FORGET_REPLACEMENT, rows)
 
+    def note_batch(self, keys: Sequence[bytes]) -> int:
+        """Record that a batch of these files is about to be sent; return the note's number."""
+        with self._file.transaction() as cursor:
+            cursor.execute(sql.NOTE_BATCH, (self._root, b"\0".join(keys)))
+            return int(cursor.lastrowid or 0)
+
+    def find_batches(self) -> dict[int, list[bytes]]:
+        """Return the files of batches that are not known to have arrived, by note."""
+        with self._file.used() as cursor:
+            rows = cursor.execute(sql.FIND_BATCHES, (self._root,)).fetchall()
+        return {note: keys.split(b"\0") for note, keys in rows}
+
+    def forget_batches(self, notes: Sequence[int]) -> None:
+        """Remove these notes."""
+        if notes:
+            with self._file.transaction() as cursor:
+                cursor.executemany(sql.FORGET_BATCH, [(note,) for note in notes])
+
     def record_kept(self, copies: Sequence[KeptCopy]) -> None:
         """Record earlier bytes that are, or are to be, kept on the server."""
         with self._file.transaction() as cursor:

@@ -170,7 +170,7 @@ class InPlaceSender:
         if rest:
             members = tuple(task.members[index] for index in rest)
             sent = self._sender.send(replace(task, members=members), moving)
-            results |= _renumber(sent, rest)
+            results |= renumber(sent, rest)
             broken = sent.broken
         return TaskResult(tuple(results[index] for index in sorted(results)), broken)
 
@@ -187,7 +187,7 @@ class InPlaceSender:
             return TaskResult(tuple(results.values()))
         task = SendTask(tuple(members.values()), batched=False)
         sent = self._sender.send(task, moving)
-        results |= _renumber(sent, list(members))
+        results |= renumber(sent, list(members))
         return TaskResult(tuple(results.values()), sent.broken)
 
     def close(self) -> None:
@@ -206,6 +206,6 @@ class InPlaceSender:
             return MemberResult(index, "", error.problem)
 
 
-def _renumber(sent: TaskResult, indexes: Sequence[int]) -> dict[int, MemberResult]:
+def renumber(sent: TaskResult, indexes: Sequence[int]) -> dict[int, MemberResult]:
     """Return results by the indexes that their members have in the whole task."""
     return {indexes[it.place]: it._replace(place=indexes[it.place]) for it in sent.results}

@@ -286,7 +286,7 @@ def open_source(seen: Seen) -> FileSource:
     return FileSource(seen.path, descriptor, before, started)
 
 
-def read_checksum(file: LocalFile, checkpoint: Callable[[], None], size: int | None = None) -> str:
+def read_checksum(file: Seen, checkpoint: Callable[[], None], size: int | None = None) -> str:
     """Return the MD5 of a file that matches the scan, or of its first `size` bytes.
 
     The holes of a whole file are not read. `checkpoint` is called before each piece, and may raise.

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -25,9 +25,14 @@ from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.ssh.capabilities import HostCapabilities, confirm, probe
 from mydata_like.ssh.connect import connect, import_ahead
 from mydata_like.ssh.session import OpenSession, SessionWriter, SshSession
+from mydata_like.transfer.arrived_files import find_arrived
 from mydata_like.transfer.batch_sender import BatchSender
 from mydata_like.transfer.compression import Compression
-from mydata_like.transfer.file_replacement import InPlaceSender, replace_by_shell
+from mydata_like.transfer.file_replacement import (
+    InPlaceSender,
+    renumber,
+    replace_by_shell,
+)
 from mydata_like.transfer.interleaved_sender import InterleavedSender
 from mydata_like.transfer.multi_stream import StreamLimit
 from mydata_like.transfer.remote_shell import Shells, SpareShells
@@ -129,6 +134,7 @@ class ShellSender:
         self._shells.open()
         location, capabilities = shared.location, shared.capabilities
         self._location = location
+        self._checksum = capabilities.checksum
         self._single = SingleSender(
             self._shells, location, capabilities, shared.limit, find_zeros=shared.find_zeros
         )
@@ -151,14 +157,30 @@ class ShellSender:
 
     def _send(self, task: SendTask, moving: Moving) -> TaskResult:
         if task.batched and self._batch and not any(b"\n" in m.remote for m in task.members):
-            return self._batch.send(task.members, moving)
-        results: list[MemberResult] = []
+            return self._send_batch(self._batch, task.members, moving)
+        results: dict[int, MemberResult] = {}
         for index, member in enumerate(task.members):
             try:
-                results.append(self._single.send(index, member, moving))
+                results[index] = self._single.send(index, member, moving)
             except TransientError as error:
                 return _salvage(results, len(task.members), error)
-        return TaskResult(tuple(results))
+        return TaskResult(tuple(results.values()))
+
+    def _send_batch(
+        self, batch: BatchSender, members: Sequence[Member], moving: Moving
+    ) -> TaskResult:
+        """Send the members of a batch, except those that an interrupted one has left whole."""
+        results = find_arrived(self._shells, self._location, self._checksum, members, moving)
+        rest = [index for index in range(len(members)) if index not in results]
+        broken = False
+        if rest:
+            try:
+                sent = batch.send([members[index] for index in rest], moving)
+            except TransientError as error:
+                return _salvage(results, len(members), error)
+            results |= renumber(sent, rest)
+            broken = sent.broken
+        return TaskResult(tuple(results[index] for index in sorted(results)), broken)
 
     def replace(self, moves: Sequence[RenameTask], moving: Moving) -> TaskResult:
         """Move replacements into place; raises `TransientError` if the connection broke."""
@@ -169,14 +191,15 @@ class ShellSender:
         self._shells.close()
 
 
-def _salvage(results: list[MemberResult], count: int, error: TransientError) -> TaskResult:
+def _salvage(results: Mapping[int, MemberResult], count: int, error: TransientError) -> TaskResult:
     """Return the known results after the connection broke, or raise if there are none."""
     if not results:
         raise error
-    rest = (
-        MemberResult(index, "", error.problem, again=True) for index in range(len(results), count)
+    all_results = (
+        results.get(index) or MemberResult(index, "", error.problem, again=True)
+        for index in range(count)
     )
-    return TaskResult((*results, *rest), broken=True)
+    return TaskResult(tuple(all_results), broken=True)
 
 
 _SWITCH: Final = 0.0002  # seconds after which a thread yields the interpreter

@@ -61,7 +61,7 @@ class Member(NamedTuple):
     aside: bool = False
     mark: bytes = b""
     top: int = 0  # length of the trusted part of the path, see `core.openat`
-    interrupted: bool = False  # since the session began, perhaps by another one
+    interrupted: bool = False  # since the session began, or in a batch of an earlier one
     release: bool = False
 
     @property

@@ -45,6 +45,7 @@ class MemoryLedger:
         self.kept: dict[tuple[bytes, str], KeptCopy] = {}
         self.changed: dict[bytes, ChangedFile] = {}
         self.meta: dict[str, str] = {}
+        self.batches: dict[int, list[bytes]] = {}
         self.record(list(entries))
 
     def find_entries(self, keys: Sequence[bytes]) -> dict[bytes, Entry]:
@@ -166,6 +167,18 @@ class MemoryLedger:
         for it in replacements:
             if self.replacements.get(it.key, it).checksum == it.checksum:
                 self.replacements.pop(it.key, None)
+
+    def note_batch(self, keys: Sequence[bytes]) -> int:
+        note = max(self.batches, default=0) + 1
+        self.batches[note] = list(keys)
+        return note
+
+    def find_batches(self) -> dict[int, list[bytes]]:
+        return dict(self.batches)
+
+    def forget_batches(self, notes: Sequence[int]) -> None:
+        for note in notes:
+            self.batches.pop(note, None)
 
     def record_kept(self, copies: Sequence[KeptCopy]) -> None:
         self.kept.update(((it.key, it.path), it) for it in copies)

@@ -586,3 +586,53 @@ def test_a_sender_that_is_left_by_a_run_that_ends_says_nothing():
     bench.clock_cancel.set()
 
     sending.close()  # as the interpreter does: errors raised then are only printed
+
+
+def test_a_batch_is_noted_until_all_of_it_has_arrived():
+    noted = []
+
+    def look(_):
+        noted.append(dict(bench.ledger.batches))
+
+    bench = Bench(look)
+    members = batch("a", "b").members
+
+    assert names(bench(batch("a", "b"))) == ["a", "b"]
+    assert noted == [{1: [member.file.key for member in members]}]
+    assert bench.ledger.batches == {}
+
+
+def test_a_batch_of_which_a_part_is_given_up_stays_noted():
+    bench = Bench({0: (DENIED, False)})
+
+    assert names(bench(batch("a", "b"))) == ["b"]
+    assert len(bench.ledger.batches) == 1
+
+
+def test_a_single_file_is_not_noted():
+    bench = Bench(lambda _: noted.append(dict(bench.ledger.batches)))
+    noted = []
+
+    bench(batch("a"))
+
+    assert noted == [{}]
+
+
+def test_members_of_a_batch_that_an_earlier_run_began_may_have_arrived():
+    bench = Bench()
+    bench.ledger.note_batch([member.file.key for member in batch("b", "c").members])
+    send = Send(bench.context, 4)
+
+    staged = [item for items in send(ListSource([batch("a", "b")], bench.clock)) for item in items]
+
+    begun = {item.wanted.file.name: item.wanted.interrupted for item in staged}
+    assert begun == {b"a": False, b"b": True}
+    assert len(bench.ledger.batches) == 1  # its other file may come later
+    send.end()
+    assert bench.ledger.batches == {}
+
+
+def test_after_a_lost_line_the_members_of_a_batch_may_have_arrived():
+    bench = Bench(TransientError("The line was cut."))
+
+    assert all(item.wanted.interrupted for item in bench(batch("a", "b")))

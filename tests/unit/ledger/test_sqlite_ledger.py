@@ -428,3 +428,15 @@ def test_going_through_all_rows_ends_although_a_bit_of_them_has_flipped(
             else:
                 assert read < 2 * many
     assert refused or walk == "verified"  # its order is that of an index
+
+
+def test_noted_batches_outlive_the_process_until_they_are_forgotten(file: Path) -> None:
+    with open_ledger(file) as ledger:
+        first = ledger.note_batch([b"a/1", b"a/\xff"])
+        second = ledger.note_batch([b"b/1"])
+
+    with open_ledger(file) as ledger:
+        assert ledger.find_batches() == {first: [b"a/1", b"a/\xff"], second: [b"b/1"]}
+        ledger.forget_batches([first])
+        ledger.forget_batches([])
+        assert ledger.find_batches() == {second: [b"b/1"]}

@@ -1,0 +1,121 @@
+"""Runs that end while batches are sent: what is whole on the host is not sent again."""
+
+import os
+import random
+from subprocess import Popen
+
+import pytest
+
+from mydata_like.core.events import FileStaged, TransferProgressed
+from tests.invariants import check_carried, check_idle
+from tests.site import kill_group, open_site, wait_for
+from tests.sshd_fixture import needs_sshd
+
+pytestmark = [pytest.mark.e2e, needs_sshd]
+
+FILES, SIZE = 30, 200_000  # one batch
+SLOW = ("transfer.channels=1", "limits.bandwidth=1")
+
+
+@pytest.fixture
+def site(tmp_path):
+    folder = tmp_path / "site" / "data" / "alice" / "Tomogram 1"
+    folder.mkdir(parents=True)
+    rng = random.Random(3)
+    for number in range(FILES):
+        path = folder / f"slice '{number}'.tif"
+        path.write_bytes(rng.randbytes(SIZE))
+        os.utime(path, (1_600_000_000, 1_600_000_000))
+    with open_site(tmp_path / "site") as site:
+        yield site
+
+
+def _cut_off(site, sent, end=kill_group):
+    """End a run when this many bytes of its batch are sent; return the files that are whole."""
+    process = site.start("run", "--events", settings=SLOW)
+    while wait_for(process, "transfer_progressed")[-1]["bytes"] < sent:
+        pass
+    end(process)
+    process.communicate()
+    site.sshd.await_sessions()
+    return _find_whole(site)
+
+
+def _find_whole(site):
+    local = {path.name: path.read_bytes() for path in site.data.rglob("*.tif")}
+    there = site.server.box_location.rglob("*.tif")
+    return [path for path in there if path.read_bytes() == local[path.name]]
+
+
+def _count_omitted(carried):
+    last = {event.transfer: event.omitted for event in carried.of_kind(TransferProgressed)}
+    return sum(last.values())
+
+
+@pytest.mark.parametrize("end", [kill_group, Popen.terminate], ids=["killed", "stopped"])
+def test_a_batch_is_continued_with_the_files_that_are_missing(site, end):
+    whole = _cut_off(site, 2_000_000, end)
+    assert 0 < len(whole) < FILES
+
+    carried = site.carry()
+
+    check_carried(site, carried)
+    assert carried.sums.omitted == len(whole) * SIZE
+    assert _count_omitted(carried) == len(whole) * SIZE
+    assert len(carried.of_kind(FileStaged)) == FILES
+    check_idle(site)
+
+
+def test_a_file_whose_bytes_on_the_host_are_wrong_is_sent_again(site):
+    first, *others = _cut_off(site, 2_000_000)
+    content = bytearray(first.read_bytes())
+    content[SIZE // 2] ^= 1
+    first.write_bytes(content)
+
+    carried = site.carry()
+
+    check_carried(site, carried)
+    assert carried.sums.omitted == len(others) * SIZE
+
+
+def test_a_file_that_has_changed_since_is_sent_again(site):
+    first, *others = _cut_off(site, 2_000_000)
+    (changed,) = [path for path in site.data.rglob("*.tif") if path.name == first.name]
+    changed.write_bytes(b"other bytes" * (SIZE // 11))
+
+    carried = site.carry()
+
+    check_carried(site, carried)
+    assert carried.sums.omitted == len(others) * SIZE
+
+
+def test_a_run_that_is_killed_twice_sends_no_file_twice(site):
+    whole = _cut_off(site, 2_000_000)
+    more = _cut_off(site, 4_000_000)
+    assert len(whole) < len(more) < FILES
+
+    carried = site.carry()
+
+    check_carried(site, carried)
+    assert carried.sums.omitted == len(more) * SIZE
+
+
+def test_after_a_lost_line_the_same_run_continues_the_batch(site):
+    lost = []
+
+    def lose(event):
+        if isinstance(event, TransferProgressed) and event.bytes > 2_000_000 and not lost:
+            lost.append(event)
+            site.sshd.kill_sessions()
+
+    carried = site.carry(*SLOW, watch=lose)
+
+    check_carried(site, carried)
+    assert _count_omitted(carried) >= 5 * SIZE  # in the sums, they were sent in this run
+
+
+def test_without_an_interruption_nothing_is_read_on_the_host(site):
+    carried = site.carry()
+
+    check_carried(site, carried)
+    assert carried.sums.omitted == 0
