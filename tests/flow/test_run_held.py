@@ -303,6 +303,29 @@ def test_a_released_file_replaces_its_copy_and_only_in_the_state_that_was_chosen
     assert [one["path"] for one in listed] == [key(other)]
 
 
+@pytest.mark.parametrize("full_check", [False, True])
+def test_what_the_server_no_longer_has_as_verified_is_held_and_kept_all_the_same(
+    opened, full_check
+):
+    site, files = opened(2)
+    before = stored(site)
+    write(files[0], b"", OLD + 100)
+    write(files[1], b"", OLD + 100)
+    site.carry()
+    site.command("changed", "keep", str(files[1]))
+    site.carry()
+    for record in site.server.datafiles():
+        site.server.unverify(record.id)
+
+    for _ in range(2):
+        ended = site.carry(*["advanced.full_check_days=0"] * full_check)
+
+        assert held(ended) == {key(files[0])}
+        skipped = {os.fsdecode(event.path) for event in ended.of_kind(FileSkipped)}
+        assert skipped == {key(files[1])}
+        assert stored(site) == before
+
+
 def test_a_choice_shows_at_once_in_the_status_and_in_a_dry_run_which_does_not_take_it(opened):
     site, files = opened(3)
     for path in files:
