@@ -114,6 +114,11 @@ class ChangedFiles:
         row = self._find(file.key)
         return row is not None and _applies(row, file, copy)
 
+    def keeps(self, file: LocalFile, copy: VerifiedCopy) -> bool:
+        """Return whether the user keeps the copy."""
+        row = self._find(file.key)
+        return bool(row and row.choice is ChangeChoice.KEEP and _applies(row, file, copy))
+
     def has_seen(self, file: LocalFile, size: int, checksum: str) -> bool:
         """Return whether an earlier run has seen this content as the verified copy of a file."""
         row = self._find(file.key)

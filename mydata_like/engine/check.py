@@ -40,7 +40,13 @@ from mydata_like.core.model import (
 )
 from mydata_like.core.ports import Emit
 from mydata_like.core.staging_path import staged_path
-from mydata_like.engine.changed_files import REMOTE, UNREAD, ChangedFiles, describe_unsent
+from mydata_like.engine.changed_files import (
+    KEPT_THERE,
+    REMOTE,
+    UNREAD,
+    ChangedFiles,
+    describe_unsent,
+)
 from mydata_like.engine.dataset_index import (
     ArchiveState,
     DatasetIndex,
@@ -368,6 +374,8 @@ class Check:
         self, wanted: FileToSend, copy: VerifiedCopy | None
     ) -> FileToSend | Problem | Comparison:
         """Return a file to send, unless its verified copy must not be replaced now."""
+        if copy and self._changed.keeps(wanted.file, copy):
+            return KEPT_THERE
         found = self._require_place(wanted)
         if copy is None or isinstance(found, Problem):
             return found

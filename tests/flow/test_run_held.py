@@ -447,6 +447,8 @@ def test_over_http_a_changed_file_is_held_and_can_only_be_kept(opened):
     assert (replaced.code, "HTTP cannot replace" in replaced.output) == (1, True)
     assert kept.code == 0
     assert site.carry(http).sums.skipped == 1
+    by_ssh = site.carry()
+    assert (by_ssh.code, by_ssh.sums.skipped) == (0, 1)
 
 
 def test_what_a_host_with_scp_only_cannot_keep_is_held_until_the_user_chooses(tmp_path):
