@@ -263,7 +263,7 @@ def test_a_kept_copy_is_kept_until_the_local_file_changes_again(opened):
     assert (os.fsdecode(skipped.path), skipped.problem.code) == (key(path), KEPT)
     assert (held(ended), ended.sums.verified, ended.sums.skipped) == (set(), 1, 1)
     assert "user chose to keep the copy" in site.command("where", str(path)).output
-    assert kept_by_free(site, path) == "free.differs"
+    assert kept_by_free(site, path) == "free.changed"
     assert stored(site) == before
     ran, status = site.command("run").output, site.command("status")
     assert "1 changed file differs from what the server has" in ran
