@@ -258,8 +258,8 @@ def summarise(finished: RunFinished, *, partial: bool = False, doubtful: bool = 
         )
     if finished.replaced:
         lines.append(
-            f"{finished.replaced:,} files replaced other content on the server. For the earlier "
-            "content of a file, see mydata-like where."
+            f"{finished.replaced:,} files replaced other content on the server. To see what is "
+            "kept of a file, run: mydata-like where PATH"
         )
     if finished.sent and finished.limit:
         lines.append(f"The limit was {LIMITS.get(finished.limit, finished.limit)}.")

@@ -86,7 +86,7 @@ def format_day(moment: datetime) -> str:
 
 def format_earlier(size: int, verified_at: datetime | None) -> str:
     """Return earlier content in words, such as `1.2 MB, verified on 3 November 2026`."""
-    verified = f"verified on {format_day(verified_at)}" if verified_at else "never verified"
+    verified = f"verified on {format_day(verified_at)}" if verified_at else "not verified"
     return f"{format_size(size)}, {verified}"
 
 

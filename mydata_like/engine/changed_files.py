@@ -112,6 +112,16 @@ class ChangedFiles:
         row = self._find(file.key)
         return row is not None and _applies(row, file, copy)
 
+    def keeps(self, file: LocalFile, copy: VerifiedCopy) -> bool:
+        """Return whether the user keeps the copy."""
+        row = self._find(file.key)
+        return bool(row and row.choice is ChangeChoice.KEEP and _applies(row, file, copy))
+
+    def has_seen(self, file: LocalFile, size: int, checksum: str) -> bool:
+        """Return whether an earlier run has seen this content as the verified copy of a file."""
+        row = self._find(file.key)
+        return row is not None and (row.copy_size, row.copy_checksum) == (size, checksum)
+
     def may_be_appended(self, file: LocalFile, copy: VerifiedCopy) -> bool:
         """Return whether the file must be read to see if the copy is its beginning."""
         row = self._find(file.key)

@@ -40,7 +40,13 @@ from mydata_like.core.model import (
 )
 from mydata_like.core.ports import Emit
 from mydata_like.core.staging_path import staged_path
-from mydata_like.engine.changed_files import REMOTE, UNREAD, ChangedFiles, describe_unsent
+from mydata_like.engine.changed_files import (
+    KEPT_THERE,
+    REMOTE,
+    UNREAD,
+    ChangedFiles,
+    describe_unsent,
+)
 from mydata_like.engine.dataset_index import (
     ArchiveState,
     DatasetIndex,
@@ -370,6 +376,8 @@ class Check:
         self, wanted: FileToSend, copy: VerifiedCopy | None
     ) -> FileToSend | Problem | Comparison:
         """Return a file to send, unless its verified copy must not be replaced now."""
+        if copy and self._changed.keeps(wanted.file, copy):
+            return KEPT_THERE
         found = self._require_place(wanted)
         if copy is None or isinstance(found, Problem):
             return found
@@ -390,13 +398,21 @@ class Check:
         record, copy = wanted.datafile, None
         if record and record.replicas:
             stored = find_replica(record, self._box) or record.replicas[0]
-            if stored.verified and not record.unfinished:
-                copy = VerifiedCopy(record.size, record.checksum, stored.verified_at or "")
+            verified_at = stored.verified_at if stored.verified else None
+            proven = stored.verified or self._was_verified(wanted.file, record, entry)
+            if proven and not record.unfinished:
+                copy = VerifiedCopy(record.size, record.checksum, verified_at or "")
         elif entry and entry.archive and entry.checksum and view.find_verified(entry.archive):
             copy = VerifiedCopy(entry.size, entry.checksum)
         if copy is None:
             return None
         return copy._replace(freely=self._changed.is_free(wanted.file.key[view.above :]))
+
+    def _was_verified(self, file: LocalFile, record: Datafile, entry: Entry | None) -> bool:
+        """Return whether the server has verified what a record describes at an earlier time."""
+        earlier = entry and entry.state in (EntryState.VERIFIED, EntryState.CHANGED)
+        same = entry and (entry.size, entry.checksum) == (record.size, record.checksum)
+        return bool(earlier and same) or self._changed.has_seen(file, record.size, record.checksum)
 
     def _describe(
         self, wanted: FileToSend, record: Datafile, entry: Entry | None
@@ -427,8 +443,7 @@ class Check:
     def _want(self, view: DatasetView, file: LocalFile, record: Datafile | None) -> FileToSend:
         if record and record.replicas:
             stored = find_replica(record, self._box) or record.replicas[0]
-            unproven = not stored.verified or record.unfinished  # there is nothing to keep
-            return FileToSend(file, view.dataset, stored.uri, record, release=unproven)
+            return FileToSend(file, view.dataset, stored.uri, record)
         directory, name = file.directory.decode(), file.name.decode()
         remote = staged_path(view.dataset.name, view.dataset.id, directory, name)
         return FileToSend(file, view.dataset, remote, record)

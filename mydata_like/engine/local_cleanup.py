@@ -52,6 +52,11 @@ DIFFERS = Problem(
     "The server's record does not match the local file.",
     "Keep the file, and ask the server's administrator what happened to the record.",
 )
+CHANGED = Problem(
+    "free.changed",
+    "The local file differs from the content that the server has verified.",
+    "Keep the file. The next run sends it, unless its copy on the server is held or kept.",
+)
 NOT_INSIDE = Problem(
     "free.not-inside",
     "The archive on the server that should contain this file does not.",
@@ -251,7 +256,7 @@ class ServerCheck:
 def judge_entry(entry: Entry) -> Problem | None:
     """Return a problem if the ledger alone is enough reason to keep a file."""
     if entry.state is EntryState.CHANGED:
-        return DIFFERS
+        return CHANGED
     return None if entry.state is EntryState.VERIFIED and entry.checksum else UNVERIFIED
 
 

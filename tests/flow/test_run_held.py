@@ -263,7 +263,7 @@ def test_a_kept_copy_is_kept_until_the_local_file_changes_again(opened):
     assert (os.fsdecode(skipped.path), skipped.problem.code) == (key(path), KEPT)
     assert (held(ended), ended.sums.verified, ended.sums.skipped) == (set(), 1, 1)
     assert "user chose to keep the copy" in site.command("where", str(path)).output
-    assert kept_by_free(site, path) == "free.differs"
+    assert kept_by_free(site, path) == "free.changed"
     assert stored(site) == before
     ran, status = site.command("run").output, site.command("status")
     assert "1 changed file differs from what the server has" in ran
@@ -301,6 +301,29 @@ def test_a_released_file_replaces_its_copy_and_only_in_the_state_that_was_chosen
     assert (os.fsdecode(verified.path), stored(site)[path.name]) == (key(path), b"")
     listed = json.loads(site.command("changed", "list", "--json").output)["held"]
     assert [one["path"] for one in listed] == [key(other)]
+
+
+@pytest.mark.parametrize("full_check", [False, True])
+def test_what_the_server_no_longer_has_as_verified_is_held_and_kept_all_the_same(
+    opened, full_check
+):
+    site, files = opened(2)
+    before = stored(site)
+    write(files[0], b"", OLD + 100)
+    write(files[1], b"", OLD + 100)
+    site.carry()
+    site.command("changed", "keep", str(files[1]))
+    site.carry()
+    for record in site.server.datafiles():
+        site.server.unverify(record.id)
+
+    for _ in range(2):
+        ended = site.carry(*["advanced.full_check_days=0"] * full_check)
+
+        assert held(ended) == {key(files[0])}
+        skipped = {os.fsdecode(event.path) for event in ended.of_kind(FileSkipped)}
+        assert skipped == {key(files[1])}
+        assert stored(site) == before
 
 
 def test_a_choice_shows_at_once_in_the_status_and_in_a_dry_run_which_does_not_take_it(opened):
@@ -424,6 +447,8 @@ def test_over_http_a_changed_file_is_held_and_can_only_be_kept(opened):
     assert (replaced.code, "HTTP cannot replace" in replaced.output) == (1, True)
     assert kept.code == 0
     assert site.carry(http).sums.skipped == 1
+    by_ssh = site.carry()
+    assert (by_ssh.code, by_ssh.sums.skipped) == (0, 1)
 
 
 def test_what_a_host_with_scp_only_cannot_keep_is_held_until_the_user_chooses(tmp_path):
