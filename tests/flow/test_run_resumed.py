@@ -21,18 +21,22 @@ SLOW = ("transfer.channels=1", "limits.bandwidth=1")
 def site(tmp_path):
     folder = tmp_path / "site" / "data" / "alice" / "Tomogram 1"
     folder.mkdir(parents=True)
-    rng = random.Random(3)
-    for number in range(FILES):
-        path = folder / f"slice '{number}'.tif"
-        path.write_bytes(rng.randbytes(SIZE))
-        os.utime(path, (1_600_000_000, 1_600_000_000))
+    _write(folder, 1_600_000_000)
     with open_site(tmp_path / "site") as site:
         yield site
 
 
-def _cut_off(site, sent, end=kill_group):
+def _write(folder, modified):
+    rng = random.Random(modified)
+    for number in range(FILES):
+        path = folder / f"slice '{number}'.tif"
+        path.write_bytes(rng.randbytes(SIZE))
+        os.utime(path, (modified, modified))
+
+
+def _cut_off(site, sent, end=kill_group, settings=SLOW):
     """End a run when this many bytes of its batch are sent; return the files that are whole."""
-    process = site.start("run", "--events", settings=SLOW)
+    process = site.start("run", "--events", settings=settings)
     while wait_for(process, "transfer_progressed")[-1]["bytes"] < sent:
         pass
     end(process)
@@ -42,9 +46,9 @@ def _cut_off(site, sent, end=kill_group):
 
 
 def _find_whole(site):
-    local = {path.name: path.read_bytes() for path in site.data.rglob("*.tif")}
-    there = site.server.box_location.rglob("*.tif")
-    return [path for path in there if path.read_bytes() == local[path.name]]
+    local = {path.read_bytes() for path in site.data.rglob("*.tif")}
+    there = [path for path in site.server.box_location.rglob("*") if path.is_file()]
+    return [path for path in there if path.read_bytes() in local]
 
 
 def _count_omitted(carried):
@@ -98,6 +102,19 @@ def test_a_run_that_is_killed_twice_sends_no_file_twice(site):
 
     check_carried(site, carried)
     assert carried.sums.omitted == len(more) * SIZE
+
+
+def test_new_content_of_verified_files_is_continued_too(site):
+    check_carried(site, site.carry())
+    _write(site.data / "alice" / "Tomogram 1", 1_700_000_000)
+    whole = _cut_off(site, 2_000_000, settings=(*SLOW, "data.brake=0"))
+    assert 0 < len(whole) < FILES
+
+    carried = site.carry("data.brake=0")
+
+    check_carried(site, carried)
+    assert carried.sums.omitted == len(whole) * SIZE
+    assert carried.sums.replaced == FILES
 
 
 def test_after_a_lost_line_the_same_run_continues_the_batch(site):
