@@ -1,24 +1,20 @@
-"""The held changed files, and the user's choices for them, which the next run carries out.
+"""The held changed files, and what the user chooses for them.
 
 Only a run writes the ledger. A choice is left next to it in a file, for the file in one state; the
 next run records it in the ledger and removes the file.
 """
 
-import logging
 import os
-import secrets
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from glob import escape
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from mydata_like.app.cleanup_service import find_key
 from mydata_like.app.file_status_service import Disk
+from mydata_like.app.held_choices import find_choices, select_choices, write_choice
 from mydata_like.app.settings_service import find_places, find_state, ledger_file
 from mydata_like.core.data_directory import WHOLE
-from mydata_like.core.errors import ItemError, Problem, RunError
+from mydata_like.core.errors import ItemError, Problem
 from mydata_like.core.extra_sources import lies_in, source_key
 from mydata_like.core.file_status import LocalFacts
 from mydata_like.core.model import ChangeChoice, ChangedFile, HoldReason, VerifiedCopy
@@ -28,9 +24,6 @@ from mydata_like.hostos.lock import find_shards
 from mydata_like.ledger.sql import find_whole_run, is_newer
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Settings
-from mydata_like.state.state_files import FileState, HeldChoices, load_record, save_record
-
-logger = logging.getLogger(__name__)
 
 _RUNS: Final = 100  # the latest ones, to find the newest over everything
 AT_ONCE: Final = 2000  # choices in one file, whose size is limited
@@ -75,7 +68,7 @@ def list_held(settings: Settings, config: Path | None) -> list[HeldFile]:
             whole = find_whole_run(runs)
         elif not is_newer(next(iter(runs), None), whole):
             continue
-        made = {choice.key: choice for choice in _read_choices(_find_choices(file), rows)}
+        made = {choice.key: choice for choice in select_choices(find_choices(file), rows)}
         held += list(_look(rows, made, disk, file))
     return held
 
@@ -108,7 +101,7 @@ def choose(held: Sequence[HeldFile], choice: ChangeChoice) -> list[HeldFile]:
     for ledger in {one.ledger for one in asked}:
         ours = [one.changed for one in asked if one.ledger == ledger]
         for start in range(0, len(ours), AT_ONCE):
-            _write(ledger, choice, ours[start : start + AT_ONCE])
+            write_choice(ledger, choice, ours[start : start + AT_ONCE])
     return [one for one in held if not one.allows(choice)]
 
 
@@ -132,62 +125,3 @@ def select_held(
             )
         found.update((one.changed.key, one) for one in ours)
     yield from found.values()
-
-
-def _write(ledger: Path, choice: ChangeChoice, rows: Sequence[ChangedFile]) -> None:
-    files = {
-        _as_text(row.key): FileState(row.size, row.modified_ns, row.ctime_ns, row.inode)
-        for row in rows
-    }
-    name = f"{_prefix(ledger)}-{time.time_ns():020}-{secrets.token_hex(4)}.json"
-    if not save_record(ledger.with_name(name), HeldChoices(choice.value, files)):
-        raise RunError(
-            "The choice cannot be written into the state folder.",
-            hint="Check that the disk is not full, and that the folder is writable.",
-            code="changed.unwritten",
-        )
-
-
-def _prefix(ledger: Path) -> str:
-    return f"choices-{ledger.stem.removeprefix('ledger-')}"
-
-
-def _find_choices(ledger: Path) -> list[Path]:
-    """Return the files of choices that no run has taken, the oldest first."""
-    return sorted(ledger.parent.glob(f"{escape(_prefix(ledger))}-*.json"))
-
-
-def _read_choices(files: Iterable[Path], rows: Iterable[ChangedFile]) -> Iterator[ChangedFile]:
-    """Yield held files with the choices made for them in their present state."""
-    by_key = {row.key: row for row in rows}
-    for file in files:
-        choices = load_record(file, HeldChoices)
-        if choices is None or choices.choice not in list(ChangeChoice):
-            continue
-        for text, state in choices.files.items():
-            row = by_key.get(text.encode("utf-8", "surrogateescape"))
-            if row and FileState(row.size, row.modified_ns, row.ctime_ns, row.inode) == state:
-                yield row._replace(choice=ChangeChoice(choices.choice))
-
-
-def read_choices(ledger: SqliteLedger, file: Path) -> list[ChangedFile]:
-    """Return what the user has chosen since the last run."""
-    files = _find_choices(file)
-    return list(_read_choices(files, ledger.list_held())) if files else []
-
-
-def take_choices(ledger: SqliteLedger, file: Path) -> None:
-    """Record in the ledger what the user has chosen since the last run."""
-    files = _find_choices(file)
-    if not files:
-        return
-    choices = list(_read_choices(files, ledger.list_held()))
-    ledger.choose(choices)
-    logger.info("%d choices for changed files were taken", len(choices))
-    for taken in files:
-        with suppress(OSError):
-            taken.unlink(missing_ok=True)
-
-
-def _as_text(key: bytes) -> str:
-    return key.decode("utf-8", "surrogateescape")

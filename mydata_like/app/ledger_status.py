@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from mydata_like.app.held_service import read_choices
+from mydata_like.app.held_choices import read_choices
 from mydata_like.app.run_control import ActiveRun, find_active_run
 from mydata_like.app.settings_service import (
     approval_file,

@@ -24,7 +24,7 @@ from mydata_like.app.directory_lock import (
     marked,
     without_copy_notices,
 )
-from mydata_like.app.held_service import read_choices, take_choices
+from mydata_like.app.held_choices import read_choices, take_choices
 from mydata_like.app.object_storage import ObjectStorage
 from mydata_like.app.run_control import ControlFiles, controlled
 from mydata_like.app.run_report import RunReport

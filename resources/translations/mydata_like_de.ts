@@ -4441,6 +4441,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Wenn das Instrument Daten erzeugt hat, prüfen Sie, ob es in data.directory schreibt.</translation>
     </message>
     <message>
+        <source>If the local file changes again, this choice no longer applies.</source>
+        <translation>Wenn sich die lokale Datei noch einmal ändert, gilt diese Wahl nicht mehr.</translation>
+    </message>
+    <message>
         <source>If this access was not intended, find out who had it: the ledger and the logs contain file names.</source>
         <translation>Wenn dieser Zugriff nicht beabsichtigt war, finden Sie heraus, wer ihn hatte: Hauptbuch und Protokolle enthalten Dateinamen.</translation>
     </message>
@@ -5193,10 +5197,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Wenn der Rechner aes128-ctr anbietet, fügen Sie es zu transfer.ciphers hinzu.</translation>
     </message>
     <message>
-        <source>If the local file changes again, the next run asks again.</source>
-        <translation>Wenn sich die lokale Datei wieder ändert, fragt der nächste Lauf noch einmal.</translation>
-    </message>
-    <message>
         <source>Install it with: pip install &quot;mydata-like[s3]&quot;</source>
         <translation>Installieren Sie es mit: pip install &quot;mydata-like[s3]&quot;</translation>
     </message>
@@ -5207,6 +5207,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>It is sent again when that has ended, in %1 seconds at the latest; everything else continues. %2</source>
         <translation>Sie wird noch einmal gesendet, wenn das beendet ist, spätestens in %1 Sekunden; alles andere geht weiter. %2</translation>
+    </message>
+    <message>
+        <source>Keep the file. The next run sends it, unless its copy on the server is held or kept.</source>
+        <translation>Behalten Sie die Datei. Der nächste Lauf sendet sie, es sei denn, sie wird zurückgehalten oder die Kopie auf dem Server soll bleiben.</translation>
     </message>
     <message>
         <source>Keep the local file. The next run compares it with the server, and sends it again if needed.</source>
@@ -5895,6 +5899,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The local file (%1, changed on %2 UTC) is much smaller than the verified copy on the server (%3, verified on %4 by the server&apos;s clock).</source>
         <translation>Die lokale Datei (%1, geändert am %2 UTC) ist viel kleiner als die geprüfte Kopie auf dem Server (%3, nach der Uhr des Servers geprüft am %4).</translation>
+    </message>
+    <message>
+        <source>The local file differs from the content that the server has verified.</source>
+        <translation>Die lokale Datei unterscheidet sich von dem Inhalt, den der Server geprüft hat.</translation>
     </message>
     <message>
         <source>The local file differs from the server&apos;s copy, which is no longer in the staging area.</source>

@@ -18,6 +18,7 @@ from tests.staging import use_folder
 pytestmark = [pytest.mark.e2e, needs_sshd]
 
 DAY = 24 * 3600
+REPLACE = "data.changed=replace"  # also where a file shrinks
 ALONE = "transfer.batch_below=0"  # so that each file has a temporary name
 LARGE = 9 * 1024 * 1024  # bytes of a file whose sending can go on
 
@@ -183,7 +184,7 @@ def test_a_replacement_that_no_run_knows_goes(site, kind):
     site.run()
     change(site, "part_3.csv", b"newer")
     change(site, "part_2.csv", os.urandom(700_000))
-    process = site.start("run", settings=("limits.bandwidth=0.1",))
+    process = site.start("run", settings=(REPLACE, "limits.bandwidth=0.1"))
     while not find_replacements(site):
         yield_processor()
     kill(process)
@@ -193,35 +194,36 @@ def test_a_replacement_that_no_run_knows_goes(site, kind):
         leave(folder_of(site), path.name, 30)
     change(site, "part_3.csv", b"even newer")
     change(site, "part_2.csv", b"small again")
-    check_complete(site, site.run())
+    check_complete(site, site.run(REPLACE))
     assert find_replacements(site) == useless
     let_days_pass(site, 8)
 
-    ended = site.run()
+    ended = site.run(REPLACE)
 
     assert told(ended) == [str(len(useless))]
     assert find_replacements(site) == []
     check_complete(site, ended)
 
 
-def test_a_replacement_that_waits_for_the_server_stays_however_old_it_is(site, kind):
+def test_what_a_replacement_keeps_stays_until_its_own_time_has_passed(site, kind):
     if kind == "scp":
         pytest.skip("scp has no temporary names")
     site.run()
     digest = hashlib.md5(change(site, "part_3.csv", b"newer").read_bytes()).hexdigest()
     site.server.hold_verification()
-    process = site.start("run", "--json")
+    process = site.start("run", "--json", settings=(REPLACE,))
     while not any(file.md5sum == digest for file in site.server.datafiles()):
         yield_processor()
     kill(process)
     site.server.release_verification()
-    assert find_replacements(site)
+    (kept,) = folder_of(site).glob(".mydata-old-*")
     let_days_pass(site, 30)
 
-    ended = site.run_events()
+    ended = site.run_events(REPLACE)
 
     assert "staging.cleaned" not in ended.output
     assert not ended.events("transfer_started")  # the bytes were there
+    assert kept.exists()
     check_complete(site, ended)
 
 
