@@ -103,15 +103,15 @@ class Views:
         asked = [
             ["status", "--json"],
             ["status"],
-            ["free", *folders, "--dry-run", "--json"],
             *(["where", text, "--json"] for text in texts),
         ]
+        settings = [*self.settings, "advanced.pause_patience=0"]
         with ThreadPoolExecutor(max_workers=1) as pool:
             window = pool.submit(ask_window, site, sample)
-            record, text, deletable, *places = site.commands(
-                asked, [*self.settings, "advanced.pause_patience=0"]
-            )
+            record, text, *places = site.commands(asked, settings)
             look = window.result()
+        # It asks the server, and what it hears changes what the others claim.
+        (deletable,) = site.commands([["free", *folders, "--dry-run", "--json"]], settings)
         return [
             *(read_status(record.lines[-1]) if record.code == 0 else ()),
             *read_status_text(text.output),
