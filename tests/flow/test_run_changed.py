@@ -13,7 +13,7 @@ from mydata_like.core.events import FileVerified, FileWaiting, FileWanted
 from mydata_like.core.file_status import FileSafety, LocalState
 from mydata_like.core.model import EntryState
 from mydata_like.core.queries import View
-from mydata_like.engine.local_cleanup import DIFFERS, judge_entry
+from mydata_like.engine.local_cleanup import CHANGED, judge_entry
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.builders import a_file
@@ -61,7 +61,7 @@ def check_never_safe(site):
     assert (status.as_record()["state"], status.entry.state) == ("changed", EntryState.CHANGED)
     assert states[KEY.encode()] != "verified"
     assert states[b"alice/Scan/b.tif"] == "verified"
-    assert judge_entry(entry_of(site)) == DIFFERS
+    assert judge_entry(entry_of(site)) == CHANGED
 
 
 def test_what_cannot_be_replaced_is_changed_here_and_not_there(site):

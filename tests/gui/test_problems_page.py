@@ -10,7 +10,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QListView, QPushButton, QToolButton
 
-from mydata_like.app.held_service import take_choices
+from mydata_like.app.held_choices import take_choices
 from mydata_like.core.errors import Problem
 from mydata_like.core.local_files import signed
 from mydata_like.core.model import (
