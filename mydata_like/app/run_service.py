@@ -100,7 +100,7 @@ from mydata_like.state.state_files import (
 )
 from mydata_like.transfer.archive_reader import TarArchives
 from mydata_like.transfer.file_source import read_checksum
-from mydata_like.transfer.sessions import count_cpus
+from mydata_like.transfer.pool import count_cpus
 from mydata_like.transfer.worker_process import WorkerStarter
 
 

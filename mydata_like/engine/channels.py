@@ -437,7 +437,7 @@ class ChannelPool:
     def _open(self) -> Channel:
         """Open a channel; if none can be opened at all, that affects the whole run."""
         try:
-            return self._transport.open_channel()
+            return self._transport.open_channel(self.limit)
         except (TransientError, StagingError) as error:
             if self._is_for_now(error):
                 self._note_refusal(error.message, self._opened + self._opening - 1)

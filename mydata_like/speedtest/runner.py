@@ -56,7 +56,7 @@ from mydata_like.speedtest.throughput_probe import SLOW, FloodPool, FloodSpec
 from mydata_like.ssh.capabilities import HostCapabilities, probe
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.session import Endpoint, SshSession
-from mydata_like.transfer.sessions import count_sessions
+from mydata_like.transfer.pool import count_sessions
 from mydata_like.transfer.worker_messages import STREAMS
 from mydata_like.transfer.worker_process import answering
 

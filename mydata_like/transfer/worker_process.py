@@ -74,13 +74,19 @@ _MOST_LEFT: Final = 16  # processes that are left behind before no more are star
 class WorkerProcess:
     """A channel worker, which starts with `begin` and ends with `kill` and `reap`.
 
-    `channels` are the numbers of its channels. `recalled` is whether it uses the capabilities that
-    an earlier run found. The caller maintains both.
+    Its pool maintains what it knows of it: the `host`, the numbers of its `channels`, the one of
+    them that is its `founder`, whether its session `is_open`, whether it `takes_guests` (large
+    files of other workers' channels), and whether it was started with capabilities `recalled` from
+    an earlier run.
     """
 
     def __init__(self, command: Sequence[str], name: str) -> None:
         self._process, self._pipe = start_process(command)
+        self.host = ""
         self.channels: set[int] = set()
+        self.founder = 0
+        self.is_open = False
+        self.takes_guests = True
         self.recalled = False
         self._inboxes: dict[int, SimpleQueue[Reply]] = {}
         self._last: TaskFailed | None = None  # the reply for every channel from now on
@@ -92,6 +98,11 @@ class WorkerProcess:
         self._ending = 0.0  # until when `reap` waits for the end of the process
         self._listener = Thread(target=self._listen, name=f"hear {name}", daemon=True)
         self._listener.start()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the process was ended by its pool."""
+        return self._reaped
 
     def begin(self, plan: WorkerConfig | StagingFolder) -> None:
         """Send the worker its configuration, or the folder on which it works (`FolderProcess`)."""

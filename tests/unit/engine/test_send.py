@@ -53,7 +53,7 @@ class ScriptedTransport:
         self.round_trip = 0.0
         self.opened = 0
 
-    def open_channel(self):
+    def open_channel(self, wanted=0):
         if self.openings:
             opening = self.openings.pop(0)
             raise opening() if callable(opening) else opening

@@ -37,7 +37,7 @@ from mydata_like.speedtest.results import (
 )
 from mydata_like.speedtest.runner import ProbeFiles, clean_by_shell, remove_files
 from mydata_like.state.state_files import add_speed_test
-from mydata_like.transfer.sessions import count_cpus
+from mydata_like.transfer.pool import count_cpus
 from tests.faults.tcpproxy import TcpProxy
 from tests.site import make_data, open_site
 from tests.sshd_fixture import (
