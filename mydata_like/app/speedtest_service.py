@@ -32,8 +32,8 @@ from mydata_like.core.errors import NotApprovedError, Problem, RunError
 from mydata_like.core.formatting import format_size
 from mydata_like.core.model import StagingArea
 from mydata_like.core.ports import CancelSignal, Clock, Transport
+from mydata_like.engine.channels import find_planned
 from mydata_like.engine.gate import judge_hours, judge_program
-from mydata_like.engine.run_limits import Planned, find_planned
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.load import HostLoad
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
@@ -65,15 +65,15 @@ def require_quiet(limits: Limits, clock: Clock) -> None:
     found = judge_hours(hours, local)
     if not found and limits.pause_while_running:
         found = judge_program(HostLoad().find_program(limits.pause_while_running))
-    if found := found or _judge_bandwidth(find_planned(limits, local)):
+    if found := found or _judge_bandwidth(*find_planned(limits, local)):
         raise _unwelcome(found)
 
 
-def _judge_bandwidth(planned: Planned) -> Problem | None:
+def _judge_bandwidth(rate: float, reason: str) -> Problem | None:
     """Return a problem if the bandwidth is limited now, since a test needs all of it."""
-    if not planned.rate:
+    if not rate:
         return None
-    allowed = f"{format_size(planned.rate)}/s ({planned.reason})"
+    allowed = f"{format_size(rate)}/s ({reason})"
     return Problem(
         "limits.bandwidth",
         f"The bandwidth is limited to {allowed} now, but a test sends as fast as it can.",

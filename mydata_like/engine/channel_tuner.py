@@ -25,18 +25,19 @@ class ThroughputSample(NamedTuple):
 
 
 class ThroughputMeter:
-    """Totals that channels update as they send; safe to use from any thread."""
+    """Totals that channels update as they send; safe to use from any thread.
 
-    def __init__(self, clock: Clock) -> None:
+    `measure_idle` returns the sum of the processors' idle seconds, None if unknown.
+    """
+
+    def __init__(
+        self, clock: Clock, measure_idle: Callable[[], float | None] = lambda: None
+    ) -> None:
         self._clock = clock
         self._lock = Lock()
         self._sample = ThroughputSample(clock.monotonic(), 0.0, 0.0, 0.0)
         self._at_work = 0
-        self._measure_idle: Callable[[], float | None] = lambda: None
-
-    def count_idle(self, measure: Callable[[], float | None]) -> None:
-        """Include the processors' idle time, which this function measures."""
-        self._measure_idle = measure
+        self._measure_idle = measure_idle
 
     def read(self) -> ThroughputSample:
         """Return the current totals."""
@@ -69,24 +70,6 @@ class ThroughputMeter:
         busy = self._sample.busy + self._at_work * (moment - self._sample.moment)
         self._sample = self._sample._replace(moment=moment, busy=busy)
         return self._sample
-
-
-class TransferProgress:
-    """The progress of one payload; its files are counted in proportion to the bytes it sends."""
-
-    def __init__(self, gauge: ThroughputMeter, payload: Payload) -> None:
-        self._gauge = gauge
-        self._size = payload.size
-        self._files = sum(len(member.files) for member in payload.members)
-        self._sent = 0
-        self._share = 0.0
-
-    def reach(self, size: int, omitted: int = 0) -> None:
-        """Record that `size` bytes of the payload are done, `omitted` of which were not sent."""
-        sent, to_send = size - omitted, self._size - omitted
-        share = sent / to_send if to_send else 1.0
-        self._gauge.add(sent - self._sent, (share - self._share) * self._files)
-        self._sent, self._share = sent, share
 
 
 START: Final = 2

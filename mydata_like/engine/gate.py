@@ -57,9 +57,9 @@ class Gate:
     verified in the meantime.
 
     A hold has less effect: nothing is sent until it is released, transfers in progress wait where
-    they are (`RunLimits.keep`), and what has arrived is registered and verified. Several holds with
-    different names may exist at once. The newest of all reasons is reported, and the end of the
-    pause once none is left.
+    they are (`ChannelPool.keep`), and what has arrived is registered and verified. Several holds
+    with different names may exist at once. The newest of all reasons is reported, and the end of
+    the pause once none is left.
     """
 
     def __init__(

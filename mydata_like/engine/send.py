@@ -175,7 +175,7 @@ class Send:
         waits_for_space: bool = False,
     ) -> None:
         self._gate = context.gate
-        self._channels = context.limits.channels
+        self._channels = context.channels
         self._choices = context.choices
         self._ledger = context.ledger
         self._emit = context.emit
