@@ -182,7 +182,7 @@ class Replace:
         self._copies.note_placed(noted for noted, _ in placed)
         self._failures = self._failures if again else 0
         if again:
-            self._gate.rest(self._gate.delay(self._failures))
+            self._gate.rest(self._gate.backoff(self._failures))
         return [item for _, item in placed], again
 
     def _replace(self, channel: Channel, part: Sequence[Replacing]) -> Fates:

@@ -466,7 +466,7 @@ class Send:
                 self._emit(FileStaged(path=file.key, size=file.size, checksum=checksum))
 
     def _rest(self, channel: Channel, payload: Payload, problem: Problem, failed: int) -> None:
-        delay = self._gate.delay(failed)
+        delay = self._gate.backoff(failed)
         self._emit(
             TransferRetried(
                 transfer=payload.id, channel=channel.number, problem=problem, delay=delay

@@ -5,15 +5,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
+from mydata_like.core.ciphers import CIPHERS
 from mydata_like.core.errors import RejectedError
 
-CIPHERS: Final = (
-    "aes128-gcm@openssh.com",
-    "aes256-gcm@openssh.com",
-    "aes128-ctr",
-    "aes256-ctr",
-    "chacha20-poly1305@openssh.com",
-)
 KEY_EXCHANGES: Final = (
     "mlkem768x25519-sha256",
     "curve25519-sha256",

@@ -95,6 +95,7 @@ class StagingChannel:
         if self._worker is not None:
             host = self._worker.host
             self._leave_all()
+            self._pool.note_closed()
             self._pool.emit(ChannelChanged(channel=self.number, state="closed", host=host))
 
     def _run(

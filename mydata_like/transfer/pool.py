@@ -79,6 +79,13 @@ def build_endpoints(
     If host keys are pinned in the settings, the server's keys are ignored: an attacker who controls
     the server must not be able to add one.
     """
+    agent = os.environ.get("SSH_AUTH_SOCK", "") if settings.ssh_agent else ""
+    if settings.ssh_agent and not agent:
+        raise SettingsError(
+            "transfer.ssh_agent is on, but there is no agent: SSH_AUTH_SOCK is not set.",
+            hint="Start ssh-agent before mydata-like, or switch transfer.ssh_agent off.",
+            code="ssh.no-agent",
+        )
     plain = Endpoint(
         host="",
         port=area.port,
@@ -89,9 +96,13 @@ def build_endpoints(
         connect_timeout=settings.connect_timeout,
         stall_timeout=settings.stall_timeout,
         stack=settings.ssh,
-        agent=_find_agent() if settings.ssh_agent else "",
+        agent=agent,
     )
-    via = _find_jump_hosts(plain, settings.ssh_jump, settings.host_keys)
+    via = None  # the last jump host, linked to those before it
+    for text in settings.ssh_jump:
+        username, jump, port = parse_jump(text)
+        hop = plain._replace(host=jump, port=port, username=username or plain.username, via=via)
+        via = hop._replace(also_trusted=settings.host_keys, any_key=bool(agent))
     pinned = plain._replace(
         host_keys=settings.host_keys or area.host_keys,
         pinned_by_server=not settings.host_keys,
@@ -106,28 +117,6 @@ def locate(area: StagingArea, destinations: Sequence[Destination]) -> bytes:
         if isinstance(destination, StagingFolder):
             return destination.path
     return os.fsencode(area.location)
-
-
-def _find_jump_hosts(
-    plain: Endpoint, jumps: tuple[str, ...], trusted: tuple[str, ...]
-) -> Endpoint | None:
-    """Return the last jump host, linked to those before it; None without jump hosts."""
-    via = None
-    for text in jumps:
-        username, host, port = parse_jump(text)
-        hop = plain._replace(host=host, port=port, username=username or plain.username, via=via)
-        via = hop._replace(also_trusted=trusted, any_key=bool(plain.agent))
-    return via
-
-
-def _find_agent() -> str:
-    if agent := os.environ.get("SSH_AUTH_SOCK"):
-        return agent
-    raise SettingsError(
-        "transfer.ssh_agent is on, but there is no agent: SSH_AUTH_SOCK is not set.",
-        hint="Start ssh-agent before mydata-like, or switch transfer.ssh_agent off.",
-        code="ssh.no-agent",
-    )
 
 
 class HostMemory(Protocol):
@@ -521,6 +510,12 @@ class StagingTransport:
         """Whether the sessions have places for more than the channels of their own."""
         return self._wanted <= STREAMS
 
+    def note_closed(self) -> None:
+        """Record that a channel was closed: no more are wanted than those that are left."""
+        with self._changed:
+            left = set().union(*(worker.channels for worker in self._workers))
+            self._wanted = min(self._wanted, len(left))
+
     def announce(self, payload: Payload) -> None:
         """Report the folders of a payload in which its files get temporary names."""
         hosts = list(self._capabilities_by_host.values())
@@ -625,18 +620,13 @@ def list_limits(host: str, capabilities: HostCapabilities) -> Iterator[Problem]:
     if not capabilities.times:
         message = f"{host} does not set times: files there get the time of their transfer."
         yield Problem("staging.no-times", message)
-    yield from _report_restarts(host, capabilities)
-
-
-def _report_restarts(host: str, capabilities: HostCapabilities) -> Iterator[Problem]:
-    """Yield why interrupted transfers to a host do not resume, if they do not."""
+    why = ""
     if capabilities.access == "scp":
         why = "allows only scp"
     elif not capabilities.renames:
         why = "does not rename and remove files"
     elif capabilities.access == "shell" and not capabilities.checksum:
         why = "has no program for checksums"
-    else:
-        return
-    message = f"{host} {why}: interrupted transfers start again from the beginning."
-    yield Problem("staging.no-resume", message)
+    if why:
+        message = f"{host} {why}: interrupted transfers start again from the beginning."
+        yield Problem("staging.no-resume", message)

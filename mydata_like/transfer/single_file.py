@@ -19,7 +19,7 @@ from mydata_like.core.errors import (
     UploaderError,
 )
 from mydata_like.core.parsing import parse_count
-from mydata_like.ssh.capabilities import HostCapabilities, quote, says_full
+from mydata_like.ssh.capabilities import quote, says_full
 from mydata_like.ssh.session import CommandResult, Stream
 from mydata_like.transfer import tar
 from mydata_like.transfer.archive_writer import ArchiveSource, IndexLine, open_content
@@ -35,7 +35,6 @@ from mydata_like.transfer.file_source import FileSource, open_source
 from mydata_like.transfer.multi_stream import (
     FAR,
     LARGE,
-    StreamLimit,
     StripedWriter,
     takes_long,
 )
@@ -44,6 +43,7 @@ from mydata_like.transfer.remote_shell import (
     MARK,
     NO_DIRECTORY,
     RemoteDirs,
+    SessionState,
     Shells,
     finish_refused,
     hold_back,
@@ -171,14 +171,12 @@ TRIM: Final = (
 class StripedSender:
     """Sends large files over several streams where one would be slower."""
 
-    def __init__(
-        self, shells: Shells, dirs: RemoteDirs, capabilities: HostCapabilities, limit: StreamLimit
-    ) -> None:
+    def __init__(self, shells: Shells, dirs: RemoteDirs, state: SessionState) -> None:
         self._shells = shells
         self._dirs = dirs
-        self._limit = limit
-        self._checksum = capabilities.checksum
-        self._able = capabilities.tar == "gnu"  # its dd is likely to have the options
+        self._limit = state.limit
+        self._checksum = state.capabilities.checksum
+        self._able = state.capabilities.tar == "gnu"  # its dd is likely to have the options
 
     def suits(self, size: int) -> bool:
         """Return whether several streams may be faster than one.
@@ -304,22 +302,14 @@ _CLEAR: Final = b'rm -f -- "./$t.at"; '
 class SingleSender:
     """Sends files one by one over one session; remembers which directories exist."""
 
-    def __init__(
-        self,
-        shells: Shells,
-        location: bytes,
-        capabilities: HostCapabilities,
-        limit: StreamLimit | None = None,
-        *,
-        find_zeros: bool = False,
-    ) -> None:
+    def __init__(self, shells: Shells, state: SessionState) -> None:
         self._shells = shells
         self._compression = shells.compression
-        self._capabilities = capabilities
-        self._dirs = RemoteDirs(shells, location)
+        self._capabilities = state.capabilities
+        self._dirs = RemoteDirs(shells, state.location)
         self._parts = PartialFiles(self._dirs)
-        self._striped = StripedSender(shells, self._dirs, capabilities, limit or StreamLimit(0))
-        self._find_zeros = find_zeros
+        self._striped = StripedSender(shells, self._dirs, state)
+        self._find_zeros = state.find_zeros
         self._buffer = bytearray(_CHUNK)
 
     def send(self, index: int, member: Member, moving: Moving) -> MemberResult:

@@ -106,13 +106,11 @@ class WorkerProcess:
 
     def begin(self, plan: WorkerConfig | StagingFolder) -> None:
         """Send the worker its configuration, or the folder on which it works (`FolderProcess`)."""
-        with self._send_lock:
-            self._send(plan)
+        self._send(plan)
 
     def send(self, channel: int, command: Command) -> None:
         """Send a command to a channel, from any thread; call `begin` first."""
-        with self._send_lock:
-            self._send(ChannelCommand(channel, command))
+        self._send(ChannelCommand(channel, command))
 
     def receive(self, channel: int, timeout: float) -> Reply:
         """Wait up to `timeout` seconds for a reply of a channel.
@@ -164,12 +162,13 @@ class WorkerProcess:
         return True
 
     def _send(self, message: WorkerConfig | StagingFolder | ChannelCommand) -> None:
-        if self._reaped:
-            raise _dropped()
-        try:
-            self._pipe.send(message)
-        except OSError as error:
-            raise _lost() from error
+        with self._send_lock:
+            if self._reaped:
+                raise _dropped()
+            try:
+                self._pipe.send(message)
+            except OSError as error:
+                raise _lost() from error
 
     def _listen(self) -> None:
         """Put replies into the inboxes of their channels until the pipe ends."""
@@ -267,17 +266,18 @@ class WorkerStarter:
 
     def start(self, name: str) -> WorkerProcess:
         """Return a process that waits for its configuration."""
-        with self._lock:
-            early, self._early, self.started = self._early, None, True
-        return early or WorkerProcess(self._command, name)
+        return self._take_early() or WorkerProcess(self._command, name)
 
     def close(self) -> None:
         """End a process that was not needed."""
-        with self._lock:
-            early, self._early, self.started = self._early, None, True
-        if early:
+        if early := self._take_early():
             early.kill()
             early.reap()
+
+    def _take_early(self) -> WorkerProcess | None:
+        with self._lock:
+            early, self._early, self.started = self._early, None, True
+        return early
 
 
 def _lost() -> TransientError:

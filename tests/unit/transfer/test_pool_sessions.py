@@ -140,13 +140,17 @@ def test_sessions_are_not_shared_where_all_their_places_are_wanted(build, starte
     starter.answers["a"] = NEAR
     transport = build()
     transport.open_channel(STREAMS)
-    second = transport.open_worker(2)
-    assert transport.open_shared(2, second) is starter.started[0]
+    second = transport.open_worker(7)
+    assert transport.open_shared(7, second) is starter.started[0]
 
-    transport.open_channel(STREAMS + 1)
+    last = transport.open_channel(STREAMS + 1)
 
     assert not transport.may_share
-    assert transport.open_shared(2, second) is None
+    assert transport.open_shared(7, second) is None
+
+    last.close()  # the engine wants fewer again
+
+    assert transport.open_shared(7, second) is starter.started[0]
 
 
 def test_a_prepared_session_is_that_of_the_first_channel(build, starter):
