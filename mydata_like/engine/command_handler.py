@@ -9,7 +9,6 @@ from mydata_like.core.commands import (
     Cancel,
     CancelTransfer,
     Command,
-    CommandLine,
     ListNext,
     Pause,
     Resume,
@@ -79,8 +78,14 @@ class CommandHandler:
         """Execute the command in a line."""
         asked = parse_command(line)
         with self._lock:
-            if not self._over:  # the run's final sums are the last event
-                self._answer(asked)
+            if self._over:  # the run's final sums are the last event
+                return
+            command = asked.command
+            problem = command if isinstance(command, Problem) else self._execute(command)
+            if problem is None:
+                self._emit(CommandDone(id=asked.id, command=asked.name))
+            else:
+                self._emit(CommandRefused(id=asked.id, command=asked.name, problem=problem))
 
     @contextmanager
     def opening(self, gate: Gate, cancel: Stoppable) -> Iterator[None]:
@@ -122,14 +127,6 @@ class CommandHandler:
             with self._lock:
                 self._context = None
                 self._over = self._requests is None
-
-    def _answer(self, asked: CommandLine) -> None:
-        command = asked.command
-        problem = command if isinstance(command, Problem) else self._execute(command)
-        if problem is None:
-            self._emit(CommandDone(id=asked.id, command=asked.name))
-        else:
-            self._emit(CommandRefused(id=asked.id, command=asked.name, problem=problem))
 
     def _execute(self, command: Command) -> Problem | None:
         """Execute a command; return a problem if that is not possible."""
@@ -222,22 +219,18 @@ class CommandHandler:
             case ListNext():
                 self._emit(NextListed(paths=(), sizes=()))
             case Start(only=only):
-                return self._request_run(only)
+                if self._requests is None:
+                    return NO_WATCH
+                self._run_requested = True
+                self._stored = [it for it in self._stored if not isinstance(it, StopRun)]
+                if only:
+                    self._requests.start_only(only.rstrip("/"))
+                else:
+                    self._requests.start()
             case AddSource():
                 self._postpone(command)
             case _:
                 self._stored.append(command)
-        return None
-
-    def _request_run(self, only: str) -> Problem | None:
-        if self._requests is None:
-            return NO_WATCH
-        self._run_requested = True
-        self._stored = [command for command in self._stored if not isinstance(command, StopRun)]
-        if only:
-            self._requests.start_only(only.rstrip("/"))
-        else:
-            self._requests.start()
         return None
 
     def _add_source(self, command: AddSource, context: RunContext) -> Problem | None:

@@ -533,6 +533,8 @@ class StagingTransport:
         """Remove an idle channel from its worker; the last one ends the worker."""
         with self._changed:
             worker.channels.discard(number)
+            if worker.founder == number:
+                worker.founder = 0
             deserted = not worker.channels
         if deserted:
             self._drop(worker)

@@ -10,7 +10,7 @@ from mydata_like.core.model import StagingArea
 from mydata_like.settings.schema import Transfer
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.transfer.pool import REST, StagingTransport, count_cpus
-from mydata_like.transfer.worker_messages import STREAMS, ChannelOpened
+from mydata_like.transfer.worker_messages import STREAMS, ChannelOpened, JoinChannel
 from tests.fakes.clock import FakeClock
 from tests.privileges import needs_two_processors
 
@@ -26,6 +26,7 @@ class Worker:
 
     def __init__(self, answers):
         self.channels = set()
+        self.sent = []
         self.is_open = self.recalled = self.is_closed = False
         self.takes_guests = True
         self._answers = answers
@@ -34,7 +35,7 @@ class Worker:
         self.config = config
 
     def send(self, number, command):
-        pass
+        self.sent.append((number, command))
 
     def receive(self, number, timeout):
         answer = self._answers.get(self.host, FAR)
@@ -151,6 +152,17 @@ def test_sessions_are_not_shared_where_all_their_places_are_wanted(build, starte
     last.close()  # the engine wants fewer again
 
     assert transport.open_shared(7, second) is starter.started[0]
+
+
+def test_a_channel_that_comes_back_to_its_session_joins_it_again(build, starter):
+    starter.answers["a"] = replace(NEAR, capabilities=HostCapabilities("shell", cpus=1))
+    transport = build()
+    worker, _ = transport.open_worker(1), transport.open_worker(2)
+
+    transport.leave(worker, 1)
+    transport.open_worker(1)
+
+    assert worker.sent.count((1, JoinChannel())) == 2
 
 
 def test_a_prepared_session_is_that_of_the_first_channel(build, starter):
