@@ -328,10 +328,15 @@ class SingleSender:
         return choose(self._compression, [member], size, self._shells.time_sending)
 
     def _send_plain(self, member: Member, moving: Moving) -> tuple[IndexLine, CommandResult]:
-        existing = self._find_part(member)
+        existing = 0  # bytes that an earlier attempt left and that may be continued
+        if member.size >= RESUMABLE and not member.from_scratch and self._capabilities.checksum:
+            existing = self._parts.find(member)
         ratio = self._choose(member, member.size - existing)
         if ratio is None and self._striped.suits(member.size - existing):
-            sent = self._send_striped(member, existing, moving)
+            sent = self._striped.send(member, existing, moving)
+            if sent is not None and sent[1].status == 0:  # another script renames the file
+                publish = _CHECK % member.size + _CLEAR + _publish(member)
+                return sent[0], self._dirs.start(member, publish).finish()
             if sent is not None:
                 return sent
             existing = 0
@@ -345,33 +350,14 @@ class SingleSender:
         try:
             line = self._send_rest(writer, member, existing, moving) if existing else None
             if line is None:
-                line = self._send_whole(writer, member, moving)
+                with open_content(member) as source:
+                    line = self._send_content(writer, source, moving)
         except FileChangedError:
             self._abandon(stream, member)
             raise
         except TransientError as error:
             return IndexLine(""), finish_refused(stream, error)
         return line, writer.finish()
-
-    def _find_part(self, member: Member) -> int:
-        """Return the size that an earlier attempt left and that may be continued."""
-        if member.size < RESUMABLE or member.from_scratch or not self._capabilities.checksum:
-            return 0
-        return self._parts.find(member)
-
-    def _send_striped(
-        self, member: Member, existing: int, moving: Moving
-    ) -> tuple[IndexLine, CommandResult] | None:
-        """Send over several streams; another script renames the file."""
-        sent = self._striped.send(member, existing, moving)
-        if sent is None or sent[1].status != 0:
-            return sent
-        publish = _CHECK % member.size + _CLEAR + _publish(member)
-        return sent[0], self._dirs.start(member, publish).finish()
-
-    def _send_whole(self, writer: CompressedWriter, member: Member, moving: Moving) -> IndexLine:
-        with open_content(member) as source:
-            return self._send_content(writer, source, moving)
 
     def _send_rest(
         self, writer: CompressedWriter, member: Member, existing: int, moving: Moving
@@ -410,19 +396,14 @@ class SingleSender:
         if member.inside or self._capabilities.tar not in ("gnu", "bsd"):
             return None
         with open_source(member) as source:
-            extents = self._find_extents(source, moving)
-            return None if extents is None else self._send_extents(source, member, extents, moving)
-
-    def _find_extents(self, source: FileSource, moving: Moving) -> list[Extent] | None:
-        """Return the extents of data if that saves much."""
-        if source.may_have_holes:
-            extents = source.find_extents()
-            if measure(extents) < source.size * _HOLES_GAIN:
-                return extents
-        if self._find_zeros:
-            extents = find_data(source, moving)
-            if measure(extents) < source.size * _ZEROS_GAIN:
-                return extents
+            if source.may_have_holes:
+                extents = source.find_extents()
+                if measure(extents) < source.size * _HOLES_GAIN:
+                    return self._send_extents(source, member, extents, moving)
+            if self._find_zeros:
+                extents = find_data(source, moving)
+                if measure(extents) < source.size * _ZEROS_GAIN:
+                    return self._send_extents(source, member, extents, moving)
         return None
 
     def _send_extents(
