@@ -381,9 +381,10 @@ class EmbeddedServer:
         """Add a second, verified replica of a datafile in the server's default box."""
         copy_replica(self.site, datafile)
 
-    def rewrite(self, datafile: int, md5sum: str) -> None:
-        """Change the checksum of a datafile's record, as if it had been replaced."""
-        self._store.change("UPDATE datafile SET md5sum = ? WHERE id = ?", md5sum, datafile)
+    def rewrite(self, datafile: int, md5sum: str, size: int | None = None) -> None:
+        """Change the checksum of a datafile's record, and its size, as if it had been replaced."""
+        sql = "UPDATE datafile SET md5sum = ?, size = coalesce(?, size) WHERE id = ?"
+        self._store.change(sql, md5sum, size, datafile)
 
     def hold_verification(self) -> None:
         """Verify nothing until `release_verification`."""

@@ -204,10 +204,12 @@ RECORD_REPLACEMENT = (
     "INSERT OR REPLACE INTO replacements (root, key, dataset, datafile, remote, staged, size,"
     " checksum, at, modified_ns, kept, kept_size) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-FIND_REPLACEMENTS = (
+_REPLACEMENT = (
     "SELECT key, dataset, datafile, remote, staged, size, checksum, at, modified_ns, kept,"
-    " kept_size FROM replacements WHERE root = ? ORDER BY key"
+    " kept_size FROM replacements WHERE root = "
 )
+FIND_REPLACEMENTS = f"{_REPLACEMENT}? ORDER BY key"
+FIND_REPLACEMENT = f"{_REPLACEMENT}:root AND key = :key"
 FORGET_REPLACEMENT = "DELETE FROM replacements WHERE root = ? AND key = ? AND checksum = ?"
 NOTE_BATCH = "INSERT INTO batches (root, keys) VALUES (?, ?)"
 FIND_BATCHES = "SELECT id, CAST(keys AS BLOB) FROM batches WHERE root = ?"
