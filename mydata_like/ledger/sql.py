@@ -188,6 +188,9 @@ COUNT_RECHECKS = (
     "SELECT count(*) FROM outcomes WHERE root = ? AND outcome = 'waiting'"
     " AND code = 'waiting.recheck'"
 )
+FIND_DOUBTED = (
+    "SELECT 1 FROM outcomes WHERE root = ? AND path = ? AND code = 'waiting.recheck' LIMIT 1"
+)
 COUNT_KEPT = "SELECT count(*) FROM outcomes WHERE root = ? AND code = 'skipped.changed'"
 # What must be checked again may have been reported as verified before that was known.
 FORGET_OUTCOMES = (
