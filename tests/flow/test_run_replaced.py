@@ -407,3 +407,48 @@ def test_earlier_content_is_brought_back_and_not_replaced_again(site):
     check_carried(site, site.carry())
     again = site.command("changed", "undo", "alice/Scan/other.tif")
     assert (again.code, "changed.nothing-kept" in again.complaints) == (3, True)
+
+
+def cut_off_by_older_version(site, local):
+    """Leave a record as older versions did: it describes bytes that are nowhere any more."""
+    (record,) = [file for file in records(site) if file.filename == local.name]
+    newer = local.read_bytes()
+    checksum = hashlib.md5(newer).hexdigest()
+    noted = (record.id, len(newer), checksum)
+    site.server.rewrite(record.id, checksum, len(newer))
+    with closing(sqlite3.connect(site.ledgers[0])) as connection, connection:
+        connection.execute(
+            "INSERT INTO replacements (root, key, dataset, datafile, remote, staged, size,"
+            " checksum, at) SELECT root, key, dataset, ?1, remote, remote || '.part', ?2, ?3, 1"
+            " FROM entries WHERE key = ?4",
+            (*noted, os.fsencode(local.relative_to(site.data).as_posix())),
+        )
+        connection.execute(
+            "UPDATE entries SET state = 'repaired', size = ?2, checksum = ?3 WHERE datafile = ?1",
+            noted,
+        )
+    local.unlink()
+    return record
+
+
+def test_a_record_of_bytes_that_never_arrived_can_describe_what_is_there_again(tmp_path):
+    with changed_site(tmp_path, ()) as site:
+        local = site.data / "alice/Scan/deep er/large.tif"
+        before = cut_off_by_older_version(site, local)
+        (failed,) = [event for event in site.carry().of_kind(FileFailed)]
+        assert failed.problem.code == "server.replacing"
+        assert "mydata-like changed undo" in failed.problem.hint
+
+        asked = site.command("changed", "undo", str(local))
+        assert asked.code != 0
+        assert before.md5sum in asked.output
+        done = site.command("changed", "undo", "--yes", str(local))
+
+        assert done.code == 0, done
+        (record,) = [file for file in records(site) if file.filename == "large.tif"]
+        assert (record.md5sum, record.size, record.verified) == (before.md5sum, before.size, True)
+        assert record.path.read_bytes() == before.path.read_bytes()
+        assert site.carry().of_kind(FileFailed) == []
+        assert (
+            "verified: the server had a verified copy" in site.command("where", str(local)).output
+        )
