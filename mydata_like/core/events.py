@@ -455,7 +455,8 @@ class RunFinished:
     in this run, which took `seconds`; `omitted` of these bytes did not have to be sent in it:
     earlier runs have left them, or they are holes. `unfinished` bytes were sent of files that have
     not arrived completely. `replaced` is how often the content of a file on the server was replaced
-    by other content. `problem` is why it ended early, or null.
+    by other content. `kept` are those of the `skipped` files whose different copies on the server
+    the user keeps. `problem` is why it ended early, or null.
     `shard` is as in `run_started`; `limit` is the most frequent one of `stages_measured`. `run` is
     empty if the run could not begin. `compared` is as in `files_known`.
     """
@@ -476,6 +477,7 @@ class RunFinished:
     limit: str = ""
     omitted: int = 0
     replaced: int = 0
+    kept: int = 0
     compared: datetime | None = None
     unfinished: int = 0
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from mydata_like.core.errors import Problem
+from mydata_like.core.errors import KEPT, Problem
 from mydata_like.core.events import (
     ChannelChanged,
     CommandDone,
@@ -106,6 +106,7 @@ class Totals:
     verified_bytes: int = 0
     waiting: int = 0
     skipped: int = 0
+    kept: int = 0  # of these; see `RunFinished`
     left_behind: int = 0  # files and folders; see `RunFinished`
     failed: int = 0
     wanted: int = 0
@@ -309,6 +310,7 @@ class RunProgress:
             shard=self._shard,
             omitted=sums.omitted,
             replaced=sums.replaced,
+            kept=sums.kept,
             compared=sums.compared,
             unfinished=max(0, sums.carried_bytes - (sums.sent_bytes - sums.omitted)),
         )
@@ -344,6 +346,7 @@ class RunProgress:
 
     def _count_skipped(self, event: FileSkipped) -> None:
         self._sums.skipped += 1
+        self._sums.kept += event.problem.code == KEPT
         self._count_left_behind(event.problem)
 
     def _count_failed(self, _: FileFailed) -> None:

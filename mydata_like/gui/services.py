@@ -186,6 +186,7 @@ def _describe_status(state: StatusReport) -> StatusSnapshot:
         data_problem=state.data_problem,
         awaited=state.awaited.problem if state.awaited else None,
         at_risk=state.at_risk,
+        kept=state.kept,
         set_by_server=state.set_by_server,
     )
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mydata_like.core.errors import Problem
+from mydata_like.core.errors import KEPT, Problem
 from mydata_like.core.events import (
     Event,
     FileFailed,
@@ -120,6 +120,14 @@ def test_what_no_setting_leaves_out_is_left_behind(
     add(progress, seen(1), FileSkipped(path=b"f/a", size=5, problem=Problem(code, "Out.")))
 
     assert progress.summary("r", NOW).left_behind == left_behind
+
+
+def test_the_copies_that_the_user_keeps_are_counted_apart(progress: RunProgress) -> None:
+    for code in (KEPT, "skipped.hidden"):
+        add(progress, seen(1), FileSkipped(path=b"f/a", size=5, problem=Problem(code, "Out.")))
+
+    summary = progress.summary("r", NOW)
+    assert (summary.skipped, summary.kept, summary.left_behind) == (2, 1, 0)
 
 
 def test_a_folder_that_was_not_read_is_left_behind_once(progress: RunProgress) -> None:
