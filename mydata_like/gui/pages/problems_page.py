@@ -63,7 +63,7 @@ class ProblemsPage(Page):
         self._run = ProblemCard(self)
         self._kinds = ProblemFilter(desk.memory, self)
         self._card = ProblemCard(self)
-        self._replace = QPushButton(self.tr("&Replace the server's…"), self._card)
+        self._replace = QPushButton(self.tr("Rep&lace the server's…"), self._card)
         self._keep = QPushButton(self.tr("&Keep the server's"), self._card)
         self._chosen = PlainLabel("", self)
         self._hide = QAction(icon("skipped"), self.tr("Hide this kind"), self)
