@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QLocale, Qt, QTranslator
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QListView, QPushButton, QToolButton
@@ -19,6 +19,7 @@ from mydata_like.gui.pages.problems_page import ProblemsPage, ReplaceQuestion
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.tables.problem_groups import ProblemCard, ProblemGroupsModel
 from mydata_like.gui.theme.widgets import PlainLabel, RowIcon
+from mydata_like.gui.theme_settings import set_language
 from mydata_like.gui.window import DEFAULT_SIZE, MainWindow
 from tests.builders import a_file
 from tests.gui.conftest import DEADLINE
@@ -146,6 +147,26 @@ def test_the_copies_of_selected_files_are_replaced_after_a_question(
     qtbot.waitUntil(page._chosen.isVisible)
 
     assert sorted(choices(held)) == [ChangeChoice.NONE, ChangeChoice.REPLACE]
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_the_buttons_of_held_files_leave_room_for_the_kinds(
+    language, held, still_desk, qapp, qtbot
+):
+    set_language(qapp, language)
+    window = MainWindow(still_desk)
+    qtbot.addWidget(window)
+    window.resize(1024, 700)
+    window.show_page(NavigationRequest("problems", "waiting"))
+    window.show()
+    page = window.findChild(ProblemsPage)
+    qtbot.waitUntil(page._keep.isVisible)
+    settle(qtbot, still_desk)
+
+    for translator in qapp.findChildren(QTranslator):
+        qapp.removeTranslator(translator)
+    QLocale.setDefault(QLocale.c())
+    assert page._kinds.width() >= page.fontMetrics().averageCharWidth() * 24
 
 
 def test_a_file_that_changed_again_gets_no_choice(held, open_page, still_desk, qtbot):
