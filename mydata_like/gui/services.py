@@ -61,7 +61,6 @@ if TYPE_CHECKING:
     from mydata_like.app.source_service import Conflict, SourcePreview
     from mydata_like.app.support_bundle import BundleDocument
     from mydata_like.engine.time_left import Costs
-    from mydata_like.state.secrets import SecretSources
 
 CHANGED_ELSEWHERE = "settings.changed-elsewhere"  # problem codes of `save_edit` and `save_setup`
 NO_KEYRING = "settings.no-keyring"
@@ -422,16 +421,17 @@ def locate_secret(settings: Settings, kind: SecretKind, config: Path | None) -> 
     try:
         place = settings_service.locate_secret(settings, secrets, kind)
         if kind is SecretKind.API_KEY and not place:
-            former = _find_former_key(settings, secrets, config)
+            former = _find_former_key(settings, config)
     except SettingsError as error:
         problem = error
         if error.problem_code == NO_KEYRING and kind is SecretKind.API_KEY:
-            former = _find_former_key(settings, secrets, config)
+            former = _find_former_key(settings, config)
     return SecretPlace(owner, place, problem, former)
 
 
-def _find_former_key(settings: Settings, secrets: SecretSources, config: Path | None) -> str:
+def _find_former_key(settings: Settings, config: Path | None) -> str:
     """Return another address with the account's key, also in the keyring for the saved address."""
+    secrets = settings_service.open_secrets(config)
     try:
         saved = settings_service.load_settings(config, must_exist=False).settings.server.url
         return settings_service.find_former_key(settings, secrets, saved)

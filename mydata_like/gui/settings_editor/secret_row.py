@@ -57,6 +57,12 @@ def describe_secret(kind: SecretKind) -> SecretTexts:
     return SecretTexts(label, f"{meaning} {stored}")
 
 
+def name_former(address: str) -> str:
+    """Return the text of the button that uses the key of another address."""
+    text = translate("SecretRow", "Use the key stored for %1…")
+    return text.replace("%1", address.replace("&", "&&"))
+
+
 class SecretRow(SideNote):
     """Accepts a new secret, or a request to remove the stored one.
 
@@ -246,9 +252,7 @@ class SecretRow(SideNote):
         stored = place.owner == self._owner and bool(place.place)
         former = place.former if place.owner == self._owner and change is None else ""
         self.former.setVisible(bool(former))
-        self.former.setText(
-            self.tr("Use the key stored for %1…").replace("%1", former.replace("&", "&&"))
-        )
+        self.former.setText(name_former(former))
         self._line.setPlaceholderText(
             self.tr("Stored; type a new one to replace it") if stored else ""
         )
