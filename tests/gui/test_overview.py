@@ -436,7 +436,7 @@ def test_files_whose_copies_the_user_keeps_are_named_apart_from_safe_ones(qtbot,
     )
     said = said_of(qtbot, state)
     assert "1 file(s)" in said
-    assert "They differ from the server's copies, which you kept." in said
+    assert "Different from the server's copies, which you kept." in said
     assert "Nothing" not in said
     page = QWidget()
     qtbot.addWidget(page)

@@ -135,7 +135,7 @@ class SummaryRow(QWidget):
             return self.tr("No files"), self.tr("The last run found none.")
         if state.kept:
             fact = self.tr("%Ln file(s)", None, state.kept)
-            return fact, self.tr("They differ from the server's copies, which you kept.")
+            return fact, self.tr("Different from the server's copies, which you kept.")
         if whole.skipped:
             more = self.tr("Except for %Ln file(s) left out on purpose.", None, whole.skipped)
         else:
