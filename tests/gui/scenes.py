@@ -139,7 +139,7 @@ def list_scenes() -> list[Scene]:
         Scene("takeover", _take_over),
         Scene("connection", _try_connection),
         Scene("overview-safe", partial(_open_page, "overview"), Moment.SAFE),
-        Scene("problems-held", _show_held),
+        Scene("problems-held", _show_held, Moment.SAFE),
     ]
 
 

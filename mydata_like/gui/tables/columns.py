@@ -271,7 +271,7 @@ def file_columns() -> list[Column]:
 
 def problem_columns() -> list[Column]:
     """Return the columns of a table of files and folders with the same problem."""
-    wanted = {"name": 17, "folder": 15, "size": 9, "at": 18, "message": 24}
+    wanted = {"name": 17, "folder": 15, "size": 9, "at": 18, "message": 14}
     columns = {column.name: column for column in file_columns()}
     return [columns[name]._replace(width=width) for name, width in wanted.items()]
 
