@@ -405,6 +405,7 @@ class WindowController(QObject):
             missing=found.missing,
             awaited=found.awaited,
             at_risk=found.at_risk,
+            kept=found.kept,
             sources=found.sources,
             data_problem=None if found.missing else found.data_problem,
             whole=_later(self.state.whole, found.whole),
@@ -517,7 +518,8 @@ class WindowController(QObject):
         self._finished = monotonic()
         past = PastRunState.of(event, self.state.reason, self._live.progress.reported.seconds)
         whole = self.state.whole if past.partial else past
-        self._set(phase=Phase.IDLE, problem=None, last=past, whole=whole)
+        kept = max(self.state.kept, past.kept)  # until the ledger is read
+        self._set(phase=Phase.IDLE, problem=None, last=past, whole=whole, kept=kept)
         self._look()  # counts the files that are only on this computer
         self.ledger_changed.emit()
         if past.problem is not None and past.problem.code != STOPPED_BY_USER:

@@ -390,8 +390,8 @@
         <translation>Ordner</translation>
     </message>
     <message>
-        <source>Not uploaded now</source>
-        <translation>Was jetzt nicht hochgeladen wird</translation>
+        <source>Files and folders with remarks</source>
+        <translation>Dateien und Ordner mit Anmerkungen</translation>
     </message>
     <message numerus="yes">
         <source>and %Ln more file(s)</source>
@@ -635,6 +635,29 @@
             <numerusform>%Ln Eigentümer ist dem Server unbekannt; seine Daten gehen an die Einrichtung:</numerusform>
             <numerusform>%Ln Eigentümer sind dem Server unbekannt; ihre Daten gehen an die Einrichtung:</numerusform>
         </translation>
+    </message>
+</context>
+<context>
+    <name>FormerKeyQuestion</name>
+    <message>
+        <source>Use the stored key</source>
+        <translation>Abgelegten Schlüssel verwenden</translation>
+    </message>
+    <message>
+        <source>Use the API key that is stored for %1 also for %2?</source>
+        <translation>Den API-Schlüssel, der für %1 abgelegt ist, auch für %2 verwenden?</translation>
+    </message>
+    <message>
+        <source>The key gives access to the account, and is sent to the new address from then on. Do this only if both are addresses of the same server.</source>
+        <translation>Der Schlüssel gibt Zugang zum Konto und wird von da an an die neue Adresse gesendet. Tun Sie das nur, wenn beides Adressen desselben Servers sind.</translation>
+    </message>
+    <message>
+        <source>&amp;Use the key</source>
+        <translation>Schlüssel &amp;verwenden</translation>
+    </message>
+    <message>
+        <source>&amp;Cancel</source>
+        <translation>A&amp;bbrechen</translation>
     </message>
 </context>
 <context>
@@ -1175,12 +1198,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 <context>
     <name>LeftModel</name>
     <message>
-        <source>Not uploaded now</source>
-        <translation>Jetzt nicht hochgeladen</translation>
+        <source>File or folder</source>
+        <translation>Datei oder Ordner</translation>
     </message>
     <message>
-        <source>Why</source>
-        <translation>Warum</translation>
+        <source>Remark</source>
+        <translation>Anmerkung</translation>
     </message>
 </context>
 <context>
@@ -1584,7 +1607,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Sonst ist alles in Ordnung.</translation>
     </message>
     <message>
-        <source>&amp;Replace the server&apos;s…</source>
+        <source>Rep&amp;lace the server&apos;s…</source>
         <translation>Kopie des Servers erse&amp;tzen …</translation>
     </message>
     <message>
@@ -1598,6 +1621,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>No problems are known.</source>
         <translation>Es sind keine Probleme bekannt.</translation>
+    </message>
+    <message>
+        <source>Choose whether to replace the copies or to keep them: for the selected files, or else for all that are listed.</source>
+        <translation>Entscheiden Sie, ob die Kopien ersetzt oder behalten werden: für die ausgewählten Dateien, sonst für alle aufgeführten.</translation>
     </message>
     <message>
         <source>Show this kind</source>
@@ -1961,6 +1988,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The secret of the S3 access key, from the administrator of the object storage. Each access key and S3 address has its own.</source>
         <translation>Der geheime Teil des S3-Zugriffsschlüssels, vom Administrator des Objektspeichers. Zu jedem Zugriffsschlüssel und jeder S3-Adresse gehört ein eigener.</translation>
+    </message>
+    <message>
+        <source>Use the key stored for %1…</source>
+        <translation>Schlüssel verwenden, der für %1 abgelegt ist …</translation>
     </message>
     <message>
         <source>Forget</source>
@@ -2572,6 +2603,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>The first run finds out.</source>
         <translation>Der erste Lauf stellt es fest.</translation>
     </message>
+    <message>
+        <source>Different from the server&apos;s copies, which you kept.</source>
+        <translation>Verschieden von den Kopien des Servers, die Sie behalten haben.</translation>
+    </message>
     <message numerus="yes">
         <source>Except for %Ln file(s) left out on purpose.</source>
         <translation>
@@ -2594,6 +2629,13 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>%1; the oldest is from %2</source>
         <translation>%1; die älteste ist von %2</translation>
+    </message>
+    <message numerus="yes">
+        <source>; %Ln more file(s) differ from the server&apos;s copies, which you kept</source>
+        <translation>
+            <numerusform>; %Ln weitere Datei weicht von der Kopie des Servers ab, die Sie behalten haben</numerusform>
+            <numerusform>; %Ln weitere Dateien weichen von den Kopien des Servers ab, die Sie behalten haben</numerusform>
+        </translation>
     </message>
     <message numerus="yes">
         <source>%Ln left out</source>
@@ -3201,6 +3243,17 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
             <numerusform>Jetzt würde nichts hochgeladen, und %Ln Dateien sind nicht auf dem Server.</numerusform>
         </translation>
     </message>
+    <message numerus="yes">
+        <source>%Ln file(s) would replace other content on the server.</source>
+        <translation>
+            <numerusform>%Ln Datei würde anderen Inhalt auf dem Server ersetzen.</numerusform>
+            <numerusform>%Ln Dateien würden anderen Inhalt auf dem Server ersetzen.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>%1 waiting, of which %2 held until you choose</source>
+        <translation>%1 wartend, davon %2 zurückgehalten, bis Sie entscheiden</translation>
+    </message>
     <message>
         <source>%1 on the server</source>
         <translation>%1 auf dem Server</translation>
@@ -3212,6 +3265,18 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>%1 waiting</source>
         <translation>%1 wartend</translation>
+    </message>
+    <message>
+        <source>The server has other content: %1, not verified.</source>
+        <translation>Der Server hat anderen Inhalt: %1, nicht geprüft.</translation>
+    </message>
+    <message>
+        <source>The server has other content: %1, verified on %2.</source>
+        <translation>Der Server hat anderen Inhalt: %1, geprüft: %2.</translation>
+    </message>
+    <message>
+        <source>Would be replaced</source>
+        <translation>Würde ersetzt</translation>
     </message>
     <message>
         <source>%1 left out</source>
@@ -7971,9 +8036,23 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
             <numerusform>Alle %Ln Dateien sind sicher auf dem Server</numerusform>
         </translation>
     </message>
+    <message numerus="yes">
+        <source>%Ln file(s) are safe on the server</source>
+        <translation>
+            <numerusform>%Ln Datei ist sicher auf dem Server</numerusform>
+            <numerusform>%Ln Dateien sind sicher auf dem Server</numerusform>
+        </translation>
+    </message>
     <message>
         <source>%1, last compared %2</source>
         <translation>%1, zuletzt verglichen: %2</translation>
+    </message>
+    <message numerus="yes">
+        <source>%1; %Ln file(s) differ from the server&apos;s copies, which you kept</source>
+        <translation>
+            <numerusform>%1; %Ln Datei weicht von der Kopie des Servers ab, die Sie behalten haben</numerusform>
+            <numerusform>%1; %Ln Dateien weichen von den Kopien des Servers ab, die Sie behalten haben</numerusform>
+        </translation>
     </message>
     <message>
         <source>Everything up to %1 is safe on the server.</source>
@@ -7982,6 +8061,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Everything up to %1 is safe on the server, except for what was left out on purpose.</source>
         <translation>Alles bis %1 ist sicher auf dem Server, außer was absichtlich ausgelassen wurde.</translation>
+    </message>
+    <message>
+        <source>Everything up to %1 is safe on the server, except for the files whose copies on the server you kept.</source>
+        <translation>Alles bis %1 ist sicher auf dem Server, außer den Dateien, deren Kopien auf dem Server Sie behalten haben.</translation>
+    </message>
+    <message>
+        <source>Everything up to %1 is safe on the server, except for what was left out on purpose and the files whose copies on the server you kept.</source>
+        <translation>Alles bis %1 ist sicher auf dem Server, außer was absichtlich ausgelassen wurde und den Dateien, deren Kopien auf dem Server Sie behalten haben.</translation>
     </message>
     <message>
         <source>%1 Last compared with it %2.</source>
@@ -8097,6 +8184,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Whether to upload folders for the facility or skip them if the server does not know their owner.</source>
         <translation>Ob Ordner für die Einrichtung hochgeladen oder übersprungen werden, wenn der Server ihren Eigentümer nicht kennt.</translation>
+    </message>
+    <message>
+        <source>What happens to a file that was rewritten after the server verified it: it is sent and the earlier copy is kept for a while, unless the file shrank below half its size; or it is held until you choose; or it is always sent. A file to which data was only appended is sent in any case.</source>
+        <translation>Was mit einer Datei geschieht, die neu geschrieben wurde, nachdem der Server sie geprüft hatte: Sie wird gesendet und die frühere Kopie eine Zeit lang behalten, außer wenn die Datei auf weniger als die Hälfte geschrumpft ist; oder sie wird zurückgehalten, bis Sie entscheiden; oder sie wird immer gesendet. Eine Datei, an die nur etwas angehängt wurde, wird in jedem Fall gesendet.</translation>
     </message>
     <message>
         <source>Upload only owners&apos; folders whose name contains this text; empty uploads all.</source>
@@ -8503,6 +8594,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Archive winziger Dateien</translation>
     </message>
     <message>
+        <source>not kept</source>
+        <translation>nicht behalten</translation>
+    </message>
+    <message>
+        <source>off</source>
+        <translation>aus</translation>
+    </message>
+    <message>
         <source>each file alone</source>
         <translation>jede Datei allein</translation>
     </message>
@@ -8609,6 +8708,18 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Skip</source>
         <translation>Überspringen</translation>
+    </message>
+    <message>
+        <source>Send, and keep the earlier copy</source>
+        <translation>Senden, frühere Kopie behalten</translation>
+    </message>
+    <message>
+        <source>Hold until you choose</source>
+        <translation>Zurückhalten, bis Sie entscheiden</translation>
+    </message>
+    <message>
+        <source>Send always, hold nothing</source>
+        <translation>Immer senden, nichts zurückhalten</translation>
     </message>
     <message>
         <source>Follow to files</source>
@@ -8749,10 +8860,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Changed files</source>
         <translation>Geänderte Dateien</translation>
-    </message>
-    <message>
-        <source>What happens to a file that was rewritten after the server verified it. keep-both sends it and keeps the earlier copy for a while; a file that shrank below half its size is held until you choose. hold holds every rewritten file. replace holds nothing. A file to which data was only appended is always sent.</source>
-        <translation>Was mit einer Datei geschieht, die neu geschrieben wurde, nachdem der Server sie geprüft hatte. keep-both sendet sie und bewahrt die frühere Kopie eine Zeit lang auf; eine Datei, die auf weniger als die Hälfte geschrumpft ist, wird zurückgehalten, bis Sie entscheiden. hold hält jede neu geschriebene Datei zurück. replace hält nichts zurück. Eine Datei, an die nur Daten angehängt wurden, wird immer gesendet.</translation>
     </message>
     <message>
         <source>Replace freely</source>

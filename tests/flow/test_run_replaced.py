@@ -400,6 +400,7 @@ def test_earlier_content_is_brought_back_and_not_replaced_again(site):
     for _ in range(2):
         carried = site.carry()
         assert [event.problem.code for event in carried.of_kind(FileSkipped)] == ["skipped.changed"]
+        assert carried.sums.kept == 1
         assert (carried.code, carried.sums.waiting, carried.sums.sent) == (0, 0, 0)
 
     local.write_bytes(b"still newer" * 300)
