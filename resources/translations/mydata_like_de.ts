@@ -3954,6 +3954,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Ein API-Schlüssel gehört zu einem Server und einem Konto, aber eines von beiden ist nicht eingestellt.</translation>
     </message>
     <message>
+        <source>An answer of the server contradicts that it has this file.</source>
+        <translation>Eine Antwort des Servers widerspricht dem, dass er diese Datei hat.</translation>
+    </message>
+    <message>
         <source>An archive that the server has not verified yet may contain this file.</source>
         <translation>Ein Archiv, das der Server noch nicht geprüft hat, könnte diese Datei enthalten.</translation>
     </message>
@@ -4670,6 +4674,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Behalten Sie die Datei, und melden Sie es der Administration des Servers.</translation>
     </message>
     <message>
+        <source>Keep the file. The next run compares it with the server again.</source>
+        <translation>Behalten Sie die Datei. Der nächste Lauf vergleicht sie wieder mit dem Server.</translation>
+    </message>
+    <message>
         <source>Keep the file. The next run sends it again if it is missing.</source>
         <translation>Behalten Sie die Datei. Der nächste Lauf sendet sie wieder, wenn sie fehlt.</translation>
     </message>
@@ -5018,6 +5026,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Ressource belegt</translation>
     </message>
     <message>
+        <source>Restore the file and run again. To return to the earlier version that the server still has, run: mydata-like changed undo PATH.</source>
+        <translation>Stellen Sie die Datei wieder her, und starten Sie einen neuen Lauf. Um zur früheren Fassung zurückzukehren, die der Server noch hat, führen Sie aus: mydata-like changed undo PFAD.</translation>
+    </message>
+    <message>
         <source>Restrict its permissions: chmod 600 %1</source>
         <translation>Schränken Sie die Zugriffsrechte ein: chmod 600 %1</translation>
     </message>
@@ -5092,6 +5104,18 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The file was found and is not verified yet.</source>
         <translation>Die Datei wurde gefunden und ist noch nicht geprüft.</translation>
+    </message>
+    <message>
+        <source>The local file (%1, changed on %2 UTC) is much smaller than the copy on the server (%3).</source>
+        <translation>Die lokale Datei (%1, geändert am %2 UTC) ist viel kleiner als die Kopie auf dem Server (%3).</translation>
+    </message>
+    <message>
+        <source>The local file (%1, changed on %2 UTC) is much smaller than the copy on the server (%3, verified on %4 by the server&apos;s clock).</source>
+        <translation>Die lokale Datei (%1, geändert am %2 UTC) ist viel kleiner als die Kopie auf dem Server (%3, geprüft am %4 nach der Uhr des Servers).</translation>
+    </message>
+    <message>
+        <source>The local file differs from the copy on the server, and the user chose to keep the copy.</source>
+        <translation>Die lokale Datei unterscheidet sich von der Kopie auf dem Server; es wurde gewählt, die Kopie zu behalten.</translation>
     </message>
     <message>
         <source>The proxy for %1 fails: %2.</source>
@@ -5312,10 +5336,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Report this to the server&apos;s administrator. Other files are not affected.</source>
         <translation>Melden Sie es der Administration des Servers. Andere Dateien sind nicht betroffen.</translation>
-    </message>
-    <message>
-        <source>Restore the file and run again. If mydata-like where shows an earlier version, bring it back with mydata-like changed undo.</source>
-        <translation>Stellen Sie die Datei wieder her, und starten Sie einen Lauf. Wenn mydata-like where einen früheren Stand zeigt, holen Sie ihn mit mydata-like changed undo zurück.</translation>
     </message>
     <message>
         <source>Runs over both send these files twice. Upload only one of the two directories.</source>
@@ -5972,10 +5992,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The local file differs from the server&apos;s copy, which is no longer in the staging area.</source>
         <translation>Die lokale Datei weicht von der Kopie des Servers ab, die nicht mehr im Annahmebereich liegt.</translation>
-    </message>
-    <message>
-        <source>The local file differs from the verified copy on the server, and the user chose to keep the copy.</source>
-        <translation>Die lokale Datei weicht von der geprüften Kopie auf dem Server ab, und es wurde entschieden, die Kopie zu behalten.</translation>
     </message>
     <message>
         <source>The local file has the same name as an archive of other files on the server.</source>
