@@ -1,7 +1,9 @@
 """What this account and this system may do, and what the system has."""
 
+import ctypes
 import os
 import shutil
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,6 +12,7 @@ import pytest
 
 from mydata_like.transfer.sessions import count_cpus
 
+IS_WINE = sys.platform == "win32" and hasattr(ctypes.windll.ntdll, "wine_get_version")
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 
 

@@ -85,7 +85,8 @@ class RequestDeadline:
                         raise ConnectionAbortedError(str(error)) from error
                     self._check_way(sock)
                     continue
-                self.heard()
+                if received:  # and not the end
+                    self.heard()
                 return received
         finally:
             sock.settimeout(self.silence)
