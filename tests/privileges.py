@@ -82,8 +82,9 @@ needs_holes = pytest.mark.skipif(
 needs_proc = pytest.mark.skipif(
     not Path("/proc/self/status").exists() or os.name == "nt", reason="needs the files in /proc"
 )
+HAS_PROCESS_NAMES = _has_process_names()
 needs_process_names = pytest.mark.skipif(
-    not _has_process_names(), reason="Wine 8 lacks the SystemProcessIdInformation of Windows"
+    not HAS_PROCESS_NAMES, reason="Wine 8 lacks the SystemProcessIdInformation of Windows"
 )
 needs_shell = pytest.mark.skipif(os.name == "nt", reason="Windows has no POSIX shell")
 needs_case = pytest.mark.skipif(
