@@ -316,6 +316,14 @@ def kill_group(process: "subprocess.Popen[str]") -> None:
         return
 
 
+def close_streams(process: "subprocess.Popen[str]") -> None:
+    """Wait for a killed command and read no more; in Wine, a console may keep its pipes open."""
+    process.wait()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream:
+            stream.close()
+
+
 # Seconds; a worker notices the end of the engine after its imports, which take long in Wine.
 ENDING = 30.0 if os.name == "nt" else 5.0
 
