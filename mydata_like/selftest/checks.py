@@ -134,8 +134,8 @@ def _open_file() -> str:
         name = _ask_for_program(path)
     if not name:
         raise RuntimeError("The system does not tell that this program has a file open.")
-    if after := _ask_for_program(path):
-        raise RuntimeError(f"The system says that {after} has a file open that is closed.")
+    if _ask_for_program(path) == name:  # a virus scanner may have it open now
+        raise RuntimeError(f"The system says that {name} has a file open that is closed.")
     return f"the system tells that {name} has a file open, and when it has closed it"
 
 
