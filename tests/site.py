@@ -278,7 +278,7 @@ def finish(process: "subprocess.Popen[str]", patience: float = DEADLINE) -> Ende
         kill_group(process)
         output, complaints = process.communicate()
         raise AssertionError(f"hangs after {output[-2000:]} {complaints[-2000:]}") from None
-    assert not left_behind(process.pid), "processes outlive the command"
+    assert not (left := left_behind(process.pid)), f"processes outlive the command: {left}"
     return Ended(process.returncode, output, complaints)
 
 
@@ -299,7 +299,7 @@ def finish_reading(process: "subprocess.Popen[str]") -> Ended:
     assert process.stderr is not None
     with process:
         output, complaints = process.stdout.read(), process.stderr.read()
-    assert not left_behind(process.pid), "processes outlive the command"
+    assert not (left := left_behind(process.pid)), f"processes outlive the command: {left}"
     return Ended(process.returncode, output, complaints)
 
 
