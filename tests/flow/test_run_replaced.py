@@ -23,7 +23,7 @@ from mydata_like.core.events import (
 from mydata_like.demo.middleware import Fault, Hang
 from tests.builders import a_file
 from tests.invariants import check_carried, check_idle
-from tests.site import kill_group, open_site, yield_processor
+from tests.site import close_streams, kill_group, open_site, yield_processor
 from tests.sshd_fixture import needs_sshd, scp_only, sftp_only, with_programs
 from tests.staging import use_folder
 
@@ -163,7 +163,7 @@ def claimed_elsewhere(site, folder):
         if seen["file_verified"] + seen["file_wanted"] == 1 + len(NAMES) or seen["run_finished"]:
             break
     kill_group(process)
-    process.communicate()
+    close_streams(process)
     assert seen["file_verified"] + seen["file_wanted"] == 1 + len(NAMES), seen
     for left in set(aside(site)) - before:
         left.unlink()
@@ -254,7 +254,7 @@ STEPS = [
 def cut_off(site, step):
     process = step(site)
     kill_group(process)
-    process.communicate()
+    close_streams(process)
     site.server.faults.clear()
 
 
