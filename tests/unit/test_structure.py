@@ -2,7 +2,14 @@
 
 import pytest
 
-from tests.structure import ROOT, Structure, find_repeated, replace_module_list
+from tests.structure import (
+    ROOT,
+    Structure,
+    compare_sizes,
+    find_repeated,
+    read_budget,
+    replace_module_list,
+)
 
 # Modules that import in their functions, as their docstrings explain.
 LATE_IMPORTS = {
@@ -62,6 +69,64 @@ def test_the_list_of_modules_is_what_make_pages_writes(house):
     page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 
     assert page == replace_module_list(page, house), "run make pages"
+
+
+@pytest.mark.slow
+def test_no_package_is_larger_than_its_budget_or_far_below_it(house):
+    """Edit `tests/sizes.toml`; `python -m tests.structure --sizes` prints its table."""
+    assert compare_sizes(house.count_packages(), read_budget()) == []
+
+
+@pytest.mark.parametrize(
+    ("counts", "found"),
+    [
+        ((1000, 10), []),
+        ((971, 10), []),
+        ((1001, 10), ["one: 1,001 lines of code, more than its 1,000; make it less"]),
+        ((969, 10), ["one: 969 lines of code; lower its 1,000 to that"]),
+        ((1000, 11), ["one: 11 modules, more than its 10; make it less"]),
+        ((1000, 9), ["one: 9 modules; lower its 10 to that"]),
+    ],
+    ids=["the same", "little below", "above", "far below", "more modules", "fewer modules"],
+)
+def test_a_package_may_be_only_a_little_below_its_budget(counts, found):
+    assert compare_sizes({"one": counts}, {"one": (1000, 10)}) == found
+
+
+def test_a_new_package_needs_a_budget():
+    assert compare_sizes({"new": (5, 1)}, {}) == [
+        "new: 5 lines of code, more than its 0; make it less",
+        "new: 1 modules, more than its 0; make it less",
+    ]
+
+
+def test_lines_of_code_are_those_of_the_syntax_tree(tmp_path):
+    text = '''"""A module."""
+
+# a comment
+class One:
+    """A class."""
+
+    first: int
+    """An attribute."""
+
+    def two(self):
+        """A function."""
+        return call(
+            1,  # a comment
+
+        )
+'''
+    (module,) = build_house(tmp_path, one=text).modules.values()
+
+    assert module.count_code() == len(["class", "first", "def", "return", "1", ")"])
+
+
+def test_private_functions_that_are_used_once_are_found(tmp_path):
+    text = "def _once(): ...\ndef _twice(): ...\ndef _never(): ...\n_once(), _twice(), _twice()"
+    (module,) = build_house(tmp_path, one=text).modules.values()
+
+    assert [function.name for function in module.find_used_once()] == ["_once"]
 
 
 @pytest.mark.parametrize(
