@@ -71,6 +71,28 @@ def test_the_list_of_modules_is_what_make_pages_writes(house):
     assert page == replace_module_list(page, house), "run make pages"
 
 
+# Files of unit tests about the whole program.
+OF_THE_WHOLE = {
+    "test_admin.py",
+    "test_contracts.py",
+    "test_docs.py",
+    "test_engine_sentences.py",
+    "test_fuzz_targets.py",
+    "test_guide.py",
+    "test_start_up.py",
+    "test_structure.py",
+    "test_workarounds.py",
+}
+
+
+def test_unit_tests_are_named_as_the_module_that_they_test(house):
+    """Such as `ssh/test_keys.py` and `ssh/test_keys_hosts.py` for `mydata_like/ssh/keys.py`."""
+    whole = {path.name for path in (ROOT / "tests" / "unit").glob("test_*.py")}
+
+    assert house.find_unnamed_tests() == []
+    assert whole == OF_THE_WHOLE
+
+
 @pytest.mark.slow
 def test_no_package_is_larger_than_its_budget_or_far_below_it(house):
     """Edit `tests/sizes.toml`; `python -m tests.structure --sizes` prints its table."""
@@ -120,6 +142,16 @@ class One:
     (module,) = build_house(tmp_path, one=text).modules.values()
 
     assert module.count_code() == len(["class", "first", "def", "return", "1", ")"])
+
+
+def test_unit_tests_without_a_module_of_their_package_are_found(tmp_path):
+    found = build_house(tmp_path, **{"ssh/keys": "", "core/hosts": ""})
+    for name in ("test_keys", "test_keys_hosts", "test_hosts", "test_keysets"):
+        file = tmp_path / "tests" / "unit" / "ssh" / f"{name}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+
+    assert found.find_unnamed_tests() == ["ssh/test_hosts.py", "ssh/test_keysets.py"]
 
 
 def test_private_functions_that_are_used_once_are_found(tmp_path):
