@@ -26,16 +26,19 @@ def house() -> Structure:
 
 
 @pytest.mark.slow
+@pytest.mark.structure
 def test_no_module_imports_itself_through_others(house):
     assert house.find_circles() == []
 
 
 @pytest.mark.slow
+@pytest.mark.structure
 def test_no_two_modules_share_a_name(house):
     assert house.find_shared_modules() == {}
 
 
 @pytest.mark.slow
+@pytest.mark.structure
 def test_no_two_public_classes_share_a_name(house):
     assert house.find_shared_classes() == {}
 
@@ -45,6 +48,7 @@ def test_no_word_of_the_vocabulary_is_defined_twice(house):
 
 
 @pytest.mark.slow
+@pytest.mark.structure
 def test_imports_in_functions_have_a_reason(house):
     """Import at the top of the module, or name the reason in a comment above the import."""
     found = {name: module.find_unexplained_imports() for name, module in house.modules.items()}
@@ -53,6 +57,7 @@ def test_imports_in_functions_have_a_reason(house):
 
 
 @pytest.mark.slow
+@pytest.mark.structure
 def test_the_window_calls_the_application_only_through_its_services(house):
     callers = {
         name
@@ -65,6 +70,7 @@ def test_the_window_calls_the_application_only_through_its_services(house):
 
 
 @pytest.mark.slow
+@pytest.mark.structure
 def test_the_list_of_modules_is_what_make_pages_writes(house):
     page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 
@@ -94,6 +100,7 @@ def test_unit_tests_are_named_as_the_module_that_they_test(house):
 
 
 @pytest.mark.slow
+@pytest.mark.structure
 def test_no_package_is_larger_than_its_budget_or_far_below_it(house):
     """Edit `tests/sizes.toml`; `python -m tests.structure --sizes` prints its table."""
     assert compare_sizes(house.count_packages(), read_budget()) == []
