@@ -56,10 +56,10 @@ sys.stdin.read()
 """
 DIFFERENT: Final = (
     "tests/unit/core/test_file_access.py",
-    "tests/unit/core/test_spelling.py",
-    "tests/unit/hostos/test_open_on_windows.py",
+    "tests/unit/core/test_data_directory_spelling.py",
+    "tests/unit/hostos/test_open_files_on_windows.py",
     "tests/unit/hostos/test_logs.py",
-    "tests/unit/hostos/test_logreading.py",
+    "tests/unit/hostos/test_logs_reading.py",
     "tests/unit/cli/test_terminal.py",
     "tests/unit/ledger/test_sqlite_ledger.py",
 )
