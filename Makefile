@@ -142,6 +142,7 @@ pages: setup
 	$(BIN)/python -m mydata_like.settings.generated_text sample > docs/admin/settings.toml
 	$(BIN)/python -m mydata_like.core.events_reference docs/events.md
 	$(BIN)/python -m tests.structure --list docs/architecture.md
+	$(BIN)/python -m benchmarks.page
 
 wheel: .venv/program-ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'hatchling>=1.27'
