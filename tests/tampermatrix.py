@@ -16,9 +16,9 @@ from hashlib import md5
 from pathlib import Path
 from typing import Final
 
-from mydata_like.core.ciphers import CIPHERS
 from mydata_like.core.errors import UploaderError
 from mydata_like.selftest.tampering import TamperingProxy
+from mydata_like.settings.values import CIPHERS
 from mydata_like.ssh.capabilities import build_scp, probe, quote
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.libssh_version import checks_gcm

@@ -99,7 +99,7 @@ from mydata_like.state.state_files import (
 )
 from mydata_like.transfer.archive_reader import TarArchives
 from mydata_like.transfer.file_source import read_checksum
-from mydata_like.transfer.pool import count_cpus
+from mydata_like.transfer.pool import StagingTransport, count_cpus
 from mydata_like.transfer.worker_process import WorkerStarter
 
 
@@ -431,13 +431,15 @@ class _Builder:
     ) -> RunContext:
         request, observer, gate = self._request, self._observer, self._gate
         run, emit, progress = self._run, observer.emit, observer.progress
+        transport = staging.transport
         channels = ChannelPool(
-            staging.transport,
+            transport,
             gate,
             emit,
             request.settings.limits,
             request.settings.transfer.channels or ChannelTuner(),
             measure_idle,
+            transport.describe_capacity if isinstance(transport, StagingTransport) else str,
         )
         earlier = (past.summary for past in self._ledger.find_runs())
         progress.time_left.history = find_costs(earlier)

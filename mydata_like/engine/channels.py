@@ -182,6 +182,7 @@ class ChannelPool:
         limits: Limits,
         channels: int | ChannelTuner = 0,
         measure_idle: Callable[[], float | None] = lambda: None,
+        describe_capacity: Callable[[], str] = str,
     ) -> None:
         self.bandwidth = Bandwidth(gate.clock)
         self.gauge = ThroughputMeter(gate.clock, measure_idle)
@@ -189,6 +190,7 @@ class ChannelPool:
         self._gate = gate
         self._emit = emit
         self._limits = limits
+        self._describe_capacity = describe_capacity
         self._planned = (0.0, "")  # the bandwidth in the settings, when it was last applied
         self._channels = channels
         self._changing = Lock()  # for the limits
@@ -269,7 +271,9 @@ class ChannelPool:
         wanted, allowed = self._channels, self.limit
         if isinstance(wanted, ChannelTuner) or wanted <= allowed:
             return ""
-        return f"of {wanted}, this computer and the staging host allow {allowed}"
+        text = f"of {wanted}, this computer and the staging host allow {allowed}"
+        why = self._describe_capacity()
+        return f"{text}: {why}" if why else text
 
     def _change_bandwidth(self, rate: float, reason: str) -> None:
         if rate != self.bandwidth.total:

@@ -214,7 +214,7 @@ class Gate:
     def _probe(self, action: Callable[[], T], error: RunError, condition: str) -> T:
         begun = self.clock.monotonic()
         interval, given_up = FIRST_PROBE, False
-        told, told_until = error, begun + _find_rest(error)
+        reported, reported_until = error, begun + _find_rest(error)
         try:
             while True:
                 left = begun + self._patience(error) - self.clock.monotonic()
@@ -234,10 +234,10 @@ class Gate:
                 except PAUSING as again:
                     error = again
                     now = self.clock.monotonic()
-                    if again.problem_code != told.problem_code or 0 < told_until <= now:
+                    if again.problem_code != reported.problem_code or 0 < reported_until <= now:
                         with self._lock:
                             self._add_reason(condition, _describe_outage(again))
-                        told, told_until = again, now + _find_rest(again)
+                        reported, reported_until = again, now + _find_rest(again)
         finally:
             with self._lock:
                 if condition == _SERVER:

@@ -92,7 +92,7 @@ class WindowController(QObject):
         self._stamp: tuple[tuple[int, int], ...] | None = None  # of the settings files
         self._single = False  # the engine does a single run, since a service watches
         self._spent = False  # that run has ended
-        self._last_words: Problem | None = None  # why the engine ended, if it reported that
+        self._end_problem: Problem | None = None  # why the engine ended, if it reported that
         self._begun = 0.0  # when the engine started
         self._finished = -CLEARS_UP  # when its last run or a speed test ended
         self._watched = False  # by another program: a service
@@ -152,7 +152,7 @@ class WindowController(QObject):
 
     def _start(self, **fields: object) -> None:
         if self.state.can_start:
-            self._last_words = None
+            self._end_problem = None
             self._set(phase=Phase.STARTING, problem=None, sums=NO_PROGRESS)
             self._order("start", **fields)
 
@@ -190,10 +190,10 @@ class WindowController(QObject):
             self._order(command)
             return
         give = partial(services.control_run, self.settings, self.config, command)
-        self._tasks.run(give, self._take_obedience, self._refuse_control, cancel=True)
+        self._tasks.run(give, self._take_accepted, self._refuse_control, cancel=True)
 
     @Slot(object)
-    def _take_obedience(self, _nothing: None) -> None:
+    def _take_accepted(self, _nothing: None) -> None:
         self._look_at_run()
 
     @Slot(object)
@@ -306,7 +306,7 @@ class WindowController(QObject):
             options, said, orders = split_orders(orders)
             words = services.engine_command("run", self.config, *options)
             self._added.track_kept(said)
-        self._last_words = None
+        self._end_problem = None
         self._begun = monotonic()
         self._engine = Engine(words, self)
         self._engine.events_received.connect(self._take_events)
@@ -405,6 +405,7 @@ class WindowController(QObject):
             missing=found.missing,
             awaited=found.awaited,
             at_risk=found.at_risk,
+            kept=found.kept,
             sources=found.sources,
             data_problem=None if found.missing else found.data_problem,
             whole=_later(self.state.whole, found.whole),
@@ -489,7 +490,7 @@ class WindowController(QObject):
         match event:
             case RunStarted():
                 self._live = LiveRun(SystemClock())
-                self._last_words = None
+                self._end_problem = None
                 self._set(
                     phase=Phase.RUNNING,
                     elsewhere=False,
@@ -517,7 +518,8 @@ class WindowController(QObject):
         self._finished = monotonic()
         past = PastRunState.of(event, self.state.reason, self._live.progress.reported.seconds)
         whole = self.state.whole if past.partial else past
-        self._set(phase=Phase.IDLE, problem=None, last=past, whole=whole)
+        kept = max(self.state.kept, past.kept)  # until the ledger is read
+        self._set(phase=Phase.IDLE, problem=None, last=past, whole=whole, kept=kept)
         self._look()  # counts the files that are only on this computer
         self.ledger_changed.emit()
         if past.problem is not None and past.problem.code != STOPPED_BY_USER:
@@ -525,7 +527,7 @@ class WindowController(QObject):
 
     def _miss_run(self, problem: Problem | None) -> None:
         """Handle a run that did not start."""
-        self._last_words = problem
+        self._end_problem = problem
         elsewhere = problem is not None and problem.code == ALREADY_RUNNING
         if elsewhere and self._added.waiting and not self.state.elsewhere:
             self.command_refused.emit(WAITS)
@@ -554,7 +556,7 @@ class WindowController(QObject):
             said = self._engine.error_output
             self._engine.deleteLater()
         self._engine, self._spent = None, False
-        problem = self._last_words
+        problem = self._end_problem
         if problem is None and (self.state.at_work or monotonic() - self._begun < SHORT_LIFE):
             problem = _explain_end(code, said)
         left = self._added.take_back()

@@ -69,12 +69,14 @@ NO_KEYRING = "settings.no-keyring"
 class SecretPlace(NamedTuple):
     """Where a secret is stored, empty if it is not; `problem` is why that is unknown.
 
-    `owner` is what the secret belongs to; see `find_secret_owner`.
+    `owner` is what the secret belongs to; see `find_secret_owner`. `former` is another address for
+    which the account's API key is stored, if this one has none.
     """
 
     owner: tuple[str, str] = ("", "")
     place: str = ""
     problem: SettingsError | None = None
+    former: str = ""
 
     @property
     def removable(self) -> bool:
@@ -186,6 +188,7 @@ def _describe_status(state: StatusReport) -> StatusSnapshot:
         data_problem=state.data_problem,
         awaited=state.awaited.problem if state.awaited else None,
         at_risk=state.at_risk,
+        kept=state.kept,
         set_by_server=state.set_by_server,
     )
 
@@ -413,12 +416,36 @@ def find_secret_owner(settings: Settings, kind: SecretKind) -> tuple[str, str]:
 
 def locate_secret(settings: Settings, kind: SecretKind, config: Path | None) -> SecretPlace:
     """Return where a secret is stored, or why that is unknown."""
-    owner = find_secret_owner(settings, kind)
+    owner, secrets = find_secret_owner(settings, kind), settings_service.open_secrets(config)
+    place, problem, former = "", None, ""
     try:
-        secrets = settings_service.open_secrets(config)
-        return SecretPlace(owner, settings_service.locate_secret(settings, secrets, kind))
+        place = settings_service.locate_secret(settings, secrets, kind)
+        if kind is SecretKind.API_KEY and not place:
+            former = _find_former_key(settings, config)
     except SettingsError as error:
-        return SecretPlace(owner, problem=error)
+        problem = error
+        if error.problem_code == NO_KEYRING and kind is SecretKind.API_KEY:
+            former = _find_former_key(settings, config)
+    return SecretPlace(owner, place, problem, former)
+
+
+def _find_former_key(settings: Settings, config: Path | None) -> str:
+    """Return another address with the account's key, also in the keyring for the saved address."""
+    secrets = settings_service.open_secrets(config)
+    try:
+        saved = settings_service.load_settings(config, must_exist=False).settings.server.url
+        return settings_service.find_former_key(settings, secrets, saved)
+    except SettingsError:
+        return ""
+
+
+def copy_api_key(settings: Settings, config: Path | None, address: str) -> None:
+    """Store the account's API key of another address also for that of these settings.
+
+    Raises `SettingsError` if there is none, or if it cannot be stored.
+    """
+    secrets = settings_service.open_secrets(config)
+    settings_service.copy_api_key(settings, secrets, address)
 
 
 def read_proposal(source: Path, config: Path | None) -> SettingsProposal:

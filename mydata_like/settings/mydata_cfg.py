@@ -17,12 +17,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple, get_args
 
-from mydata_like.core.ciphers import ALLOWED
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.atomic_write import write_private
 from mydata_like.settings.fields import Setting, find_nearest, format_value, parse_value
 from mydata_like.settings.schedule_section import Weekday
 from mydata_like.settings.schema import check_values, iter_settings
+from mydata_like.settings.values import CIPHERS
 
 _LARGEST = 1024 * 1024
 _SECTION = "mydata"
@@ -281,8 +281,8 @@ def _read_unknown_owners(given: Given) -> ConversionNote:
 
 def _read_ciphers(given: Given) -> ConversionNote:
     names = [name.strip() for name in given["cipher"].split(",") if name.strip()]
-    good = list(dict.fromkeys(name for name in names if name in ALLOWED))
-    weak = ", ".join(shorten(name) for name in names if name not in ALLOWED)
+    good = list(dict.fromkeys(name for name in names if name in CIPHERS))
+    weak = ", ".join(shorten(name) for name in names if name not in CIPHERS)
     if not good:
         return left(f"weak or unknown: {weak}" if weak else "it is empty")
     return changed(good, f"weak or unknown, and not used: {weak}") if weak else ConversionNote(good)

@@ -8,11 +8,11 @@ from enum import StrEnum
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from mydata_like.core.ciphers import CIPHERS
 from mydata_like.core.patterns import PathPatterns
 from mydata_like.settings.fields import FieldInfo, Section
 from mydata_like.settings.schedule_section import parse_period, parse_speed
 from mydata_like.settings.values import (
+    CIPHERS,
     Cipher,
     Fingerprint,
     Jump,

@@ -5,8 +5,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
-from mydata_like.core.ciphers import CIPHERS
 from mydata_like.core.errors import RejectedError
+from mydata_like.settings.values import CIPHERS
 
 KEY_EXCHANGES: Final = (
     "mlkem768x25519-sha256",

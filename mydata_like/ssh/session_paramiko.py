@@ -25,8 +25,8 @@ from paramiko.common import (
 )
 from paramiko.packet import Packetizer
 
-from mydata_like.core.ciphers import CIPHERS
 from mydata_like.core.errors import SettingsError, TransientError
+from mydata_like.settings.values import CIPHERS
 from mydata_like.ssh import dialing
 from mydata_like.ssh.agent import FIDO_KEYS, Agent, AgentKey
 from mydata_like.ssh.dialing import acknowledge_at_once

@@ -226,6 +226,15 @@ class StagingTransport:
         sessions = self._count_sessions()
         return min(sessions * self._count_places(), max(sessions, _MANY))
 
+    def describe_capacity(self) -> str:
+        """Return the maximum number of channels, and the processors that it depends on."""
+        sessions, (here, *there) = self._count_sessions(), self._cpus
+        theirs = f", {min(there)} there" if there else ""
+        return (
+            f"{self.capacity} channels over {sessions} session{'s' * (sessions != 1)} "
+            f"({here} processor{'s' * (here != 1)} here{theirs})"
+        )
+
     def prepare(self) -> None:
         """Start to open the first session before it is needed, to save that time.
 

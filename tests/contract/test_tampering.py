@@ -11,11 +11,11 @@ from asyncssh.constants import MSG_KEXINIT
 from asyncssh.packet import NameList
 from ssh import options
 
-from mydata_like.core.ciphers import CIPHERS
 from mydata_like.core.errors import StagingError, TransientError, UploaderError
 from mydata_like.core.events import ChannelChanged, Notice
 from mydata_like.core.ports import SentFile
 from mydata_like.selftest.tampering import TamperingProxy
+from mydata_like.settings.values import CIPHERS
 from mydata_like.ssh import dialing
 from mydata_like.ssh.connect import connect, fetch_host_key
 from mydata_like.ssh.keys import create_key, load_key

@@ -4,15 +4,24 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from PySide6.QtCore import QCoreApplication, QTimer, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QToolButton, QWidget
+from PySide6.QtCore import QCoreApplication, Qt, QTimer, Signal, Slot
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QHBoxLayout,
+    QLineEdit,
+    QPushButton,
+    QToolButton,
+    QWidget,
+)
 
+from mydata_like.core.errors import UploaderError
 from mydata_like.gui import services, setting_labels
 from mydata_like.gui.services import SecretPlace
 from mydata_like.gui.settings_editor.editors import Choice
 from mydata_like.gui.settings_editor.form import CHANGED_MARK, SideNote, StatusIcon
 from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.widgets import Prompt
 from mydata_like.settings.pending_changes import KeyStore, SecretChange, SecretKind
 from mydata_like.settings.schema import Settings
 
@@ -48,6 +57,12 @@ def describe_secret(kind: SecretKind) -> SecretTexts:
     return SecretTexts(label, f"{meaning} {stored}")
 
 
+def name_former(address: str) -> str:
+    """Return the text of the button that uses the key of another address."""
+    text = translate("SecretRow", "Use the key stored for %1…")
+    return text.replace("%1", address.replace("&", "&&"))
+
+
 class SecretRow(SideNote):
     """Accepts a new secret, or a request to remove the stored one.
 
@@ -70,6 +85,7 @@ class SecretRow(SideNote):
         self._line = QLineEdit(self)
         self._store = Choice(self)
         self.removal = QPushButton(self.tr("Forget"), self)
+        self.former = QPushButton(self)
         self._reset = QToolButton(self)
         self._state = StatusIcon(self)
         self._problem = StatusIcon(self)
@@ -156,6 +172,7 @@ class SecretRow(SideNote):
         for line in (first, second, facts):
             line.setSpacing(gap)
             self.column.addLayout(line)
+        self.column.addWidget(self.former)
         self.column.addWidget(self._problem)
         self.column.addStretch(1)
 
@@ -163,6 +180,7 @@ class SecretRow(SideNote):
         self._line.textEdited.connect(self._take_text)
         self._store.activated.connect(self._take_text)
         self.removal.clicked.connect(self.forget)
+        self.former.clicked.connect(self._ask_for_former)
         self._reset.clicked.connect(self._take_back)
         self._timer.timeout.connect(self._ask)
 
@@ -206,9 +224,35 @@ class SecretRow(SideNote):
             self._place = place
             self._show_state()
 
+    @Slot()
+    def _ask_for_former(self) -> None:
+        if self._owner:
+            question = FormerKeyQuestion(self._place.former, self._owner[0], self)
+            question.confirmed.connect(self._use_former)
+            question.open()
+
+    @Slot()
+    def _use_former(self) -> None:
+        if self._settings is not None:
+            use = partial(services.copy_api_key, self._settings, self._config, self._place.former)
+            self._tasks.run(use, self._take_former, self._refuse_former, writes=True)
+
+    @Slot(object)
+    def _take_former(self, _nothing: object) -> None:
+        self._place = SecretPlace()
+        self._show_state()
+        self._ask()
+
+    @Slot(object)
+    def _refuse_former(self, error: UploaderError) -> None:
+        self.complain(f"{error.message} {error.hint}".strip())
+
     def _show_state(self) -> None:
         change, place = self.change, self._place
         stored = place.owner == self._owner and bool(place.place)
+        former = place.former if place.owner == self._owner and change is None else ""
+        self.former.setVisible(bool(former))
+        self.former.setText(name_former(former))
         self._line.setPlaceholderText(
             self.tr("Stored; type a new one to replace it") if stored else ""
         )
@@ -242,3 +286,35 @@ class SecretRow(SideNote):
             "the keyring": self.tr("the keyring"),
             "the secrets file": self.tr("the secrets file"),
         }.get(place, texts.plain(place))
+
+
+class FormerKeyQuestion(Prompt):
+    """Asks whether to use the key of another address; `confirmed` is emitted if so."""
+
+    confirmed = Signal()
+
+    def __init__(self, former: str, address: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setIcon(Prompt.Icon.Question)
+        self.setWindowTitle(self.tr("Use the stored key"))
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        text = self.tr("Use the API key that is stored for %1 also for %2?")
+        self.setText(text.replace("%1", former).replace("%2", address))
+        self.setInformativeText(
+            self.tr(
+                "The key gives access to the account, and is sent to the new address from then "
+                "on. Do this only if both are addresses of the same server."
+            )
+        )
+        role = Prompt.ButtonRole
+        self._use = self.addButton(self.tr("&Use the key"), role.AcceptRole)
+        cancel = self.addButton(self.tr("&Cancel"), role.RejectRole)
+        self.setDefaultButton(cancel)
+        self.setEscapeButton(cancel)
+        self.buttonClicked.connect(self._answer)
+
+    @Slot(QAbstractButton)
+    def _answer(self, button: QAbstractButton) -> None:
+        if button is self._use:
+            self.confirmed.emit()

@@ -1,182 +1,131 @@
-"""The limits of a run: by the settings, by the hour of the week, by the user."""
+"""What all channels may use together, and who gets how much of it."""
 
-from contextlib import ExitStack
-from datetime import datetime
-from random import Random
+from math import inf
 
 import pytest
 
-from mydata_like.core.errors import Problem
-from mydata_like.core.events import LimitsChanged
-from mydata_like.engine.channel_tuner import ChannelTuner
-from mydata_like.engine.channels import ChannelPool, find_planned
-from mydata_like.engine.gate import Gate
-from mydata_like.settings.transfer_sections import Limits as Settings
+from mydata_like.engine.channels import Bandwidth, divide
 from tests.fakes.clock import FakeClock
 
 MB = 1_000_000
-WEEK = Settings(bandwidth=50, timetable=("monday-friday 09:00-17:00 5", "friday 16:00-23:00 0"))
+
+
+class Line:
+    """A channel that keeps what it was allowed."""
+
+    def __init__(self, number):
+        self.number = number
+        self.told = []
+
+    def limit(self, rate):
+        self.told.append(rate)
+
+    @property
+    def rate(self):
+        return self.told[-1]
 
 
 @pytest.mark.parametrize(
-    ("moment", "rate", "reason"),
+    ("demands", "shares"),
     [
-        ("2026-01-05T08:59:59", 50, "limits.bandwidth"),
-        ("2026-01-05T09:00:00", 5, "limits.timetable: monday-friday 09:00-17:00 5"),
-        ("2026-01-09T16:30:00", 5, "limits.timetable: monday-friday 09:00-17:00 5"),
-        ("2026-01-09T17:00:00", 0, "limits.timetable: friday 16:00-23:00 0"),
-        ("2026-01-10T12:00:00", 50, "limits.bandwidth"),
+        ([], []),
+        ([inf], [12]),
+        ([inf, inf, inf], [4, 4, 4]),
+        ([1, inf, inf], [1, 5.5, 5.5]),
+        ([5, 1, inf], [5, 1, 6]),
+        ([1, 2], [5.5, 6.5]),
+        ([4, 4, 4], [4, 4, 4]),
     ],
 )
-def test_the_first_period_that_covers_the_time_counts(moment, rate, reason):
-    planned = find_planned(WEEK, datetime.fromisoformat(moment))
-
-    assert planned == (rate * MB, reason)
-
-
-class FixedTransport:
-    capacity = 4
-    round_trip = 0.0
-
-    def open_channel(self, wanted=0):
-        return self
+def test_a_total_is_divided_fairly_and_wholly(demands, shares):
+    assert divide(12.0, demands) == pytest.approx(shares)
+    assert sum(divide(12.0, demands)) == pytest.approx(12.0 if demands else 0)
 
 
-class Bench:
-    def __init__(self, channels=0, **settings):
-        self.clock = FakeClock()
-        self.events = []
-        emit = self.events.append
-        self.gate = Gate(self.clock, self.clock.cancel(), emit, Random(1))
-        self.transport = FixedTransport()
-        limits = Settings(**settings)
-        self.channels = ChannelPool(self.transport, self.gate, emit, limits, channels)
-
-    @property
-    def told(self):
-        return [(event.channels, event.bandwidth / MB) for event in self.events]
+def test_without_a_total_nothing_is_limited():
+    assert divide(0.0, [inf, 3]) == [0, 0]
 
 
 @pytest.fixture
-def bench():
-    """A run that is limited to 5 MB/s for two hours, then to 50."""
-    hour = FakeClock().now().astimezone().hour
-    return Bench(bandwidth=50, timetable=(f"{hour:02d}:00-{(hour + 2) % 24:02d}:00 5",))
+def clock():
+    return FakeClock()
 
 
-def test_without_limits_nothing_is_reported():
-    bench = Bench()
-
-    bench.channels.keep()
-
-    assert bench.events == []
+@pytest.fixture
+def bandwidth(clock):
+    return Bandwidth(clock)
 
 
-def test_every_change_of_period_is_reported_once(bench):
-    for _ in range(5):
-        bench.channels.keep()
-        bench.clock.move(3600)
+def test_channels_at_work_share_it_equally(bandwidth):
+    bandwidth.change(10 * MB)
+    one, two = Line(1), Line(2)
 
-    assert bench.told == [(4, 5), (4, 50)]
-    assert bench.events[1].reason == "limits.bandwidth"
-
-
-def test_a_request_of_the_user_holds_until_the_period_changes(bench):
-    bench.channels.keep()
-    bench.channels.set_bandwidth(1 * MB)
-    bench.clock.move(3600)
-    bench.channels.keep()
-    assert bench.told == [(4, 5), (4, 1)]
-
-    bench.clock.move(3600)
-    bench.channels.keep()
-    assert bench.told[-1] == (4, 50)
+    with bandwidth.used_by(one):
+        assert one.rate == 10 * MB
+        with bandwidth.used_by(two):
+            assert (one.rate, two.rate) == (5 * MB, 5 * MB)
 
 
-def test_a_request_made_before_the_run_checked_applies_as_well(bench):
-    bench.channels.set_bandwidth(20 * MB)
-    bench.channels.keep()
-
-    assert bench.told == [(4, 20)]
-
-
-def test_channels_are_changed_within_what_can_be_borne(bench):
-    bench.channels.set_channels(2)
-    bench.channels.set_channels(9)
-
-    assert [event.channels for event in bench.events] == [2, 4]
-    assert "of 9" in bench.events[1].reason
-    assert all(isinstance(event, LimitsChanged) for event in bench.events)
+def test_a_change_reaches_channels_at_work(bandwidth):
+    line = Line(1)
+    with bandwidth.used_by(line):
+        assert line.rate == 0
+        bandwidth.change(3 * MB)
+        assert line.rate == 3 * MB
+        bandwidth.change(0)
+        assert line.rate == 0
 
 
-def test_a_number_in_the_settings_above_what_can_be_borne_is_answered_once():
-    bench = Bench(channels=32)
-    for _ in range(2):
-        bench.channels.open_another()
+def test_what_one_leaves_goes_to_the_other_and_comes_back(bandwidth, clock):
+    bandwidth.change(10 * MB)
+    slow, quick = Line(1), Line(2)
+    with bandwidth.used_by(slow) as slowly, bandwidth.used_by(quick) as quickly:
+        clock.move(1)
+        slowly.moved += 1 * MB
+        quickly.moved += 5 * MB
+        bandwidth.divide_anew()
+        assert slow.rate == pytest.approx(1.3 * MB)
+        assert quick.rate == pytest.approx(8.7 * MB)
 
-    assert bench.told == [(4, 0)]
-    assert bench.events[0].reason == "of 32, this computer and the staging host allow 4"
-
-
-class Climbing(Bench):
-    """A run whose channels are found, each of which carries 10 MB a second."""
-
-    def __init__(self):
-        super().__init__(ChannelTuner())
-
-    @property
-    def count(self):
-        return self.channels.limit
-
-    def go(self, seconds):
-        for _ in range(seconds * 2):
-            gauge = self.channels.gauge
-            with ExitStack() as channels:
-                for _ in range(self.count):
-                    channels.enter_context(gauge.one_at_work())
-                self.clock.move(0.5)
-                gauge.add(self.count * 5 * MB, 1)
-            self.channels.keep()
+        clock.move(1)
+        slowly.moved += 1.3 * MB
+        quickly.moved += 8.7 * MB
+        bandwidth.divide_anew()
+        assert (slow.rate, quick.rate) == (5 * MB, 5 * MB)
 
 
-def test_the_channels_begin_with_two_and_climb_while_that_pays():
-    bench = Climbing()
-    assert bench.count == 2
+def test_a_channel_that_ended_leaves_its_share(bandwidth, clock):
+    bandwidth.change(10 * MB)
+    one, two = Line(1), Line(2)
+    with bandwidth.used_by(one) as flow:
+        with bandwidth.used_by(two):
+            pass
+        clock.move(1)
+        flow.moved += 5 * MB
+        bandwidth.divide_anew()
 
-    bench.go(20)
-
-    assert bench.told == [(4, 0)]
-    assert bench.events[0].reason == "2 channels carry 20.0 MB/s: trying 4"
-
-
-def test_with_a_long_round_trip_channels_begin_with_more_once_it_is_measured():
-    bench = Climbing()
-    bench.channels.keep()
-    bench.transport.round_trip = 0.028
-
-    bench.channels.keep()
-
-    assert bench.told == [(4, 0)]
-    assert bench.events[0].reason == "a round trip takes 28 ms: starting with 4"
+        assert one.rate == 10 * MB
 
 
-def test_the_user_sets_the_number_and_releases_it():
-    bench = Climbing()
-    bench.channels.set_channels(1)
-    bench.go(60)
-    assert bench.told == [(1, 0)]
+def test_short_rests_between_payloads_change_nothing(bandwidth):
+    bandwidth.change(10 * MB)
+    one, two = Line(1), Line(2)
+    with bandwidth.used_by(one):
+        for _ in range(50):
+            with bandwidth.used_by(two):
+                pass
 
-    bench.channels.set_channels(0)
-    bench.go(20)
-
-    assert [channels for channels, _ in bench.told] == [1, 1, 2, 4]
+        assert (len(one.told), len(two.told)) == (2, 1)
 
 
-def test_nothing_is_learnt_while_the_run_waits():
-    bench = Climbing()
-    bench.gate.hold("person", Problem("run.paused", "The user paused the run."))
-    bench.events.clear()
-
-    bench.go(60)
-
-    assert bench.events == []
+def test_the_shares_of_those_at_work_never_exceed_the_total(bandwidth, clock):
+    bandwidth.change(10 * MB)
+    lines = [Line(number) for number in range(5)]
+    for step in range(40):
+        one, two = lines[step % 5], lines[(step + 1) % 5]
+        with bandwidth.used_by(one) as flow, bandwidth.used_by(two):
+            assert one.rate + two.rate <= 10.1 * MB
+            clock.move(0.5)
+            flow.moved += 100_000
+            bandwidth.divide_anew()
+            assert one.rate + two.rate <= 10.1 * MB

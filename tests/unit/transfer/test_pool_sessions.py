@@ -154,6 +154,19 @@ def test_sessions_are_not_shared_where_all_their_places_are_wanted(build, starte
     assert transport.open_shared(7, second) is starter.started[0]
 
 
+def test_the_capacity_names_the_processors_of_both_sides(build, starter):
+    here = count_cpus()
+    transport = build()
+    assert f"({here} processor{'s' * (here != 1)} here)" in transport.describe_capacity()
+
+    starter.answers["a"] = replace(NEAR, capabilities=HostCapabilities("shell", cpus=1))
+    transport.open_channel()
+
+    assert transport.describe_capacity() == (
+        f"8 channels over 1 session ({here} processor{'s' * (here != 1)} here, 1 there)"
+    )
+
+
 def test_a_channel_that_comes_back_to_its_session_joins_it_again(build, starter):
     starter.answers["a"] = replace(NEAR, capabilities=HostCapabilities("shell", cpus=1))
     transport = build()

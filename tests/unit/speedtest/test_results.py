@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from mydata_like.core.ciphers import ALLOWED
 from mydata_like.core.errors import RejectedError
 from mydata_like.engine.pipeline import CancelFlag
+from mydata_like.settings.values import CIPHERS
 from mydata_like.speedtest.end_to_end import EndToEndTest
 from mydata_like.speedtest.flood_worker import FloodProgress, count_there
 from mydata_like.speedtest.local_machine import DirectReader, find_aes, find_sample
@@ -143,7 +143,7 @@ def test_as_many_tiny_files_are_sent_as_line_and_disk_take_in_a_look():
 @pytest.mark.parametrize("effort", [FULL, QUICK])
 def test_no_more_than_a_gigabyte_is_sent_whatever_is_tested_and_applied(effort):
     budget = SpeedTestBudget(effort, CancelFlag())
-    floods = [1, *[2] * 4, *[1] * len(ALLOWED)]  # 1, 2, 4, 8 and another number of channels
+    floods = [1, *[2] * 4, *[1] * len(CIPHERS)]  # 1, 2, 4, 8 and another number of channels
 
     for sessions in floods:
         budget.take(effort.flood * sessions)
