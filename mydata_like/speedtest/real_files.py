@@ -43,18 +43,23 @@ def remove_leftovers(state: Path) -> None:
 
 
 def alternate(
-    send_before: Callable[[], float], send_after: Callable[[], float]
-) -> tuple[list[float], list[float], bool]:
+    send_before: Callable[[], float],
+    send_after: Callable[[], float],
+    is_over: Callable[[], bool] = lambda: False,
+) -> tuple[list[float], list[float], bool | None]:
     """Send with and without a change by turns; return both lists of speeds, and whether it won.
 
     The change wins a round if its slowest turn is clearly faster than the fastest one without it.
     It has to win all rounds, so it ends as soon as it cannot win a round any more: what other
-    programs do at the same time makes one turn faster by chance, but hardly six of them.
+    programs do at the same time makes one turn faster by chance, but hardly six of them. None means
+    that the time was over before it was clear.
     """
     before, after = list[float](), list[float]()
     for each in range(ROUNDS):
         slowest, fastest = float("inf"), 0.0
         for turn in range(TURNS):
+            if is_over():
+                return before, after, None
             if (each + turn) % 2:
                 after.append(send_after())
                 before.append(send_before())
@@ -129,8 +134,11 @@ class RealFiles:
             rates.append(self._send(self._now, workload))
         return tuple(rates)
 
-    def compare(self, candidate: Candidate) -> Comparison:
-        """Compare the current settings with a change of them, which becomes current if it wins."""
+    def compare(self, candidate: Candidate) -> Comparison | None:
+        """Compare the current settings with a change of them, which becomes current if it wins.
+
+        Return None if there was not enough time.
+        """
         own = candidate.code == "compression"
         changed = _Sender(self._open_transport, candidate.apply(self._now.settings))
         try:
@@ -138,11 +146,14 @@ class RealFiles:
             before, after, won = alternate(
                 lambda: self._send(self._now, candidate.workload, own=own),
                 lambda: self._send(changed, candidate.workload, own=own),
+                self._budget.spent,
             )
             if won:
                 self._now, changed = changed, self._now
         finally:
             changed.close()
+        if won is None:
+            return None
         return Comparison(
             candidate.code,
             candidate.text,

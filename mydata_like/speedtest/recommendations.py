@@ -45,21 +45,10 @@ class Candidate(NamedTuple):
 def list_candidates(
     findings: SpeedTestResult, settings: Transfer, *, zstd: bool
 ) -> Iterator[Candidate]:
-    """Yield the changes that are worth trying; `zstd` is whether the host can unpack it."""
-    for cipher in _choose_ciphers(findings, settings) if findings.cipher else ():
-        # The others stay in the list, because another host may need them.
-        order = [cipher, *(one for one in settings.ciphers if one != cipher)]
-        yield Candidate(
-            "cipher", f"Offer {cipher} first.", Workload.LARGE, {"transfer.ciphers": order}
-        )
-    if settings.channels not in (0, count_channels(Transfer())):
-        for workload in Workload:
-            yield Candidate(
-                "channels",
-                "Choose the number of channels automatically.",
-                workload,
-                {"transfer.channels": 0},
-            )
+    """Yield the changes to try, those that can make the largest difference first.
+
+    `zstd` is whether the host can unpack it.
+    """
     usual = Transfer()
     batches: dict[str, object] = {
         f"transfer.{key}": getattr(usual, key)
@@ -69,10 +58,24 @@ def list_candidates(
     if batches:
         text = "Send more tiny files together: use the default batch sizes."
         yield Candidate("batches", text, Workload.TINY, batches)
+    if settings.channels not in (0, count_channels(Transfer())):
+        for workload in Workload:
+            yield Candidate(
+                "channels",
+                "Choose the number of channels automatically.",
+                workload,
+                {"transfer.channels": 0},
+            )
     ratio = findings.value(StageResult.SOURCE, COMPRESSED) or 1.0
     if settings.compression == "never" and zstd and ratio < _SHRINKS:
         text = f"Compress during transfer: your data shrinks to {ratio:.0%}."
         yield Candidate("compression", text, Workload.LARGE, {"transfer.compression": "auto"})
+    for cipher in _choose_ciphers(findings, settings) if findings.cipher else ():
+        # The others stay in the list, because another host may need them.
+        order = [cipher, *(one for one in settings.ciphers if one != cipher)]
+        yield Candidate(
+            "cipher", f"Offer {cipher} first.", Workload.LARGE, {"transfer.ciphers": order}
+        )
 
 
 def count_channels(settings: Transfer) -> int:

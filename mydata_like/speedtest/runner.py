@@ -224,9 +224,10 @@ class SpeedTestRunner:
             ):
                 if any(one.won and one.code == candidate.code for one in self._compared):
                     continue
-                if self._is_late(candidate.text.rstrip(".")):
+                if not self._budget.spent() and (compared := files.compare(candidate)):
+                    yield compared
+                elif self._is_late("Comparison of settings"):
                     return
-                yield files.compare(candidate)
 
     def _try(
         self, what: str, part: Callable[[], Iterator[Measurement | Comparison]]
