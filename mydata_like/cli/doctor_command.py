@@ -157,7 +157,7 @@ def describe_result(result: Measurement | Comparison) -> str:
         speeds = (
             f"{_format(median(result.after), unit)}, {_format(median(result.before), unit)} now"
         )
-        won = f"faster twice (x {result.gain:.2f})" if result.won else "no difference found"
+        won = f"faster twice (x {result.gain:.2f})" if result.won else "not faster twice"
         return f"{'compared':<12} {result.text} {workload.title()} files: {speeds}: {won}"
     value, spread = _format(result.value, result.unit), ""
     if result.spread > _UNSURE:

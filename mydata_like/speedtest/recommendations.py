@@ -24,7 +24,7 @@ NAMES: Final[Mapping[StageResult, str]] = {
     StageResult.NETWORK: "the connection to the staging host",
     StageResult.SERVER_DISK: "the disk of the server",
     StageResult.FOLDER: "the mounted folder",
-    StageResult.API: "the server's API",
+    StageResult.API: "the server's API in earlier runs",
 }
 
 

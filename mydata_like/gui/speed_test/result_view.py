@@ -408,7 +408,7 @@ class ResultView(QWidget):
         advice = speedtest_texts.advice_lines(report, self._locks)
         _show_lines(self._advice, _points(self.tr("Recommendations, faster twice:"), advice))
         tried = speedtest_texts.tried_lines(report)
-        _show_lines(self._tried, _points(self.tr("Tried, without a difference:"), tried))
+        _show_lines(self._tried, _points(self.tr("Tried, not faster twice:"), tried))
         _show_lines(
             self._unknown, _points(self.tr("Not measured:"), speedtest_texts.unknown_lines(report))
         )

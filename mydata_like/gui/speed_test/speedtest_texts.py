@@ -43,7 +43,7 @@ def stage_phrase(stage: str) -> str:
         "network": translate("speed", "the connection to the staging host"),
         "server disk": translate("speed", "the disk of the server"),
         "folder": translate("speed", "the mounted folder"),
-        "API": translate("speed", "the server's API"),
+        "API": translate("speed", "the server's API in earlier runs"),
     }.get(stage, stage)
 
 
@@ -330,7 +330,7 @@ def report_text(report: SpeedTestReport) -> str:
         lines += ["", workload_title(workload), *_stage_lines(report, workload)]
     sections = (
         (translate("speed", "Recommendations"), advice_lines(report, {})),
-        (translate("speed", "Tried, without a difference"), tried_lines(report)),
+        (translate("speed", "Tried, not faster twice"), tried_lines(report)),
         (translate("speed", "What could not be measured"), unknown_lines(report)),
         (translate("speed", "All figures"), [_format_figure(one) for one in report.figures]),
     )

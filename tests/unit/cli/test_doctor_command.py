@@ -65,7 +65,7 @@ def test_a_comparison_shows_both_speeds_and_whether_the_change_won():
     assert describe_result(BATCHES).endswith(
         "Tiny files: 100 files/s, 50 files/s now: faster twice (x 2.00)"
     )
-    assert describe_result(lost).endswith("100 files/s, 50 files/s now: no difference found")
+    assert describe_result(lost).endswith("100 files/s, 50 files/s now: not faster twice")
 
 
 def test_it_ends_with_both_computers_the_slowest_part_and_what_was_faster():
