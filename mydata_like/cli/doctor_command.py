@@ -33,9 +33,9 @@ from mydata_like.speedtest.recommendations import describe
 from mydata_like.speedtest.results import (
     FULL,
     QUICK,
-    Comparison,
     LocalMachine,
     Measurement,
+    SettingsComparison,
     SpeedTestResult,
     Unit,
 )
@@ -150,9 +150,9 @@ def _report(lines: Sequence[str], shape: Shape, event: Mapping[str, object] | No
         print_json(event)
 
 
-def describe_result(result: Measurement | Comparison) -> str:
+def describe_result(result: Measurement | SettingsComparison) -> str:
     """Return a row of the table: what was measured, its median, and the spread if it is wide."""
-    if isinstance(result, Comparison):
+    if isinstance(result, SettingsComparison):
         unit, workload = result.workload.unit, result.workload
         speeds = (
             f"{_format(median(result.after), unit)}, {_format(median(result.before), unit)} now"

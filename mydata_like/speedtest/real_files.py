@@ -19,7 +19,7 @@ from mydata_like.settings.transfer_sections import Transfer
 from mydata_like.speedtest.mounted_folder import MountedFolder
 from mydata_like.speedtest.recommendations import Candidate, count_channels
 from mydata_like.speedtest.remote_host import OpenTransport, RemoteHost
-from mydata_like.speedtest.results import TINY, Comparison, SpeedTestBudget, Workload
+from mydata_like.speedtest.results import TINY, SettingsComparison, SpeedTestBudget, Workload
 from mydata_like.ssh.dialing import NO_CHANNEL
 
 ROUNDS: Final = 2  # that a change has to win
@@ -134,7 +134,7 @@ class RealFiles:
             rates.append(self._send(self._now, workload))
         return tuple(rates)
 
-    def compare(self, candidate: Candidate) -> Comparison | None:
+    def compare(self, candidate: Candidate) -> SettingsComparison | None:
         """Compare the current settings with a change of them, which becomes current if it wins.
 
         Return None if there was not enough time.
@@ -154,7 +154,7 @@ class RealFiles:
             changed.close()
         if won is None:
             return None
-        return Comparison(
+        return SettingsComparison(
             candidate.code,
             candidate.text,
             candidate.workload,

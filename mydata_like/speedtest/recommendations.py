@@ -29,7 +29,7 @@ NAMES: Final[Mapping[StageResult, str]] = {
 
 
 class Candidate(NamedTuple):
-    """A change of settings that may make a workload faster; see `Comparison`."""
+    """A change of settings that may make a workload faster; see `SettingsComparison`."""
 
     code: str
     text: str

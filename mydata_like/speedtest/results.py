@@ -99,7 +99,7 @@ class Measurement(NamedTuple):
         }
 
 
-class Comparison(NamedTuple):
+class SettingsComparison(NamedTuple):
     """The speeds of the same files with and without a change of settings, sent in alternation.
 
     `code` is stable: `cipher`, `channels`, `batches` or `compression`. `changes` are values of
@@ -155,7 +155,7 @@ class SpeedTestResult:
     """
 
     measured: tuple[Measurement, ...] = ()
-    compared: tuple[Comparison, ...] = ()
+    compared: tuple[SettingsComparison, ...] = ()
     here: LocalMachine = NOT_TOLD
     there: LocalMachine = NOT_TOLD
     channels: int = 1  # over which files were sent with the current settings

@@ -33,8 +33,8 @@ from mydata_like.speedtest.remote_host import ProbeFiles, RemoteHost
 from mydata_like.speedtest.results import (
     NOT_TOLD,
     RECORDS,
-    Comparison,
     Measurement,
+    SettingsComparison,
     SpeedTestBudget,
     SpeedTestEffort,
     SpeedTestResult,
@@ -114,7 +114,7 @@ class SpeedTestRunner:
         self._target = target
         self._budget = SpeedTestBudget(effort, cancel)
         self._measured: list[Measurement] = []
-        self._compared: list[Comparison] = []
+        self._compared: list[SettingsComparison] = []
         self._unknown: list[str] = []
         self._here = NOT_TOLD
         self._there = NOT_TOLD
@@ -140,7 +140,7 @@ class SpeedTestRunner:
             unknown=tuple(self._unknown),
         )
 
-    def measure(self) -> Generator[Measurement | Comparison, None, None]:
+    def measure(self) -> Generator[Measurement | SettingsComparison, None, None]:
         """Yield one result after the other. Raises `Cancelled` if the test is cancelled.
 
         All test files are removed, here and on the server, even after an error.
@@ -153,7 +153,7 @@ class SpeedTestRunner:
                     self._compared.append(result)
                 yield result
 
-    def _measure(self) -> Generator[Measurement | Comparison, None, None]:
+    def _measure(self) -> Generator[Measurement | SettingsComparison, None, None]:
         remove_leftovers(self._target.state)
         self._here = describe_here()
         budget, staging = self._budget, self._target.staging
@@ -185,7 +185,7 @@ class SpeedTestRunner:
 
     def _measure_destination(
         self, destination: RemoteHost | MountedFolder, pieces: list[bytes]
-    ) -> Iterator[Measurement | Comparison]:
+    ) -> Iterator[Measurement | SettingsComparison]:
         """Yield what can be measured at the destination; remove the test files at the end."""
         self._rung = destination.capabilities.access
         capabilities = destination.open()
@@ -208,7 +208,7 @@ class SpeedTestRunner:
 
     def _send_files(
         self, destination: RemoteHost | MountedFolder, pieces: list[bytes]
-    ) -> Iterator[Measurement | Comparison]:
+    ) -> Iterator[Measurement | SettingsComparison]:
         """Yield the speed of sending files with the current settings, and with changes of them."""
         settings = self._target.transfer
         files = RealFiles(destination, settings, self._target.state, self._budget, pieces)
@@ -230,8 +230,8 @@ class SpeedTestRunner:
                     return
 
     def _try(
-        self, what: str, part: Callable[[], Iterator[Measurement | Comparison]]
-    ) -> Iterator[Measurement | Comparison]:
+        self, what: str, part: Callable[[], Iterator[Measurement | SettingsComparison]]
+    ) -> Iterator[Measurement | SettingsComparison]:
         """Yield the results of a part of the test, unless its time has run out."""
         if self._is_late(what):
             return

@@ -14,9 +14,9 @@ from mydata_like.speedtest.results import (
     RENAME,
     ROUND_TRIP,
     TINY_FILES,
-    Comparison,
     LocalMachine,
     Measurement,
+    SettingsComparison,
     SpeedTestResult,
     StageResult,
     Unit,
@@ -28,7 +28,7 @@ BEGAN = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
 AES, CHACHA = "aes256-gcm@openssh.com", "chacha20-poly1305@openssh.com"
 LATE = "Compression: there was no time left to measure this."
 UNKNOWN = "Something is unknown."
-AUTOMATIC = Comparison(
+AUTOMATIC = SettingsComparison(
     "channels",
     "Choose the number of channels automatically.",
     Workload.LARGE,
@@ -37,7 +37,7 @@ AUTOMATIC = Comparison(
     (80e6, 82e6, 81e6, 80e6, 84e6, 80e6),
     won=True,
 )
-OTHER_CIPHER = Comparison(
+OTHER_CIPHER = SettingsComparison(
     "cipher",
     f"Offer {CHACHA} first.",
     Workload.LARGE,

@@ -10,9 +10,9 @@ from mydata_like.cli.doctor_command import conclude, describe_result
 from mydata_like.speedtest.recommendations import as_verdict
 from mydata_like.speedtest.results import (
     LARGE_FILES,
-    Comparison,
     LocalMachine,
     Measurement,
+    SettingsComparison,
     SpeedTestResult,
     StageResult,
     Unit,
@@ -22,7 +22,7 @@ from mydata_like.state.state_files import add_speed_test, read_speed_tests
 from tests.site import finish_reading, make_data, open_site
 from tests.sshd_fixture import needs_sshd
 
-BATCHES = Comparison(
+BATCHES = SettingsComparison(
     "batches",
     "Send more tiny files together.",
     Workload.TINY,

@@ -7,8 +7,8 @@ from mydata_like.speedtest.recommendations import as_verdict, count_channels, li
 from mydata_like.speedtest.results import (
     COMPRESSED,
     LARGE_FILES,
-    Comparison,
     Measurement,
+    SettingsComparison,
     SpeedTestResult,
     StageResult,
     Unit,
@@ -89,7 +89,9 @@ def test_the_verdict_says_what_was_sent_and_which_part_is_the_slowest():
 
 
 def test_only_what_was_faster_twice_is_recommended():
-    lost = Comparison("cipher", "Other.", Workload.LARGE, {"a": 1}, (1.0,), (1.1,), won=False)
+    lost = SettingsComparison(
+        "cipher", "Other.", Workload.LARGE, {"a": 1}, (1.0,), (1.1,), won=False
+    )
     won = lost._replace(code="batches", after=(2.0,), won=True)
 
     verdicts = [as_verdict(findings(compared=some)) for some in [(lost,), (lost, won), ()]]

@@ -32,8 +32,8 @@ from mydata_like.speedtest.results import (
     RECORDS,
     RENAME,
     TINY_FILES,
-    Comparison,
     Measurement,
+    SettingsComparison,
     SpeedTestBudget,
     SpeedTestEffort,
     SpeedTestResult,
@@ -151,7 +151,7 @@ def test_each_part_has_a_figure(examined):
 
 
 def test_other_ciphers_are_compared_with_the_negotiated_one(examined):
-    compared = [one for one in examined.results if isinstance(one, Comparison)]
+    compared = [one for one in examined.results if isinstance(one, SettingsComparison)]
 
     assert compared
     assert {one.code for one in compared} == {"cipher"}
@@ -189,7 +189,7 @@ def test_with_a_busy_computer_no_difference_is_found_between_ciphers_that_are_al
         busy_programs(2 * (os.cpu_count() or 1)),
         speed_test(site, ciphers, "transfer.channels=2", effort=effort) as test,
     ):
-        compared = [one for one in test.measure() if isinstance(one, Comparison)]
+        compared = [one for one in test.measure() if isinstance(one, SettingsComparison)]
 
     assert [one.code for one in compared] == ["cipher"]
     assert [one for one in compared if one.won] == []
