@@ -53,14 +53,14 @@ def require_quiet(limits: Limits, clock: Clock) -> None:
     if not found and limits.pause_while_running:
         found = judge_program(HostLoad().find_program(limits.pause_while_running))
     if not found and (planned := find_planned(limits, local)).rate:
+        allowed = f"{format_size(planned.rate)}/s ({planned.reason})"
         found = Problem(
             "limits.bandwidth",
-            f"The bandwidth is limited to {format_size(planned.rate)}/s ({planned.reason}) now, "
-            "but a test sends as fast as it can.",
+            f"The bandwidth is limited to {allowed} now, but a test sends as fast as it can.",
         )
     if found:
         raise RunError(
-            "A speed test would disturb the instrument or its network now. " + found.message,
+            f"A speed test would disturb the instrument or its network now. {found.message}",
             hint="Try again later, or use --anyway to run the test regardless.",
             code=found.code,
         )
