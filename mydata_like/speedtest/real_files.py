@@ -5,7 +5,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from itertools import count, cycle, islice
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -166,24 +166,24 @@ class RealFiles:
 
     def _send(self, sender: "_Sender", workload: Workload, *, own: bool = False) -> float:
         """Send the files of a workload over all channels at once; return the speed."""
-        count, amount = len(sender.channels), self._amounts[workload]
+        channels, amount = len(sender.channels), self._amounts[workload]
         if workload is Workload.LARGE:
-            size = -(-amount // count)
-            amount = size * count
+            size = -(-amount // channels)
+            amount = size * channels
             self._budget.take(amount)
             file = self._make_file("own" if own else "large", size)
-            loads = [[_payload(0, [(file, f"{self._folder}/large-{n}")])] for n in range(count)]
+            loads = [[_payload(0, [(file, f"{self._folder}/large-{n}")])] for n in range(channels)]
         else:
             most = sender.files_together
-            amount = min(amount, most * count * _BATCHES)
+            amount = min(amount, most * channels * _BATCHES)
             self._budget.take(amount * TINY)
             wanted = [
                 (self._make_file(f"tiny-{n}", TINY), f"{self._folder}/{n}") for n in range(amount)
             ]
-            size = min(most, -(-amount // count))
+            size = min(most, -(-amount // channels))
             parts = [wanted[begin : begin + size] for begin in range(0, amount, size)]
             payloads = [_payload(number, part) for number, part in enumerate(parts)]
-            loads = [payloads[place::count] for place in range(count)]
+            loads = [payloads[place::channels] for place in range(channels)]
 
         def send(channel: Channel, payloads: list[Payload]) -> None:
             for payload in payloads:
@@ -194,7 +194,7 @@ class RealFiles:
                         raise UploaderError(message, hint=hint, code=code)
 
         self._budget.wait(max(0.0, _SETTLED - (time.time_ns() - self._newest) / 1e9))
-        with ThreadPoolExecutor(count) as threads:
+        with ThreadPoolExecutor(channels) as threads:
             began = time.perf_counter()
             for _ in threads.map(send, sender.channels, loads):
                 pass
@@ -204,16 +204,12 @@ class RealFiles:
         """Return a file of this kind and size, which is made at its first use."""
         path = self._local / f"{kind}-{size}"
         if not path.exists():
+            random = (secrets.token_bytes(_PIECE) for _ in count())
+            content = cycle(self._pieces) if kind == "own" else random
             with path.open("wb") as file:
-                for begin in range(0, size, _PIECE):
+                while (left := size - file.tell()) > 0:
                     self._budget.check()
-                    file.write(secrets.token_bytes(min(_PIECE, size - begin)))
-                if kind == "own":
-                    file.seek(0)
-                    while (left := size - file.tell()) > 0:
-                        for piece in self._pieces:
-                            file.write(piece[:left])
-                            left = size - file.tell()
+                    file.write(next(content)[:left])
             os.utime(path, (_LONG_AGO, _LONG_AGO))
         there = path.stat()
         self._newest = max(self._newest, there.st_ctime_ns)

@@ -9,9 +9,10 @@ import os
 import tarfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext, suppress
 from statistics import median
-from threading import Event, Thread
+from threading import Event
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import RejectedError, UploaderError
@@ -96,7 +97,7 @@ class RemoteHost:
         self._session.close()
 
     def noting_silence(self) -> AbstractContextManager[None]:
-        """Return a context without effect: other than a folder, a silent host keeps nobody."""
+        """Return a context without effect: a silent host, unlike a folder, can be given up."""
         return nullcontext()
 
     def describe(self) -> LocalMachine:
@@ -177,16 +178,12 @@ class RemoteHost:
         Each session has a thread; the seconds to connect it are added to `set_up`. A first sample
         is not counted, because windows and buffers fill.
         """
-        piece, over = os.urandom(_PIECE), Event()
-        sent, failures = [0] * sessions, list[UploaderError]()
+        piece, over, sent = os.urandom(_PIECE), Event(), [0] * sessions
 
         def fill(number: int, stream: Stream) -> None:
-            try:
-                while not over.is_set():
-                    stream.write(piece)
-                    sent[number] += _PIECE
-            except UploaderError as error:
-                failures.append(error)
+            while not over.is_set():
+                stream.write(piece)
+                sent[number] += _PIECE
 
         def sample(seconds: float) -> float:
             size = self._budget.effort.line
@@ -194,8 +191,9 @@ class RemoteHost:
             before, began, passed = sum(sent), time.perf_counter(), 0.0
             while sum(sent) == before or (passed < seconds and sum(sent) - before < size):
                 self._budget.wait(_TICK)
-                if failures:
-                    raise failures[0]
+                for filling in fillings:
+                    if filling.done():
+                        filling.result()  # raises its error
                 passed = time.perf_counter() - began
             return (sum(sent) - before) / passed
 
@@ -206,18 +204,12 @@ class RemoteHost:
                 session = stack.enter_context(closing(connect(self._endpoint)))
                 set_up.append(time.perf_counter() - began)
                 streams.append(session.start(b"exec cat >/dev/null"))
-            threads = [Thread(target=fill, args=one, daemon=True) for one in enumerate(streams)]
-            try:
-                for thread in threads:
-                    thread.start()
-                sample(max(self._budget.effort.seconds, _SLOW * round_trip))
-                return tuple(
-                    sample(self._budget.effort.seconds) for _ in range(self._budget.effort.samples)
-                )
-            finally:
-                over.set()
-                for thread in threads:
-                    thread.join()
+            threads = stack.enter_context(ThreadPoolExecutor(sessions))
+            stack.callback(over.set)
+            fillings = [threads.submit(fill, *one) for one in enumerate(streams)]
+            seconds = self._budget.effort.seconds
+            sample(max(seconds, _SLOW * round_trip))
+            return tuple(sample(seconds) for _ in range(self._budget.effort.samples))
 
     def _measure_disk(self) -> Iterator[Measurement]:
         """Yield the speed at which the host writes a large file and creates tiny files."""
