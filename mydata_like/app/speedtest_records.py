@@ -34,12 +34,8 @@ def apply_advice(settings: Settings, config: Path | None) -> dict[str, Any]:
     """
     try:
         record = dict(load_speed_tests(settings, config)[-1])
-        record["findings"]["compared"]
-        advised = {
-            key: value
-            for each in record["verdict"]["advice"]
-            for key, value in each["changes"].items()
-        }
+        won = [one for one in record["findings"]["compared"] if one["won"]]
+        advised = {key: value for one in won for key, value in one["changes"].items()}
         earlier = record.get("proof") or {"changes": {}, "replaced": {}}
     except (LookupError, TypeError, AttributeError) as error:
         raise RunError(
