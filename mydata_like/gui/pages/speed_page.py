@@ -50,7 +50,7 @@ class SpeedPage(Page):
         self._desk = desk
         self._controller = desk.controller
         self._process = SpeedTestProcess(desk.controller, self)
-        self._override = self._test_fully  # starts the test despite the problem
+        self._quick = False  # whether the last test was a quick one
         self._started_at = 0.0
         self._problem: Problem | None = None  # why the last test failed
         self._sentence = PlainLabel("", self)
@@ -133,23 +133,24 @@ class SpeedPage(Page):
 
     @Slot()
     def _override_problem(self) -> None:
-        self._override()
+        self._start(quick=self._quick, anyway=True)
 
     def _start(self, *, quick: bool, anyway: bool = False) -> None:
-        self._override = partial(self._start, quick=quick, anyway=True)
+        self._quick = quick
         self._partial.figures.show(())
         self._middle.setCurrentIndex(RUNNING)
         self._sentence.setText(self.tr("Measuring each part of an upload…"))
         self._process.test(quick=quick, anyway=anyway)
         self._show_running(QUICK_SECONDS if quick else FULL_SECONDS)
 
-    @Slot(object)
-    def _apply(self, _: SpeedTestReport) -> None:
+    @Slot()
+    def _apply(self) -> None:
         apply = partial(services.apply_advice, self._controller.settings, self._controller.config)
-        self._desk.tasks.run(apply, self._take_applied, self._show_failure, writes=True)
+        self._desk.tasks.run(apply, self._take_changed, self._show_failure, writes=True)
 
     @Slot(object)
-    def _take_applied(self, _: None) -> None:
+    def _take_changed(self, _: None) -> None:
+        """Show settings that were applied or restored."""
         self._controller.reload_settings()
         self._load()
 
@@ -224,11 +225,7 @@ class SpeedPage(Page):
     @Slot(object)
     def _undo(self, applied: AppliedAdvice) -> None:
         restore = partial(services.save_settings, self._controller.config, applied.replaced)
-        self._desk.tasks.run(restore, self._take_undone, self._show_failure, writes=True)
-
-    @Slot(object)
-    def _take_undone(self, _: None) -> None:
-        self._controller.reload_settings()
+        self._desk.tasks.run(restore, self._take_changed, self._show_failure, writes=True)
 
     @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:

@@ -278,7 +278,7 @@ ROWS_SHOWN = 12  # of all figures
 class ResultView(QWidget):
     """The result of one of several tests, optionally compared with another one."""
 
-    apply_requested = Signal(object)  # a SpeedTestReport
+    apply_requested = Signal()
     undo_requested = Signal(object)  # an AppliedAdvice
     report_chosen = Signal()
 
@@ -379,7 +379,7 @@ class ResultView(QWidget):
         self._workloads.idClicked.connect(self._show)
         self._shown.currentIndexChanged.connect(self._choose_report)
         self._earlier.currentIndexChanged.connect(self._show)
-        self._apply.clicked.connect(self._want_apply)
+        self._apply.clicked.connect(self.apply_requested)
         self._undo.clicked.connect(self._want_undo)
         self._copy.clicked.connect(self._copy_text)
         self._more.toggled.connect(self._figures.setVisible)
@@ -430,10 +430,6 @@ class ResultView(QWidget):
     def _is_set(self, key: str, value: object) -> bool:
         now = self._settings.value(key)
         return (list(now) if isinstance(now, tuple) else now) == value
-
-    @Slot()
-    def _want_apply(self) -> None:
-        self.apply_requested.emit(self.report)
 
     @Slot()
     def _want_undo(self) -> None:
