@@ -19,6 +19,7 @@ sys.meta_path.insert(0, Recorder())
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "code",
     [
