@@ -15,7 +15,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mydata_like.app import logging_setup, settings_service
+from mydata_like.app import logging_setup, settings_service, speedtest_records
 from mydata_like.core.errors import Problem, SettingsError, UploaderError
 from mydata_like.core.events import Event, RunProgressed, parse_event, parse_problem
 from mydata_like.core.extra_sources import ExtraSource
@@ -324,7 +324,12 @@ def write_bundle(file: Path, documents: Sequence[BundleDocument]) -> None:
 
 def load_speed_tests(settings: Settings, config: Path | None) -> list[Mapping[str, Any]]:
     """Return the speed tests of this installation, the latest last."""
-    return settings_service.load_speed_tests(settings, config)
+    return speedtest_records.load_speed_tests(settings, config)
+
+
+def apply_advice(settings: Settings, config: Path | None) -> None:
+    """Save the settings that the latest speed test recommends; raises `UploaderError`."""
+    speedtest_records.apply_advice(settings, config)
 
 
 def choose_held(

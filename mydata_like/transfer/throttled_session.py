@@ -339,6 +339,10 @@ class _ThrottledSftp:
     set_attributes = _answered("set_attributes")
     remove = _answered("remove")
 
+    def remove_directory(self, path: bytes) -> None:
+        with self._timer.timed(self._timer.answer):
+            self._sftp.remove_directory(path)
+
     def _wait(self, put: SmallFile) -> SmallFile:
         """Wait until a small file may be sent."""
         for _ in self._session.bucket.pieces(memoryview(put.content)):
