@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import psutil
 import pytest
 
-from mydata_like.transfer.sessions import count_cpus
+from mydata_like.transfer.pool import count_cpus
 
 IS_WINE = sys.platform == "win32" and hasattr(ctypes.windll.ntdll, "wine_get_version")
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0

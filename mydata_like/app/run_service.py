@@ -43,13 +43,13 @@ from mydata_like.core.errors import ItemError, Problem, SettingsError, UploaderE
 from mydata_like.core.events import Event, Notice, RunFinished, RunProgressed, event_record
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import FileGroup
-from mydata_like.core.ports import Emit, Transport
+from mydata_like.core.ports import Emit
 from mydata_like.engine.archive_stage import Bundle
 from mydata_like.engine.availability import Availability
 from mydata_like.engine.bottleneck import BottleneckMonitor
 from mydata_like.engine.changed_files import ChangedFiles
 from mydata_like.engine.channel_tuner import ChannelTuner
-from mydata_like.engine.channels import Bandwidth, ChannelPool
+from mydata_like.engine.channels import ChannelPool
 from mydata_like.engine.check import Check
 from mydata_like.engine.command_handler import CommandHandler
 from mydata_like.engine.compare import Compare
@@ -70,7 +70,6 @@ from mydata_like.engine.replace import KeptCopies, Replace
 from mydata_like.engine.reverify import Reverification
 from mydata_like.engine.run import Run, Stages
 from mydata_like.engine.run_context import RunContext
-from mydata_like.engine.run_limits import RunLimits
 from mydata_like.engine.scan import Scan
 from mydata_like.engine.scheduler import FOLDER, SOURCE
 from mydata_like.engine.send import Send
@@ -100,8 +99,7 @@ from mydata_like.state.state_files import (
 )
 from mydata_like.transfer.archive_reader import TarArchives
 from mydata_like.transfer.file_source import read_checksum
-from mydata_like.transfer.pool import StagingTransport
-from mydata_like.transfer.sessions import count_cpus
+from mydata_like.transfer.pool import StagingTransport, count_cpus
 from mydata_like.transfer.worker_process import WorkerStarter
 
 
@@ -433,7 +431,16 @@ class _Builder:
     ) -> RunContext:
         request, observer, gate = self._request, self._observer, self._gate
         run, emit, progress = self._run, observer.emit, observer.progress
-        limits = self._build_limits(staging.transport)
+        transport = staging.transport
+        channels = ChannelPool(
+            transport,
+            gate,
+            emit,
+            request.settings.limits,
+            request.settings.transfer.channels or ChannelTuner(),
+            measure_idle,
+            transport.describe_capacity if isinstance(transport, StagingTransport) else str,
+        )
         earlier = (past.summary for past in self._ledger.find_runs())
         progress.time_left.history = find_costs(earlier)
         recorder = LedgerRecorder(
@@ -470,23 +477,14 @@ class _Builder:
             clock=self._clock,
             cancel=observer.cancel,
             gate=gate,
-            limits=limits,
+            channels=channels,
             choices=UserOverrides(emit),
             sources=sources,
-            shares=BottleneckMonitor(limits.channels, staging.transport, emit, count_cpus()),
+            shares=BottleneckMonitor(channels, staging.transport, emit, count_cpus()),
             registrations=request.settings.advanced.register_requests,
             take_commands=self._controller.over,
             in_background=lambda: limited_impact(request.settings.limits, gate, emit, progress),
         )
-
-    def _build_limits(self, transport: Transport) -> RunLimits:
-        settings, emit = self._request.settings, self._observer.emit
-        bandwidth = Bandwidth(self._clock)
-        count = settings.transfer.channels or ChannelTuner()
-        describe = transport.describe_capacity if isinstance(transport, StagingTransport) else str
-        channels = ChannelPool(transport, self._gate, emit, bandwidth, count, describe)
-        channels.gauge.count_idle(measure_idle)
-        return RunLimits(settings.limits, channels, self._clock, emit)
 
     def _build_stages(
         self, context: RunContext, datasets: Datasets, discovery: Discovery, untold: UnreportedFiles

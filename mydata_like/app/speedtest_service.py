@@ -28,8 +28,8 @@ from mydata_like.core.errors import NotApprovedError, Problem, RunError
 from mydata_like.core.formatting import format_size
 from mydata_like.core.model import StagingArea
 from mydata_like.core.ports import Clock, Transport
+from mydata_like.engine.channels import find_planned
 from mydata_like.engine.gate import judge_hours, judge_program
-from mydata_like.engine.run_limits import find_planned
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.load import HostLoad
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
@@ -52,8 +52,9 @@ def require_quiet(limits: Limits, clock: Clock) -> None:
     found = judge_hours(hours, local)
     if not found and limits.pause_while_running:
         found = judge_program(HostLoad().find_program(limits.pause_while_running))
-    if not found and (planned := find_planned(limits, local)).rate:
-        allowed = f"{format_size(planned.rate)}/s ({planned.reason})"
+    rate, reason = find_planned(limits, local)
+    if not found and rate:
+        allowed = f"{format_size(rate)}/s ({reason})"
         found = Problem(
             "limits.bandwidth",
             f"The bandwidth is limited to {allowed} now, but a test sends as fast as it can.",

@@ -50,8 +50,7 @@ from mydata_like.transfer.channel import describe_member
 from mydata_like.transfer.file_source import FileSource
 from mydata_like.transfer.folder_process import FolderRemover, open_folder_process
 from mydata_like.transfer.pool import (
-    NOTHING_PREPARED,
-    Preparations,
+    Destination,
     StagingTransport,
     build_destinations,
     build_endpoints,
@@ -68,7 +67,6 @@ from mydata_like.transfer.remote_cleanup import (
     open_remover,
 )
 from mydata_like.transfer.remote_shell import owner_mark, part_name
-from mydata_like.transfer.sessions import Destination
 from mydata_like.transfer.single_file import RESUMABLE
 from mydata_like.transfer.staging_folder import StagingFolder
 from mydata_like.transfer.worker_messages import Member
@@ -235,8 +233,9 @@ def open_staging(
     )
     known = RememberedHosts(_file(settings, places, HOSTS), area, clock)
     # A folder may be another one at any time, so it is always tried.
-    ready = Preparations(None if settings.transfer.method == "folder" else known, workers)
-    return OpenStaging(open_transport(approval_request, area, settings, places, ready), area.box)
+    memory = None if settings.transfer.method == "folder" else known
+    transport = open_transport(approval_request, area, settings, places, memory, workers)
+    return OpenStaging(transport, area.box)
 
 
 def _find_area(
@@ -299,7 +298,8 @@ def open_transport(
     area: StagingArea,
     settings: Settings,
     places: StatePaths,
-    preparations: Preparations = NOTHING_PREPARED,
+    memory: RememberedHosts | None = None,
+    starter: WorkerStarter | None = None,
 ) -> StagingTransport:
     """Return the SSH transport to an approved staging area; no channel is open yet."""
     return StagingTransport(
@@ -312,7 +312,8 @@ def open_transport(
         renew=approval_request.renew_host_keys,
         owner=approval_request.applicant.installation.uuid,
         visiting=open_visited(settings, places, SystemClock()).note,
-        preparations=preparations,
+        memory=memory,
+        starter=starter,
     )
 
 

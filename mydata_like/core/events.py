@@ -306,9 +306,9 @@ class ChannelChanged:
 class LimitsChanged:
     """The number of `channels` that may work concurrently, or the bandwidth, changed.
 
-    `reason` is a setting, the user, a host that allows no more, or the measured speed, such as `2
-    channels carried 118.0 MB/s, 3 carry 170.0 MB/s: trying 6`. `bandwidth` is the limit of all
-    channels together in bytes per second, 0 for no limit.
+    `reason` is a setting, the user, what this computer or the host allows, or the measured speed,
+    such as `2 channels carried 118.0 MB/s, 3 carry 170.0 MB/s: trying 6`. `bandwidth` is the limit
+    of all channels together in bytes per second, 0 for no limit.
     """
 
     channels: int

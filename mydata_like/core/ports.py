@@ -267,8 +267,8 @@ class Transport(Protocol):
     def prepare(self) -> None:
         """Start slow preparations before a payload is sent; may be called repeatedly."""
 
-    def open_channel(self) -> Channel:
-        """Open one more channel; raises as `Channel.send` does.
+    def open_channel(self, wanted: int = 0) -> Channel:
+        """Open one more channel of those `wanted` in all; raises as `Channel.send` does.
 
         The code of the `TransientError` is `channel.refused` if other channels are open and the
         host grants no more.

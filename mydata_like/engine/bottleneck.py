@@ -18,15 +18,16 @@ FULL: Final = 0.85  # share of what the processors can do
 REACHED: Final = 0.9  # share of the bandwidth limit
 REPORTED: Final = 0.2  # share of their time that channels must have reported to be judged by it
 
-# What an active stage waits for, by the names of its threads; `send` has its own reasons.
-_REASONS: Final = {
-    "source": "source",
-    "discover": "source",
-    "check": "API",
-    "compare": "source",
-    "bundle": "processor",
-    "pack": "processor",
-    "register": "API",
+# By the names of its threads: the stage that the user sees, and what it waits for when it is
+# active; `send` has its own reasons.
+_STAGES: Final = {
+    "source": ("scan", "source"),
+    "discover": ("scan", "source"),
+    "check": ("check", "API"),
+    "compare": ("check", "source"),
+    "bundle": ("send", "processor"),
+    "pack": ("send", "processor"),
+    "register": ("register", "API"),
 }
 
 
@@ -68,10 +69,10 @@ def name_limit(evidence: StageLoad) -> Bottleneck:
         if evidence.blocked.get("send", 0.0) >= HALF * evidence.channels:
             return Bottleneck("register", "API")
         return Bottleneck("send", _name_in_send(evidence))
-    busiest = max(_REASONS, key=lambda stage: evidence.busy.get(stage, 0.0))
+    busiest = max(_STAGES, key=lambda stage: evidence.busy.get(stage, 0.0))
     if evidence.busy.get(busiest, 0.0) >= AT_WORK:
-        reason = "processor" if evidence.engine >= FULL else _REASONS[busiest]
-        return Bottleneck(_visible_stage(busiest), reason)
+        stage, reason = _STAGES[busiest]
+        return Bottleneck(stage, "processor" if evidence.engine >= FULL else reason)
     return Bottleneck("verify", "verification") if evidence.pending else Bottleneck()
 
 
@@ -94,12 +95,6 @@ def _name_in_send(evidence: StageLoad) -> str:
     if parts[name] >= HALF * spent.in_all:
         return remote if name == "line" else name
     return remote if spent.line + spent.server >= HALF * spent.in_all else ""
-
-
-def _visible_stage(stage: str) -> str:
-    """Return the stage under the name that the user sees."""
-    shown = {"source": "scan", "discover": "scan", "compare": "check"}
-    return (shown | {"bundle": "send", "pack": "send"}).get(stage, stage)
 
 
 RECENT: Final = 2.0  # the most recent seconds, which are judged
@@ -147,7 +142,8 @@ class BottleneckMonitor:
         """The limit that applied longest; empty if none applied for a notable time."""
         named = {name: seconds for name, seconds in self._limits.items() if name}
         longest = max(named, key=lambda name: named[name], default="")
-        return longest if longest and named[longest] >= NOTABLE * self._seconds else ""
+        judged = sum(self._limits.values()) + self._unreported  # seconds
+        return longest if longest and named[longest] >= NOTABLE * judged else ""
 
     def watch(self, group: WorkerGroup) -> None:
         """Watch the stages of this group from now on; safe to call from any thread."""
@@ -162,18 +158,19 @@ class BottleneckMonitor:
         if group is None or self._channels.resting:
             self._past.clear()
             return
-        now = self._glance(group)
+        spent, work = self._transport.spent, self._work()
+        now = _TimeSample(group, self._channels.gauge.read(), group.stage_waits(), spent, work)
         if self._past and self._past[-1].group is not group:
             self._past.clear()
         self._past.append(now)
-        while len(self._past) > 2 and now.sight.moment - self._past[1].sight.moment >= RECENT:
+        moment = now.sight.moment
+        while len(self._past) > 2 and moment - self._past[1].sight.moment >= RECENT:
             self._past.popleft()
-        if now.sight.moment > self._past[0].sight.moment:
-            self._judge(self._past[-2], self._compare(self._past[0], now, pending=pending))
-
-    def _judge(self, last: _TimeSample, evidence: StageLoad) -> None:
-        limit, moment = name_limit(evidence), self._past[-1].sight.moment
-        self._count(limit, moment - last.sight.moment)
+        if moment <= self._past[0].sight.moment:
+            return
+        evidence = self._compare(self._past[0], now, pending=pending)
+        limit = name_limit(evidence)
+        self._count(limit, moment - self._past[-2].sight.moment)
         if limit != self._reported or moment - self._reported_at >= REPORT_INTERVAL:
             self._reported, self._reported_at = limit, moment
             self._emit(_describe(limit, evidence))
@@ -186,15 +183,6 @@ class BottleneckMonitor:
         if limit.stage == UNREPORTED.stage:
             seconds, self._unreported = seconds + self._unreported, 0.0
         self._limits[limit.name] += seconds
-
-    @property
-    def _seconds(self) -> float:
-        """The number of seconds that have been judged."""
-        return sum(self._limits.values()) + self._unreported
-
-    def _glance(self, group: WorkerGroup) -> _TimeSample:
-        sight, waits = self._channels.gauge.read(), group.stage_waits()
-        return _TimeSample(group, sight, waits, self._transport.spent, self._work())
 
     def _compare(self, before: _TimeSample, now: _TimeSample, *, pending: bool) -> StageLoad:
         seconds = now.sight.moment - before.sight.moment

@@ -25,18 +25,19 @@ class ThroughputSample(NamedTuple):
 
 
 class ThroughputMeter:
-    """Totals that channels update as they send; safe to use from any thread."""
+    """Totals that channels update as they send; safe to use from any thread.
 
-    def __init__(self, clock: Clock) -> None:
+    `measure_idle` returns the sum of the processors' idle seconds, None if unknown.
+    """
+
+    def __init__(
+        self, clock: Clock, measure_idle: Callable[[], float | None] = lambda: None
+    ) -> None:
         self._clock = clock
         self._lock = Lock()
         self._sample = ThroughputSample(clock.monotonic(), 0.0, 0.0, 0.0)
         self._at_work = 0
-        self._measure_idle: Callable[[], float | None] = lambda: None
-
-    def count_idle(self, measure: Callable[[], float | None]) -> None:
-        """Include the processors' idle time, which this function measures."""
-        self._measure_idle = measure
+        self._measure_idle = measure_idle
 
     def read(self) -> ThroughputSample:
         """Return the current totals."""
@@ -69,24 +70,6 @@ class ThroughputMeter:
         busy = self._sample.busy + self._at_work * (moment - self._sample.moment)
         self._sample = self._sample._replace(moment=moment, busy=busy)
         return self._sample
-
-
-class TransferProgress:
-    """The progress of one payload; its files are counted in proportion to the bytes it sends."""
-
-    def __init__(self, gauge: ThroughputMeter, payload: Payload) -> None:
-        self._gauge = gauge
-        self._size = payload.size
-        self._files = sum(len(member.files) for member in payload.members)
-        self._sent = 0
-        self._share = 0.0
-
-    def reach(self, size: int, omitted: int = 0) -> None:
-        """Record that `size` bytes of the payload are done, `omitted` of which were not sent."""
-        sent, to_send = size - omitted, self._size - omitted
-        share = sent / to_send if to_send else 1.0
-        self._gauge.add(sent - self._sent, (share - self._share) * self._files)
-        self._sent, self._share = sent, share
 
 
 START: Final = 2
@@ -180,24 +163,24 @@ class ChannelTuner:
         if self._begun or not round_trip:
             return ""
         self._begun = True
-        wanted = min(
-            next((number for far, number in LONG_ROUND_TRIPS if round_trip >= far), START), ceiling
-        )
-        if wanted <= self.channels:
-            return ""
-        self._move(wanted)
-        self._origin = self._usual = wanted
-        return f"a round trip takes {round_trip * 1e3:.0f} ms: starting with {wanted}"
+        wanted = next((number for far, number in LONG_ROUND_TRIPS if round_trip >= far), START)
+        return self._start_with(wanted, ceiling, f"a round trip takes {round_trip * 1e3:.0f} ms")
 
     def expect(self, payload: Payload, ceiling: int) -> str:
         """Start with more channels if the first payload is a large file; return the reason."""
         started, self._started = self._started, True
-        wanted = min(LARGE_START, ceiling)
-        if started or payload.batched or payload.size < LARGE or wanted <= self.channels:
+        if started or payload.batched or payload.size < LARGE:
+            return ""
+        return self._start_with(LARGE_START, ceiling, "large files")
+
+    def _start_with(self, wanted: int, ceiling: int, why: str) -> str:
+        """Start with a higher number as far as it is allowed; return the reason, if so."""
+        wanted = min(wanted, ceiling)
+        if wanted <= self.channels:
             return ""
         self._move(wanted)
         self._origin = self._usual = wanted
-        return f"large files: starting with {wanted}"
+        return f"{why}: starting with {wanted}"
 
     def look(self, sample: ThroughputSample, ceiling: int, bandwidth: float = 0.0) -> str:
         """Process a sample; return why `channels` has changed, or an empty text.
@@ -205,7 +188,9 @@ class ChannelTuner:
         At most `ceiling` channels are allowed, and `bandwidth` bytes a second, 0 for no limit.
         """
         if self.channels > ceiling:
-            self._apply_ceiling(ceiling)
+            self._move(ceiling)
+            self._origin = min(self._origin, ceiling)
+            self._speeds = {number: s for number, s in self._speeds.items() if number <= ceiling}
         window = self._window
         speed = window.add(sample, self.channels, self._seconds)
         if speed is None or not speed.work:  # a stalled link gives no information
@@ -217,17 +202,14 @@ class ChannelTuner:
             return self._search(speed, ceiling, sample.moment)
         return self._watch(speed, ceiling, sample.moment)
 
-    def _apply_ceiling(self, ceiling: int) -> None:
-        """Adapt to a ceiling below the current or an earlier number of channels."""
-        self._move(ceiling)
-        self._origin = min(self._origin, ceiling)
-        self._speeds = {number: s for number, s in self._speeds.items() if number <= ceiling}
-
     def _search(self, speed: ChannelSpeed, ceiling: int, moment: float) -> str:
         if not all(speed.is_like(known) for known in self._speeds.values()):
             return self._start_over(moment)
         self._learn(speed)
-        if self._windows < WINDOWS and self._is_inconclusive():
+        # The comparison with the best other number may need more windows.
+        others = [known.work for number, known in self._speeds.items() if number != self.channels]
+        least, most = (share * max(others, default=inf) for share in INCONCLUSIVE)
+        if self._windows < WINDOWS and least < self._speeds[self.channels].work < most:
             return ""
         return self._choose(ceiling, moment)
 
@@ -257,15 +239,12 @@ class ChannelTuner:
         rested = moment - self._settled
         freed = self._held_back and not self._full
         if freed or rested >= PROBE_AFTER or (self._unexpected > 1 and rested >= self._pause):
-            self._search_again(speed if self._unexpected else self._speeds[self.channels])
+            latest = speed if self._unexpected else self._speeds[self.channels]
+            self._searching, self._origin = True, self.channels
+            self._forget()
+            self._learn(latest)
             return self._choose(ceiling, moment)
         return ""
-
-    def _search_again(self, speed: ChannelSpeed) -> None:
-        self._searching = True
-        self._origin = self.channels
-        self._forget()
-        self._learn(speed)
 
     def _forget(self) -> None:
         self._speeds.clear()
@@ -281,19 +260,15 @@ class ChannelTuner:
             *(old + weight * (new - old) for old, new in zip(known, speed, strict=True))
         )
 
-    def _is_inconclusive(self) -> bool:
-        """Return whether the comparison with the best other number is still inconclusive."""
-        others = [known.work for number, known in self._speeds.items() if number != self.channels]
-        least, most = (share * max(others, default=inf) for share in INCONCLUSIVE)
-        return least < self._speeds[self.channels].work < most
-
     def _choose(self, ceiling: int, moment: float) -> str:
         """Move to the next number to be measured, or else to the best one.
 
         The best one is measured again before the search ends: a run slows down when the server
         begins to verify, so early measurements may look better than later ones.
         """
-        best = self._find_best()
+        most = max(speed.work for speed in self._speeds.values())
+        # The smallest number that is as fast as any:
+        best = min(n for n, speed in self._speeds.items() if speed.work * GAIN >= most)
         stale = self._returns and best != self.channels
         self._held_back = self._full and max(self._speeds) == best < ceiling
         unknown = None if stale else self._find_unknown(best, ceiling)
@@ -304,11 +279,6 @@ class ChannelTuner:
         if unknown is None and (not reason or self._returns > RETURNS):
             self._settle(moment)
         return reason
-
-    def _find_best(self) -> int:
-        """Return the smallest number of channels that is as fast as any."""
-        most = max(speed.work for speed in self._speeds.values())
-        return min(n for n, speed in self._speeds.items() if speed.work * GAIN >= most)
 
     def _find_unknown(self, best: int, ceiling: int) -> int | None:
         """Return the number to try next, None if there is none.

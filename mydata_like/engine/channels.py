@@ -1,4 +1,4 @@
-"""The pool that lends the transport's channels to send workers, and their shared bandwidth."""
+"""The pool that lends channels to send workers: their number, their bandwidth, their reports."""
 
 import logging
 from collections import Counter
@@ -19,9 +19,11 @@ from mydata_like.core.errors import (
 from mydata_like.core.events import LimitsChanged
 from mydata_like.core.model import Payload
 from mydata_like.core.ports import Channel, Clock, Emit, Progress, Transport
-from mydata_like.engine.channel_tuner import ChannelTuner, ThroughputMeter, TransferProgress
+from mydata_like.engine.channel_tuner import ChannelTuner, ThroughputMeter
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.pipeline import Condition, Lock, WorkQueue
+from mydata_like.settings.schedule_section import parse_speed
+from mydata_like.settings.transfer_sections import Limits
 
 SATURATED = 0.75  # share of its allowance from which on a channel could use more
 GROWTH = 1.3  # headroom for the other channels, relative to what they use now
@@ -39,19 +41,6 @@ class _Flow:
     lent: bool = True
     share: float = inf
     moved: int = 0
-
-
-class Meter:
-    """A counter of the bytes of one payload on its channel."""
-
-    def __init__(self, flow: _Flow) -> None:
-        self._flow = flow
-        self._counted = 0
-
-    def reach(self, size: int) -> None:
-        """Record that `size` bytes of the payload have been sent in total."""
-        self._flow.moved += size - self._counted
-        self._counted = size
 
 
 class Bandwidth:
@@ -87,8 +76,8 @@ class Bandwidth:
                 self._share_out()
 
     @contextmanager
-    def used_by(self, channel: Channel) -> Iterator[Meter]:
-        """Give a channel its share in this context."""
+    def used_by(self, channel: Channel) -> Iterator[_Flow]:
+        """Give a channel its share in this context; yield its flow, to count its bytes."""
         with self._lock:
             flow = self._flows.get(channel.number)
             if flow is None:
@@ -96,7 +85,7 @@ class Bandwidth:
                 self._share_out()
             flow.lent = True
         try:
-            yield Meter(flow)
+            yield flow
         finally:
             flow.lent = False
 
@@ -158,13 +147,31 @@ STALE = timedelta(minutes=2)  # after which an idle channel may be broken withou
 CHECK_INTERVAL = 0.25  # seconds between checks whether a worker may start
 
 
+BY_HAND = "requested by the user"
+
+
+def find_planned(limits: Limits, moment: datetime) -> tuple[float, str]:
+    """Return the bandwidth at a local time in bytes a second (0: no limit), and its setting.
+
+    The first period of the timetable that covers the time counts.
+    """
+    for text in limits.timetable:
+        speed = parse_speed(text)
+        if speed.period.covers(moment):
+            return speed.bytes_per_second, f"limits.timetable: {text}"
+    return limits.bandwidth * 1e6, "limits.bandwidth"
+
+
 class ChannelPool:
-    """The channels in use and idle, limited in number.
+    """The channels in use and idle, limited in number and bandwidth; every change is reported.
 
     At most `limit` are open at once: a fixed number, the result of a search, or with 0 as many as
     this computer and the staging host support. Only that many workers take payloads, so each soon
     gets a channel. Channels that were idle for long are replaced; the idle time is measured by the
     wall clock, since the computer may have slept.
+
+    The bandwidth comes from the settings. One from the user is valid until the timetable's next
+    change of period, or the end of the run.
     """
 
     def __init__(
@@ -172,18 +179,22 @@ class ChannelPool:
         transport: Transport,
         gate: Gate,
         emit: Emit,
-        bandwidth: Bandwidth,
-        limit: int | ChannelTuner = 0,
+        limits: Limits,
+        channels: int | ChannelTuner = 0,
+        measure_idle: Callable[[], float | None] = lambda: None,
         describe_capacity: Callable[[], str] = str,
     ) -> None:
-        self.bandwidth = bandwidth
-        self._describe_capacity = describe_capacity
-        self.gauge = ThroughputMeter(gate.clock)
+        self.bandwidth = Bandwidth(gate.clock)
+        self.gauge = ThroughputMeter(gate.clock, measure_idle)
         self._transport = transport
         self._gate = gate
         self._emit = emit
+        self._limits = limits
+        self._describe_capacity = describe_capacity
+        self._planned = (0.0, "")  # the bandwidth in the settings, when it was last applied
+        self._channels = channels
+        self._changing = Lock()  # for the limits
         self._idle: WorkQueue[tuple[Channel, datetime]] = WorkQueue(gate.cancel, limit=1000)
-        self._limit = limit
         self._at_work = 0
         self._first = 0  # how many callers have priority over all others
         self._opened = 0
@@ -192,16 +203,15 @@ class ChannelPool:
         self._granted_until = 0.0
         self._refusals: Counter[int] = Counter()  # of lost channels in a row, by number
         self._substitutes: dict[int, Channel] = {}  # by the number of the channel that was lent
-        self._capped = 0  # the fixed limit of which it was reported that it is not reached
-        self._refusal = ""  # what is to be reported as soon as a channel is open
-        self._reported: tuple[str, int] | None = None  # the last refusal, with the limit
+        self._unreported = ""  # why there are fewer channels, until one is open
+        self._reported: tuple[str, int] | None = None  # the last such reason, with the limit
         self._lock = Condition()
 
     @property
     def limit(self) -> int:
         """The number of channels that may be active at once."""
-        limit = self._limit.channels if isinstance(self._limit, ChannelTuner) else self._limit
-        return min(limit, self.ceiling) if limit else self.ceiling
+        wanted = self._wanted
+        return min(wanted, self.ceiling) if wanted else self.ceiling
 
     @property
     def ceiling(self) -> int:
@@ -211,35 +221,79 @@ class ChannelPool:
         return min(capacity, self._granted) if refused else capacity
 
     @property
-    def round_trip(self) -> float:
-        """The round-trip time to the staging host in seconds, 0 while unknown."""
-        return self._transport.round_trip
-
-    @property
-    def held(self) -> bool:
-        """Whether nothing may be sent now."""
-        return self._gate.held
+    def _wanted(self) -> int:
+        """The number that the settings, the user or the search ask for; 0 for all."""
+        wanted = self._channels
+        return wanted.channels if isinstance(wanted, ChannelTuner) else wanted
 
     @property
     def resting(self) -> bool:
         """Whether the whole run is waiting or ending, so no channel sends anything new."""
         return self._gate.waits or self._gate.cancel.is_set()
 
-    def change_limit(self, limit: int | ChannelTuner) -> None:
-        """Set the limit; channels above it are closed after their current payloads."""
-        self._limit = limit
-        self._follow_limit()
+    def keep(self) -> None:
+        """Follow holds and the timetable, redistribute bandwidth, continue the channel search."""
+        planned = find_planned(self._limits, self._gate.clock.now().astimezone())
+        with self._changing:
+            if planned != self._planned:
+                self._planned = planned
+                self._change_bandwidth(*planned)
+            if reason := self._search():
+                self._report(reason)
+        self.follow_holds()
+        self.bandwidth.divide_anew()
 
-    def search(self) -> str:
+    def follow_holds(self) -> None:
+        """Stop what is being sent if nothing may be sent now; let it continue otherwise."""
+        self.bandwidth.hold(held=self._gate.held)
+
+    def set_bandwidth(self, rate: float) -> None:
+        """Limit all channels together to so many bytes a second; 0 removes the limit."""
+        with self._changing:
+            # The period in which this limit is valid:
+            self._planned = find_planned(self._limits, self._gate.clock.now().astimezone())
+            self._change_bandwidth(rate, BY_HAND)
+
+    def set_channels(self, count: int) -> None:
+        """Set the number of channels, as far as this computer and the host support it.
+
+        Channels above it are closed after their current payloads. With 0 the search for the best
+        number starts again, from the current one.
+        """
+        with self._changing:
+            self._channels = count or ChannelTuner(self.limit)
+            self._follow_limit()
+        self._report(f"{BY_HAND}; {self._few}" if self._few else BY_HAND)
+
+    @property
+    def _few(self) -> str:
+        """Why there are fewer channels than the settings or the user ask for, if so."""
+        wanted, allowed = self._channels, self.limit
+        if isinstance(wanted, ChannelTuner) or wanted <= allowed:
+            return ""
+        text = f"of {wanted}, this computer and the staging host allow {allowed}"
+        why = self._describe_capacity()
+        return f"{text}: {why}" if why else text
+
+    def _change_bandwidth(self, rate: float, reason: str) -> None:
+        if rate != self.bandwidth.total:
+            self.bandwidth.change(rate)
+            self._report(reason)
+
+    def _report(self, reason: str) -> None:
+        bandwidth = self.bandwidth.total
+        self._emit(LimitsChanged(channels=self.limit, bandwidth=bandwidth, reason=reason))
+
+    def _search(self) -> str:
         """Continue the search for the best number; return why the number changed, if it did."""
-        tuner = self._limit
+        tuner = self._channels
         if not isinstance(tuner, ChannelTuner):
             return ""
         if self.resting:
             tuner.interrupt()
             return ""
         before, ceiling = tuner.channels, self.ceiling
-        reason = tuner.begin(self.round_trip, ceiling) or tuner.look(
+        reason = tuner.begin(self._transport.round_trip, ceiling) or tuner.look(
             self.gauge.read(), ceiling, self.bandwidth.total
         )
         if tuner.channels != before:
@@ -349,32 +403,39 @@ class ChannelPool:
 
     @contextmanager
     def carrying(self, channel: Channel, payload: Payload) -> Iterator[Progress]:
-        """Give a channel its share of the bandwidth for a payload; yield a progress callback."""
-        self._expect(payload)
-        progress = TransferProgress(self.gauge, payload)
-        with self.bandwidth.used_by(channel) as meter:
+        """Give a channel its share of the bandwidth for a payload; yield a progress callback.
+
+        The files of the payload count in proportion to the bytes that are sent.
+        """
+        tuner = self._channels
+        if isinstance(tuner, ChannelTuner) and (reason := tuner.expect(payload, self.ceiling)):
+            self._follow_limit()
+            self._report(reason)
+        files, counted, share = sum(len(member.files) for member in payload.members), 0, 0.0
+        with self.bandwidth.used_by(channel) as flow:
 
             def reach(size: int, omitted: int = 0, /) -> None:
-                meter.reach(size - omitted)
-                progress.reach(size, omitted)
+                nonlocal counted, share
+                sent, to_send = size - omitted, payload.size - omitted
+                done = sent / to_send if to_send else 1.0
+                flow.moved += sent - counted
+                self.gauge.add(sent - counted, (done - share) * files)
+                counted, share = sent, done
 
             yield reach
 
-    def _expect(self, payload: Payload) -> None:
-        """Choose the number of channels that suits the first payload."""
-        tuner = self._limit
-        if isinstance(tuner, ChannelTuner) and (reason := tuner.expect(payload, self.ceiling)):
-            self._follow_limit()
-            bandwidth = self.bandwidth.total
-            self._emit(LimitsChanged(channels=self.limit, bandwidth=bandwidth, reason=reason))
-
     def open_another(self) -> Channel | None:
-        """Open a channel unless the limit is reached."""
+        """Open a channel unless the limit is reached.
+
+        The host's number of processors is known only once the first channel is open. A channel that
+        was opened before then may exceed the limit, and is closed.
+        """
         with self._lock:
             if self._opened + self._opening >= self.limit:
                 return None
             self._opening += 1
         channel = None
+        surplus = False
         try:
             channel = self._gate.call(self._open, staging=True)
         except TransientError as error:
@@ -382,10 +443,16 @@ class ChannelPool:
         finally:
             with self._lock:
                 self._opening -= 1
-        admitted = self._admit(channel)
+                if channel is not None:
+                    surplus = 0 < self._opened >= self.limit
+                    self._opened += not surplus
+                    if self._reported is None and not self._unreported:
+                        self._unreported = self._few
+        if channel is not None and surplus:
+            channel.close()
+            channel = None
         self._report_refusal()
-        self._report_cap()
-        return admitted
+        return channel
 
     def _take_fresh(self) -> Channel | None:
         """Return an idle channel, unless it has been idle for too long."""
@@ -402,14 +469,11 @@ class ChannelPool:
             opened = self._take_fresh() or self.open_another()
             if opened is not None:
                 return opened
-            idle = self._idle.poll(self._find_pause())
+            # Wait until another channel may be requested.
+            refused = self._granted_until - self._gate.clock.monotonic()
+            idle = self._idle.poll(refused if refused > 0 else ASK_AGAIN)
             if idle is not None:
                 return idle[0]
-
-    def _find_pause(self) -> float:
-        """Return the seconds until another channel may be requested."""
-        refused = self._granted_until - self._gate.clock.monotonic()
-        return refused if refused > 0 else ASK_AGAIN
 
     def _return(self, channel: Channel) -> None:
         """Keep a channel for the next payload, or close it if there are too many."""
@@ -422,26 +486,10 @@ class ChannelPool:
             with suppress(Cancelled):  # a run that is ending has no next payload
                 self._idle.put((channel, self._gate.clock.now()))
 
-    def _admit(self, channel: Channel | None) -> Channel | None:
-        """Return a new channel if the host supports it.
-
-        The host's number of processors is known only once the first channel is open. A channel that
-        was opened before then may exceed the limit, and is closed.
-        """
-        with self._lock:
-            if channel is None:
-                return None
-            surplus = self._opened > 0 and self._opened >= self.limit
-            self._opened += not surplus
-        if surplus:
-            channel.close()
-            return None
-        return channel
-
     def _open(self) -> Channel:
         """Open a channel; if none can be opened at all, that affects the whole run."""
         try:
-            return self._transport.open_channel()
+            return self._transport.open_channel(self._wanted)
         except (TransientError, StagingError) as error:
             if self._is_for_now(error):
                 self._note_refusal(error.message, self._opened + self._opening - 1)
@@ -469,39 +517,17 @@ class ChannelPool:
             pause = ASK_AGAIN if self._opened else ASK_SOON
             self._granted = granted
             self._granted_until = self._gate.clock.monotonic() + pause
-            self._refusal = f"the staging host allows no more: {why}"
-
-    def explain_cap(self, wanted: int) -> str:
-        """Return why fewer channels than `wanted` may work; empty if that many may."""
-        allowed = self.limit
-        if allowed >= wanted:
-            return ""
-        why = self._describe_capacity()
-        text = f"of {wanted}, this computer and the staging host allow {allowed}"
-        return f"{text}: {why}" if why else text
-
-    def _report_cap(self) -> None:
-        """Report once that a fixed limit exceeds what the processors of both sides support."""
-        with self._lock:
-            wanted = 0 if isinstance(self._limit, ChannelTuner) else self._limit
-            ready = self._opened and wanted > self._transport.capacity
-            if not ready or self._capped == wanted:
-                return
-            self._capped = wanted
-        reason, bandwidth = self.explain_cap(wanted), self.bandwidth.total
-        self._emit(LimitsChanged(channels=self.limit, bandwidth=bandwidth, reason=reason))
+            self._unreported = f"the staging host allows no more: {why}"
 
     def _report_refusal(self) -> None:
-        """Report once that the host allows no more channels, when none is being opened."""
+        """Report once that there are fewer channels than wanted, when none is being opened."""
         with self._lock:
-            refusal = self._refusal, self.limit
-            ready = self._refusal and self._opened and not self._opening
-            if not ready or refusal == self._reported:
+            reason, limit = self._unreported, self.limit
+            ready = reason and self._opened and not self._opening
+            if not ready or (reason, limit) == self._reported:
                 return
-            self._reported, self._refusal = refusal, ""
-        reason, limit = refusal
-        bandwidth = self.bandwidth.total
-        self._emit(LimitsChanged(channels=limit, bandwidth=bandwidth, reason=reason))
+            self._reported, self._unreported = (reason, limit), ""
+        self._report(reason)
 
 
 def _unavailable(error: TransientError) -> ServerUnavailableError:

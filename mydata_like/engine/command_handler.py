@@ -9,7 +9,6 @@ from mydata_like.core.commands import (
     Cancel,
     CancelTransfer,
     Command,
-    CommandLine,
     ListNext,
     Pause,
     Resume,
@@ -30,9 +29,8 @@ from mydata_like.core.ports import Emit
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.pipeline import Lock, Stoppable
 from mydata_like.engine.run_context import RunContext
-from mydata_like.engine.run_limits import RunLimits
 from mydata_like.engine.scheduler import RunRequests
-from mydata_like.engine.user_overrides import NO_TRANSFER, NOTHING_LEFT, UserOverrides
+from mydata_like.engine.user_overrides import NO_TRANSFER, NOTHING_LEFT
 
 PERSON = "person"  # name of the hold for a pause by the user
 PAUSED = Problem("run.paused", "The user paused the run.", "Resume it to continue.")
@@ -47,23 +45,6 @@ NEXT_RUN = Problem(
     "The next run uploads it.",
 )
 ENDING = Problem("command.too-late", "The run is ending.", "The next run uploads the rest.")
-
-
-Acting = (
-    Start
-    | Pause
-    | Resume
-    | Stop
-    | StopRun
-    | Cancel
-    | CancelTransfer
-    | Retry
-    | RetryTransfer
-    | SendNext
-    | ListNext
-    | SetChannels
-    | SetBandwidth
-)
 
 
 class PendingRun(NamedTuple):
@@ -97,8 +78,14 @@ class CommandHandler:
         """Execute the command in a line."""
         asked = parse_command(line)
         with self._lock:
-            if not self._over:  # the run's final sums are the last event
-                self._answer(asked)
+            if self._over:  # the run's final sums are the last event
+                return
+            command = asked.command
+            problem = command if isinstance(command, Problem) else self._execute(command)
+            if problem is None:
+                self._emit(CommandDone(id=asked.id, command=asked.name))
+            else:
+                self._emit(CommandRefused(id=asked.id, command=asked.name, problem=problem))
 
     @contextmanager
     def opening(self, gate: Gate, cancel: Stoppable) -> Iterator[None]:
@@ -141,14 +128,6 @@ class CommandHandler:
                 self._context = None
                 self._over = self._requests is None
 
-    def _answer(self, asked: CommandLine) -> None:
-        command = asked.command
-        problem = command if isinstance(command, Problem) else self._execute(command)
-        if problem is None:
-            self._emit(CommandDone(id=asked.id, command=asked.name))
-        else:
-            self._emit(CommandRefused(id=asked.id, command=asked.name, problem=problem))
-
     def _execute(self, command: Command) -> Problem | None:
         """Execute a command; return a problem if that is not possible."""
         if isinstance(command, Stop) and (command.now or self._context is None):
@@ -157,18 +136,53 @@ class CommandHandler:
             return None if isinstance(command, Stop) else ENDING
         if self._opening is not None:
             return self._act_early(command, self._opening)
-        return self._keep(command) if self._context is None else self._act(command, self._context)
+        if self._context is None:
+            return self._keep(command)
+        try:
+            return self._act(command, self._context)
+        except Cancelled:
+            return ENDING
 
     def _act(self, command: Command, context: RunContext) -> Problem | None:
         """Execute a command on the current run."""
-        try:
-            match command:
-                case AddSource():
-                    return self._add_source(command, context)
-                case _:
-                    return _act(command, context)
-        except Cancelled:
-            return ENDING
+        gate, choices, channels = context.gate, context.choices, context.channels
+        match command:
+            case AddSource():
+                return self._add_source(command, context)
+            case Start():
+                return UNDER_WAY
+            case Pause():
+                gate.hold(PERSON, PAUSED)
+                channels.follow_holds()
+            case Resume():
+                gate.release(PERSON)
+                gate.hurry()
+                channels.follow_holds()
+            case Stop(now=now) | StopRun(now=now):
+                if now:
+                    context.cancel.set("stop requested")
+                else:
+                    choices.finish()
+                    gate.lift_holds()
+            case SendNext(paths=paths):
+                choices.send_next(paths)
+            case Cancel(path=path):
+                choices.cancel(path)
+            case CancelTransfer(transfer=number):
+                return choices.cancel_transfer(number)
+            case Retry(path=path):
+                return choices.retry(path)
+            case RetryTransfer(transfer=number):
+                return choices.retry_transfer(number)
+            case ListNext(most=most):
+                listed = choices.list_next(most)
+                names, sizes = tuple(it.path for it in listed), tuple(it.size for it in listed)
+                context.emit(NextListed(paths=names, sizes=sizes))
+            case SetChannels(channels=count):
+                channels.set_channels(count)
+            case SetBandwidth(bandwidth=rate):
+                channels.set_bandwidth(rate)
+        return None
 
     def _act_early(self, command: Command, opening: PendingRun) -> Problem | None:
         """Execute a command on a run that is starting, or store it for later."""
@@ -205,22 +219,18 @@ class CommandHandler:
             case ListNext():
                 self._emit(NextListed(paths=(), sizes=()))
             case Start(only=only):
-                return self._request_run(only)
+                if self._requests is None:
+                    return NO_WATCH
+                self._run_requested = True
+                self._stored = [it for it in self._stored if not isinstance(it, StopRun)]
+                if only:
+                    self._requests.start_only(only.rstrip("/"))
+                else:
+                    self._requests.start()
             case AddSource():
                 self._postpone(command)
             case _:
                 self._stored.append(command)
-        return None
-
-    def _request_run(self, only: str) -> Problem | None:
-        if self._requests is None:
-            return NO_WATCH
-        self._run_requested = True
-        self._stored = [command for command in self._stored if not isinstance(command, StopRun)]
-        if only:
-            self._requests.start_only(only.rstrip("/"))
-        else:
-            self._requests.start()
         return None
 
     def _add_source(self, command: AddSource, context: RunContext) -> Problem | None:
@@ -254,59 +264,3 @@ class CommandHandler:
         if self._remember is not None:
             with suppress(UploaderError):
                 self._remember(command.offer)
-
-
-def _act(command: Acting, context: RunContext) -> Problem | None:
-    match command:
-        case Pause():
-            context.gate.hold(PERSON, PAUSED)
-            context.limits.follow_holds()
-        case Resume():
-            context.gate.release(PERSON)
-            context.gate.hurry()
-            context.limits.follow_holds()
-        case Start():
-            return UNDER_WAY
-        case Stop() | StopRun():
-            _end(command, context)
-        case Cancel() | CancelTransfer() | Retry() | RetryTransfer() | SendNext():
-            return _choose(command, context.choices)
-        case ListNext(most=most):
-            listed = context.choices.list_next(most)
-            paths, sizes = tuple(it.path for it in listed), tuple(it.size for it in listed)
-            context.emit(NextListed(paths=paths, sizes=sizes))
-        case SetChannels() | SetBandwidth():
-            _limit(command, context.limits)
-    return None
-
-
-def _choose(
-    command: Cancel | CancelTransfer | Retry | RetryTransfer | SendNext, choices: UserOverrides
-) -> Problem | None:
-    match command:
-        case SendNext(paths=paths):
-            choices.send_next(paths)
-        case Cancel(path=path):
-            choices.cancel(path)
-        case CancelTransfer(transfer=number):
-            return choices.cancel_transfer(number)
-        case Retry(path=path):
-            return choices.retry(path)
-        case RetryTransfer(transfer=number):
-            return choices.retry_transfer(number)
-    return None
-
-
-def _end(command: Stop | StopRun, context: RunContext) -> None:
-    if command.now:
-        context.cancel.set("stop requested")
-    else:
-        context.choices.finish()
-        context.gate.lift_holds()
-
-
-def _limit(command: SetChannels | SetBandwidth, limits: RunLimits) -> None:
-    if isinstance(command, SetChannels):
-        limits.set_channels(command.channels)
-    else:
-        limits.set_bandwidth(command.bandwidth)

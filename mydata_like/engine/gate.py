@@ -1,4 +1,4 @@
-"""The gate at which a whole run waits, backoff between attempts, and the guards that close it."""
+"""The gate at which a whole run waits, the backoff between attempts, and the guards of a run."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -57,9 +57,9 @@ class Gate:
     verified in the meantime.
 
     A hold has less effect: nothing is sent until it is released, transfers in progress wait where
-    they are (`RunLimits.keep`), and what has arrived is registered and verified. Several holds with
-    different names may exist at once. The newest of all reasons is reported, and the end of the
-    pause once none is left.
+    they are (`ChannelPool.keep`), and what has arrived is registered and verified. Several holds
+    with different names may exist at once. The newest of all reasons is reported, and the end of
+    the pause once none is left.
     """
 
     def __init__(
@@ -118,8 +118,11 @@ class Gate:
             raise error
         self._probe(look, error, _SERVER)
 
-    def delay(self, attempt: int) -> float:
-        """Return a random delay after so many failures, so that uploaders do not retry in step."""
+    def backoff(self, attempt: int) -> float:
+        """Return a delay after so many failures: exponential, and random (jitter).
+
+        So uploaders do not retry in step.
+        """
         upper = min(LONGEST_DELAY, SHORTEST_DELAY * 3.0 ** min(attempt, 9))
         return self._random.uniform(SHORTEST_DELAY, upper)
 
@@ -221,38 +224,28 @@ class Gate:
                     raise error
                 # A server that asks us to wait is asked again before only if that takes long.
                 wanted = _find_rest(error) or interval
-                self._rest_until_probe(min(wanted, LONGEST_PROBE, left), condition)
-                interval *= 2
+                interval *= 2  # exponential backoff
+                due = self.clock.monotonic() + min(wanted, LONGEST_PROBE, left)
+                while (rest := due - self.clock.monotonic()) > 0 and condition not in self._hurried:
+                    self.rest(min(rest, CHECK_INTERVAL))
+                self._hurried.discard(condition)
                 try:
                     return action()
                 except PAUSING as again:
                     error = again
                     now = self.clock.monotonic()
                     if again.problem_code != reported.problem_code or 0 < reported_until <= now:
-                        self._report_change(_describe_outage(again), condition)
+                        with self._lock:
+                            self._add_reason(condition, _describe_outage(again))
                         reported, reported_until = again, now + _find_rest(again)
         finally:
-            self._open(condition, report=not given_up)
-
-    def _rest_until_probe(self, interval: float, condition: str) -> None:
-        due = self.clock.monotonic() + interval
-        while (rest := due - self.clock.monotonic()) > 0 and condition not in self._hurried:
-            self.rest(min(rest, CHECK_INTERVAL))
-        self._hurried.discard(condition)
-
-    def _report_change(self, problem: Problem, condition: str) -> None:
-        with self._lock:
-            self._add_reason(condition, problem)
-
-    def _open(self, condition: str, *, report: bool) -> None:
-        """Let its callers continue; this is not reported if the run ends here."""
-        with self._lock:
-            if condition == _SERVER:
-                self.stopped += self.clock.monotonic() - self._closed_at
-            if report:
-                self._remove_reason(condition)
-            else:
-                self._reasons.pop(condition, None)
+            with self._lock:
+                if condition == _SERVER:
+                    self.stopped += self.clock.monotonic() - self._closed_at
+                if given_up:  # the run ends here
+                    self._reasons.pop(condition, None)
+                else:
+                    self._remove_reason(condition)
 
 
 def _find_rest(error: RunError) -> float:
@@ -297,24 +290,25 @@ class LoadGuard:
         self._hours = tuple(map(parse_period, limits.quiet_hours))
         self._programs = limits.pause_while_running
         self._limit = limits.pause_under_pressure
-        self._strain = PressureFilter(self._limit)
+        self._strained = False
+        self._decided = -inf  # when that was last decided
         self._load = load
         self._gate = gate
         self._emit = emit
 
     def __call__(self) -> None:
         """Check once, and hold or release the run."""
-        self._decide(QUIET_HOURS, judge_hours(self._hours, self._gate.clock.now().astimezone()))
+        local = self._gate.clock.now().astimezone()
+        problems = {QUIET_HOURS: judge_hours(self._hours, local)}
         if self._programs:
-            self._decide(ACQUISITION, judge_program(self._load.find_program(self._programs)))
+            problems[ACQUISITION] = judge_program(self._load.find_program(self._programs))
         if self._limit:
-            self._decide(PRESSURE, self._judge_pressure())
-
-    def _decide(self, name: str, problem: Problem | None) -> None:
-        if problem:
-            self._gate.hold(name, problem)
-        else:
-            self._gate.release(name)
+            problems[PRESSURE] = self._judge_pressure()
+        for name, problem in problems.items():
+            if problem:
+                self._gate.hold(name, problem)
+            else:
+                self._gate.release(name)
 
     def _judge_pressure(self) -> Problem | None:
         share = self._load.measure_pressure()
@@ -322,31 +316,20 @@ class LoadGuard:
             self._limit = 0.0
             self._emit(Notice(problem=UNKNOWN))
             return None
-        if not self._strain.update(share, self._gate.clock.monotonic()):
-            return None
-        return Problem(
-            PRESSURE,
-            f"Other programs wait for disk or memory more than {self._limit:g} % of the time. "
-            "Nothing new is sent.",
-            "Sending resumes automatically when they wait less than half of that.",
-        )
-
-
-class PressureFilter:
-    """A decision whether a computer is under pressure, with hysteresis against rapid changes."""
-
-    def __init__(self, limit: float) -> None:
-        self._limit = limit
-        self._strained = False
-        self._decided = -inf
-
-    def update(self, share: float, now: float) -> bool:
-        """Return the verdict, given the share of time in % that other programs wait."""
-        changed = share < self._limit * RELEASE_SHARE if self._strained else share > self._limit
+        # Hysteresis, against rapid changes:
+        limit, now = self._limit, self._gate.clock.monotonic()
+        changed = share < limit * RELEASE_SHARE if self._strained else share > limit
         if changed and now - self._decided >= STEADY:
             self._strained = not self._strained
             self._decided = now
-        return self._strained
+        if not self._strained:
+            return None
+        return Problem(
+            PRESSURE,
+            f"Other programs wait for disk or memory more than {limit:g} % of the time. "
+            "Nothing new is sent.",
+            "Sending resumes automatically when they wait less than half of that.",
+        )
 
 
 def judge_hours(periods: Sequence[Period], local: datetime) -> Problem | None:

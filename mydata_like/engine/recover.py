@@ -207,7 +207,7 @@ class Recovery:
 
         The next run continues with the others.
         """
-        channels = self._context.limits.channels
+        channels = self._context.channels
         fates: list[SentFile | UnsentFile] = []
         try:
             with channels.borrowed() as channel:

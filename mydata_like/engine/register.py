@@ -263,7 +263,7 @@ class Register:
             yield from self._settle(batch[:middle])
             yield from self._settle(batch[middle:])
         elif batch and failures < self._allowed_failures(batch[0], error):
-            self._gate.rest(self._gate.delay(failures + 1))
+            self._gate.rest(self._gate.backoff(failures + 1))
             yield from self._settle(batch, failures + 1)
         elif batch:
             if isinstance(error, RejectedError):
@@ -338,7 +338,7 @@ class Register:
                 return self._fetch(dataset, keys)
             except TransientError as error:
                 logger.info("Dataset %d could not be listed: %s", dataset, error)
-                self._gate.rest(self._gate.delay(failures))
+                self._gate.rest(self._gate.backoff(failures))
         return self._fetch(dataset, keys)
 
     def _fetch(self, dataset: DatasetId, keys: Set[Key]) -> dict[Key, Datafile]:

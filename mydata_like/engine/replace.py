@@ -163,11 +163,11 @@ class Replace:
 
     def _place(self, part: Sequence[Replacing]) -> tuple[list[Staged], list[Replacing]]:
         """Move bytes into place, if a channel is available now; return those to try again, too."""
-        with self._context.limits.channels.borrowed_first(PATIENCE) as channel:
+        with self._context.channels.borrowed_first(PATIENCE) as channel:
             if channel is None:
                 return [], [*part]
             try:
-                fates = self._replace(self._context.limits.channels.ensure_open(channel), part)
+                fates = self._replace(self._context.channels.ensure_open(channel), part)
             except TransientError as error:
                 fates = [UnsentFile(i, error.problem, again=True) for i in range(len(part))]
         placed, again = [], []
@@ -182,7 +182,7 @@ class Replace:
         self._copies.note_placed(noted for noted, _ in placed)
         self._failures = self._failures if again else 0
         if again:
-            self._gate.rest(self._gate.delay(self._failures))
+            self._gate.rest(self._gate.backoff(self._failures))
         return [item for _, item in placed], again
 
     def _replace(self, channel: Channel, part: Sequence[Replacing]) -> Fates:
@@ -225,7 +225,7 @@ class Replace:
 
 def discard(context: RunContext, paths: Sequence[str]) -> bool:
     """Remove bytes in the staging area; return whether that was possible now."""
-    channels = context.limits.channels
+    channels = context.channels
     try:
         with channels.borrowed() as channel:
             channel = channels.ensure_open(channel)

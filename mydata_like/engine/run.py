@@ -201,7 +201,7 @@ class Run:
         context, recovery = self._context, self._stages.recovery
         choices, sources = context.choices, context.sources
         spot_checks = self._stages.spot_checks
-        with repeated(context.limits.keep, LIMITS_INTERVAL), context.in_background():
+        with repeated(context.channels.keep, LIMITS_INTERVAL), context.in_background():
             with repeated(spot_checks, SPOT_CHECK_INTERVAL):
                 recovery.begin()
                 again = self._process(self._found(), [])

@@ -8,10 +8,10 @@ from typing import Protocol
 from mydata_like.core.events import RunFinished
 from mydata_like.core.ports import Clock, Emit, Ledger, ServerAPI, Transport
 from mydata_like.engine.bottleneck import BottleneckMonitor
+from mydata_like.engine.channels import ChannelPool
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.pipeline import Stoppable
 from mydata_like.engine.progress import RunProgress
-from mydata_like.engine.run_limits import RunLimits
 from mydata_like.engine.source_store import ExtraSources
 from mydata_like.engine.user_overrides import UserOverrides
 
@@ -46,7 +46,7 @@ class RunContext:
     clock: Clock
     cancel: Stoppable  # ends only this run
     gate: Gate
-    limits: RunLimits
+    channels: ChannelPool
     choices: UserOverrides
     sources: ExtraSources
     shares: BottleneckMonitor

@@ -175,7 +175,7 @@ class Send:
         waits_for_space: bool = False,
     ) -> None:
         self._gate = context.gate
-        self._channels = context.limits.channels
+        self._channels = context.channels
         self._choices = context.choices
         self._ledger = context.ledger
         self._emit = context.emit
@@ -466,7 +466,7 @@ class Send:
                 self._emit(FileStaged(path=file.key, size=file.size, checksum=checksum))
 
     def _rest(self, channel: Channel, payload: Payload, problem: Problem, failed: int) -> None:
-        delay = self._gate.delay(failed)
+        delay = self._gate.backoff(failed)
         self._emit(
             TransferRetried(
                 transfer=payload.id, channel=channel.number, problem=problem, delay=delay

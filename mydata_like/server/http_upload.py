@@ -218,7 +218,7 @@ class HttpTransport:
     def prepare(self) -> None:
         """Do nothing: channels open immediately."""
 
-    def open_channel(self) -> "HttpChannel":
+    def open_channel(self, wanted: int = 0) -> "HttpChannel":
         """Return a new channel; it connects when it sends."""
         if self.closed:
             raise broken_off()

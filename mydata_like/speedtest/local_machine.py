@@ -33,7 +33,7 @@ from mydata_like.speedtest.results import (
     StageResult,
     Unit,
 )
-from mydata_like.transfer.sessions import count_cpus
+from mydata_like.transfer.pool import count_cpus
 
 _PIECE: Final = 1024 * 1024
 _PACKET: Final = 32 * 1024  # bytes that SSH encrypts at once

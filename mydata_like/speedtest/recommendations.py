@@ -12,7 +12,7 @@ from mydata_like.speedtest.results import (
     Unit,
     Workload,
 )
-from mydata_like.transfer.sessions import count_cpus
+from mydata_like.transfer.pool import count_cpus
 
 _CIPHERS: Final = 2  # that are tried besides the current one
 _SHRINKS: Final = 0.8  # the compressed size from which compression is not tried

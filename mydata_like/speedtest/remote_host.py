@@ -34,7 +34,7 @@ from mydata_like.speedtest.results import (
 from mydata_like.ssh.capabilities import PREAMBLE, HostCapabilities, probe, quote
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.session import Endpoint, SshSession, Stream
-from mydata_like.transfer.sessions import count_cpus, count_sessions
+from mydata_like.transfer.pool import count_cpus, count_sessions
 
 OpenTransport = Callable[[Transfer], Transport]
 

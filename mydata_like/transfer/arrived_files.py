@@ -8,7 +8,7 @@ from typing import Final
 from mydata_like.core.errors import FileChangedError
 from mydata_like.ssh.capabilities import quote
 from mydata_like.transfer.file_source import read_checksum
-from mydata_like.transfer.remote_shell import Shells, enter
+from mydata_like.transfer.remote_shell import SessionState, Shells, enter
 from mydata_like.transfer.worker_messages import Member, MemberResult, Moving
 
 _SCRIPT: Final = 64 * 1024  # approximate bytes of one script: hosts limit the length of a line
@@ -23,16 +23,16 @@ _LINE: Final = re.compile(rb"([0-9a-f]{32}) [ *]?\./(.+)").fullmatch
 
 
 def find_arrived(
-    shells: Shells, location: bytes, command: bytes, members: Sequence[Member], moving: Moving
+    shells: Shells, state: SessionState, members: Sequence[Member], moving: Moving
 ) -> dict[int, MemberResult]:
     """Return the results of interrupted members that the host has with the bytes of the local file.
 
-    Their sizes prove nothing. `command` is the host's program for checksums, empty if it has none.
+    Their sizes prove nothing. The host may have no program for checksums.
     """
     begun = [member for member in members if member.interrupted and not member.from_scratch]
-    if not (begun and command):
+    if not (begun and state.capabilities.checksum):
         return {}
-    theirs = dict(_read_checksums(shells, location, command, begun, moving))
+    theirs = dict(_read_checksums(shells, state, begun, moving))
     arrived = {}
     for index, member in enumerate(members):
         # Sending it reports why a file cannot be read.
@@ -45,12 +45,13 @@ def find_arrived(
 
 
 def _read_checksums(
-    shells: Shells, location: bytes, command: bytes, members: Sequence[Member], moving: Moving
+    shells: Shells, state: SessionState, members: Sequence[Member], moving: Moving
 ) -> Iterator[tuple[bytes, str]]:
     """Yield the paths that are regular files on the host, with their checksums."""
+    command = state.capabilities.checksum
     for words in _join(members):
         script = _READ % (words, _WITHOUT_NAMES.get(command, command))
-        output = shells.start(enter(location) + script).finish().output
+        output = shells.start(enter(state.location) + script).finish().output
         moving(0)
         for line in output.split(b"\n")[:-1]:  # text after the last newline may be truncated
             if match := _LINE(line):

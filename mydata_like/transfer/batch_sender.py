@@ -23,7 +23,6 @@ from mydata_like.core.formatting import format_path
 from mydata_like.core.openat import FolderCache
 from mydata_like.ssh.capabilities import (
     LINE_END,
-    HostCapabilities,
     quote,
     says_full,
 )
@@ -41,6 +40,7 @@ from mydata_like.transfer.compression import (
 from mydata_like.transfer.file_source import FileSource, open_source
 from mydata_like.transfer.remote_shell import (
     NO_DIRECTORY,
+    SessionState,
     Shells,
     ancestors,
     enter,
@@ -199,19 +199,12 @@ class BatchSender:
     failure. Members that arrived before a broken connection are then proven.
     """
 
-    def __init__(
-        self,
-        shells: Shells,
-        location: bytes,
-        capabilities: HostCapabilities,
-        *,
-        named: bool = False,
-    ) -> None:
+    def __init__(self, shells: Shells, state: SessionState) -> None:
         self._shells = shells
         self._compression = shells.compression
-        self._location = location
-        self._tar = capabilities.tar
-        self._named = named
+        self._location = state.location
+        self._tar = state.capabilities.tar
+        self._named = state.named
         self._known: set[bytes] = set()
 
     def send(self, members: Sequence[Member], moving: Moving) -> TaskResult:

@@ -3,19 +3,18 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from threading import Lock
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from mydata_like.core.channel_time import NOTHING_SPENT, TimeByCause
 from mydata_like.core.errors import FULL, RunError, TransientError, UploaderError
 from mydata_like.core.events import ChannelChanged
 from mydata_like.core.model import FileToSend, Payload, Replacement
-from mydata_like.core.ports import Emit, Progress, SentFile, UnsentFile
+from mydata_like.core.ports import Progress, SentFile, UnsentFile
 from mydata_like.core.staging_path import aside_path
 from mydata_like.transfer.worker_messages import (
     BytesSent,
     CancelTask,
     Member,
-    MemberResult,
     RateLimit,
     RenameTask,
     RenameTasks,
@@ -24,47 +23,25 @@ from mydata_like.transfer.worker_messages import (
 )
 from mydata_like.transfer.worker_process import WorkerProcess
 
+if TYPE_CHECKING:
+    from mydata_like.transfer.pool import StagingTransport
+
 CUT: Final = "file.cancelled"
 LARGE: Final = 8 * 1024 * 1024  # bytes of a file that is sent together with others of its kind
 _DOUBTFUL: Final = "Some files were not sent; the staging host may have changed."
-
-
-class WorkerPool(Protocol):
-    """The pool from the view of its channels; `timeout` is the timeout for a worker's reply.
-
-    `mark` identifies the uploader in temporary names.
-    """
-
-    timeout: float
-    emit: Emit
-    mark: bytes
-
-    def announce(self, payload: Payload) -> None: ...
-
-    def open_worker(self, number: int) -> WorkerProcess: ...
-
-    def open_shared(self, number: int, own: WorkerProcess) -> WorkerProcess | None: ...
-
-    def host_of(self, worker: WorkerProcess) -> str: ...
-
-    def count_spent(self, spent: TimeByCause) -> None: ...
-
-    def leave(self, worker: WorkerProcess, number: int) -> None: ...
-
-    def drop(self, worker: WorkerProcess, *, failed: bool = False) -> None: ...
 
 
 class StagingChannel:
     """One channel of a session; implements `core.ports.Channel`.
 
     Large files may be sent over another session, which the channel joins in addition (see
-    `Sessions.find_shared`). A failure ends a session and all of its channels. The next send opens a
-    new one.
+    `StagingTransport.open_shared`). A failure ends a session and all of its channels. The next send
+    opens a new one.
     """
 
-    def __init__(self, workers: WorkerPool, number: int) -> None:
-        self._workers = workers
-        self._number = number
+    def __init__(self, pool: "StagingTransport", number: int) -> None:
+        self.number = number
+        self._pool = pool
         self._worker: WorkerProcess | None = None
         self._shared: WorkerProcess | None = None  # the one for large files, if it is another
         self._rate = 0.0
@@ -73,37 +50,56 @@ class StagingChannel:
         # The part of each worker's report that was counted already.
         self._spent: dict[WorkerProcess, TimeByCause] = {}
 
-    @property
-    def number(self) -> int:
-        return self._number
-
     def open(self) -> None:
         """Join a worker whose session grants the channel."""
         self._join()
 
     def send(self, payload: Payload, progress: Progress) -> list[SentFile | UnsentFile]:
         """Send a payload; see `core.ports.Channel`."""
-        self._workers.announce(payload)
+        self._pool.announce(payload)
         worker = self._join()
-        if _is_large(payload):
+        first = payload.members[0]
+        # An archive takes more of the interpreter's time, which one process has once.
+        if not payload.batched and not first.members and first.file.size >= LARGE:
             worker = self._join_shared(worker)
-        return self._run(worker, _make_task(payload, self._workers.mark), progress)
+        members = tuple(describe_member(wanted, self._pool.mark) for wanted in payload.members)
+        return self._run(worker, SendTask(members, payload.batched), progress)
 
     def replace(
         self, replacements: Sequence[Replacement], files: Mapping[bytes, FileToSend]
     ) -> list[SentFile | UnsentFile]:
         """Move replacements to their final paths; see `core.ports.Channel`."""
-        mark = self._workers.mark
+        mark = self._pool.mark
         moves = (_make_move(it, files.get(it.key), mark) for it in replacements)
-        return self._run(self._join(), RenameTasks(tuple(moves)), _ignore)
+        return self._run(self._join(), RenameTasks(tuple(moves)))
 
     def discard(self, paths: Sequence[str]) -> None:
         """Remove what is stored under these paths and no longer wanted."""
         moves = (RenameTask(_encode(path), b"", 0) for path in paths)
-        self._run(self._join(), RenameTasks(tuple(moves)), _ignore)
+        self._run(self._join(), RenameTasks(tuple(moves)))
+
+    def limit(self, rate: float) -> None:
+        """Limit the rate to `rate` bytes per second from now on."""
+        self._rate = rate
+        self._send_rate()
+
+    def cut(self) -> None:
+        """Cancel the current payload; its bytes may be sent again later."""
+        self._cancelled = True
+        for worker in self._joined():
+            with suppress(TransientError):  # a worker that has ended sends nothing
+                worker.send(self.number, CancelTask())
+
+    def close(self) -> None:
+        """Close the channel while it is idle."""
+        if self._worker is not None:
+            host = self._worker.host
+            self._leave_all()
+            self._pool.note_closed()
+            self._pool.emit(ChannelChanged(channel=self.number, state="closed", host=host))
 
     def _run(
-        self, worker: WorkerProcess, task: SendTask | RenameTasks, progress: Progress
+        self, worker: WorkerProcess, task: SendTask | RenameTasks, progress: Progress | None = None
     ) -> list[SentFile | UnsentFile]:
         """Send a task to a worker and return the results of its members."""
         try:
@@ -121,48 +117,49 @@ class StagingChannel:
             self._give_up(worker, TransientError(_DOUBTFUL, code="channel.lost"))
         if cut:
             raise _cancelled_error()
-        return [_convert(result, again=doubtful) for result in done.results]
+        return [
+            SentFile(it.place, it.checksum, inside=it.inside)
+            if it.problem is None
+            else UnsentFile(it.place, it.problem, it.again or doubtful)
+            for it in done.results
+        ]
 
-    def limit(self, rate: float) -> None:
-        """Limit the rate to `rate` bytes per second from now on."""
-        self._rate = rate
-        self._send_rate()
-
-    def cut(self) -> None:
-        """Cancel the current payload; its bytes may be sent again later."""
-        self._cancelled = True
-        for worker in self._joined():
-            with suppress(TransientError):  # a worker that has ended sends nothing
-                worker.send(self._number, CancelTask())
-
-    def close(self) -> None:
-        """Close the channel while it is idle."""
-        if self._worker is not None:
-            host = self._workers.host_of(self._worker)
-            self._leave_all()
-            self._workers.emit(ChannelChanged(channel=self._number, state="closed", host=host))
+    def _exchange(
+        self, worker: WorkerProcess, task: SendTask | RenameTasks, progress: Progress | None
+    ) -> TaskResult:
+        parts = task.members if isinstance(task, SendTask) else task.moves
+        size = sum(part.size for part in parts)
+        worker.send(self.number, task)
+        if self._cancelled:
+            worker.send(self.number, CancelTask())  # again: the first may precede the task
+        while True:
+            reply = worker.receive(self.number, self._pool.timeout)
+            assert isinstance(reply, TaskResult | BytesSent)
+            self._pool.count_spent(reply.spent.minus(self._spent.get(worker, NOTHING_SPENT)))
+            self._spent[worker] = reply.spent
+            if isinstance(reply, TaskResult):
+                return reply
+            if progress is not None:
+                done = min(reply.bytes, size)
+                progress(done, min(reply.omitted, done))
 
     def _joined(self) -> list[WorkerProcess]:
         return [worker for worker in (self._worker, self._shared) if worker is not None]
 
-    def _leave_all(self) -> None:
-        for worker in self._joined():
-            self._workers.leave(worker, self._number)
-        self._worker = self._shared = None
-        self._spent.clear()
-
     def _join(self) -> WorkerProcess:
         if self._worker is None:
-            self._worker = self._workers.open_worker(self._number)
+            self._worker = self._pool.open_worker(self.number)
             self._send_rate()
         return self._worker
 
     def _join_shared(self, own: WorkerProcess) -> WorkerProcess:
         """Return the worker for large files: our own one, unless another one is shared for them."""
-        if self._shared is not None and not self._workers.host_of(self._shared):
-            self._forget_shared()  # its session was closed
+        shared = self._shared
+        if shared is not None and (shared.is_closed or not self._pool.may_share):
+            self._forget_shared()
+            self._pool.leave(shared, self.number)
         if self._shared is None:
-            self._shared = self._workers.open_shared(self._number, own)
+            self._shared = self._pool.open_shared(self.number, own)
             self._send_rate()
         return self._shared or own
 
@@ -171,54 +168,29 @@ class StagingChannel:
             self._spent.pop(self._shared, None)
         self._shared = None
 
-    def _exchange(
-        self, worker: WorkerProcess, task: SendTask | RenameTasks, progress: Progress
-    ) -> TaskResult:
-        parts = task.members if isinstance(task, SendTask) else task.moves
-        size = sum(part.size for part in parts)
-        worker.send(self._number, task)
-        if self._cancelled:
-            worker.send(self._number, CancelTask())  # again: the first may precede the task
-        while True:
-            reply = worker.receive(self._number, self._workers.timeout)
-            assert isinstance(reply, TaskResult | BytesSent)
-            self._count(worker, reply.spent)
-            if isinstance(reply, TaskResult):
-                return reply
-            done = min(reply.bytes, size)
-            progress(done, min(reply.omitted, done))
-
-    def _count(self, worker: WorkerProcess, spent: TimeByCause) -> None:
-        self._workers.count_spent(spent.minus(self._spent.get(worker, NOTHING_SPENT)))
-        self._spent[worker] = spent
+    def _leave_all(self) -> None:
+        for worker in self._joined():
+            self._pool.leave(worker, self.number)
+        self._worker = self._shared = None
+        self._spent.clear()
 
     def _send_rate(self) -> None:
         with self._rate_lock:
             for worker in self._joined():
                 with suppress(TransientError):  # a worker that has ended needs no limit
-                    worker.send(self._number, RateLimit(self._rate))
+                    worker.send(self.number, RateLimit(self._rate))
 
     def _give_up(self, worker: WorkerProcess, error: UploaderError) -> None:
-        host = self._workers.host_of(worker)
-        self._workers.drop(worker, failed=not (self._cancelled or isinstance(error, RunError)))
+        self._pool.give_up(worker, failed=not (self._cancelled or isinstance(error, RunError)))
         if worker is self._shared:  # the channel still has its own session
             self._forget_shared()
             return
         self._leave_all()
-        self._workers.emit(
-            ChannelChanged(channel=self._number, state="lost", host=host, detail=error.message)
+        self._pool.emit(
+            ChannelChanged(
+                channel=self.number, state="lost", host=worker.host, detail=error.message
+            )
         )
-
-
-def _is_large(payload: Payload) -> bool:
-    """Return whether a payload is a file that takes little of the interpreter's time."""
-    file = payload.members[0]
-    return not payload.batched and not file.members and file.file.size >= LARGE
-
-
-def _make_task(payload: Payload, mark: bytes) -> SendTask:
-    members = tuple(describe_member(wanted, mark) for wanted in payload.members)
-    return SendTask(members, payload.batched)
 
 
 def _make_move(replacement: Replacement, wanted: FileToSend | None, mark: bytes) -> RenameTask:
@@ -236,10 +208,6 @@ def _make_move(replacement: Replacement, wanted: FileToSend | None, mark: bytes)
 
 def _encode(path: str) -> bytes:
     return path.encode("utf-8", "surrogateescape")
-
-
-def _ignore(size: int, omitted: int = 0) -> None:
-    """Ignore progress: the bytes were reported before."""
 
 
 def describe_member(wanted: FileToSend, mark: bytes = b"") -> Member:
@@ -262,12 +230,6 @@ def describe_member(wanted: FileToSend, mark: bytes = b"") -> Member:
         interrupted=wanted.interrupted,
         release=wanted.release,
     )
-
-
-def _convert(result: MemberResult, *, again: bool) -> SentFile | UnsentFile:
-    if result.problem is None:
-        return SentFile(result.place, result.checksum, inside=result.inside)
-    return UnsentFile(result.place, result.problem, result.again or again)
 
 
 def _cancelled_error() -> TransientError:

@@ -1,7 +1,6 @@
 """Replaces the bytes of changed files and keeps the earlier ones: by a shell, or where possible."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
 
 from mydata_like.core.errors import HELD, FileChangedError, Problem, TransientError
@@ -22,6 +21,8 @@ from mydata_like.transfer.worker_messages import (
     Sender,
     SendTask,
     TaskResult,
+    renumber,
+    send_others,
 )
 
 _CANNOT_RENAME: Final = "The staging host cannot rename files."
@@ -165,14 +166,7 @@ class InPlaceSender:
             for index, member in enumerate(task.members)
             if member.aside
         }
-        rest = [index for index in range(len(task.members)) if index not in results]
-        broken = False
-        if rest:
-            members = tuple(task.members[index] for index in rest)
-            sent = self._sender.send(replace(task, members=members), moving)
-            results |= renumber(sent, rest)
-            broken = sent.broken
-        return TaskResult(tuple(results[index] for index in sorted(results)), broken)
+        return send_others(results, task, lambda rest: self._sender.send(rest, moving))
 
     def replace(self, moves: Sequence[RenameTask], moving: Moving) -> TaskResult:
         """Send replacements that were only read before; no others can be replaced."""
@@ -204,8 +198,3 @@ class InPlaceSender:
                 return MemberResult(index, source.finish(), inside=source.inside)
         except FileChangedError as error:
             return MemberResult(index, "", error.problem)
-
-
-def renumber(sent: TaskResult, indexes: Sequence[int]) -> dict[int, MemberResult]:
-    """Return results by the indexes that their members have in the whole task."""
-    return {indexes[it.place]: it._replace(place=indexes[it.place]) for it in sent.results}

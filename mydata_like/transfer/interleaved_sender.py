@@ -148,10 +148,16 @@ class InterleavedSender:
         may_write = [(each, each.next_bytes()) for each in left]
         ready = [(each, some) for each, some in may_write if some]
         limited = [each for each, some in may_write if not some]
-        if ready and self._write(ready, wait=not limited):
+        if (ready and self._write(ready, wait=not limited)) or not limited:
             return
-        if limited:
-            self._wait_for_bandwidth(left, min(each.delay for each in limited))
+        began = time.monotonic()  # the bandwidth allows nothing now
+        time.sleep(min(_PAUSE, max(_LEAST, min(each.delay for each in limited))))
+        seconds = time.monotonic() - began
+        self._note(0, seconds)
+        for each in left:
+            each.timer.add(TimeByCause(bandwidth=seconds))
+            if not each.done:
+                each.advance(0)
 
     def _write(self, ready: Sequence[tuple[Transmission, bytes]], *, wait: bool) -> bool:
         """Write what the commands take; return whether that was anything, or one has ended."""
@@ -176,14 +182,3 @@ class InterleavedSender:
             return False
         self._moved = time.monotonic()
         return True
-
-    def _wait_for_bandwidth(self, active: Sequence[Transmission], delay: float) -> None:
-        began = time.monotonic()
-        time.sleep(min(_PAUSE, max(_LEAST, delay)))
-        seconds = time.monotonic() - began
-        self._note(0, seconds)
-        spent = TimeByCause(bandwidth=seconds)
-        for each in active:
-            each.timer.add(spent)
-            if not each.done:
-                each.advance(0)

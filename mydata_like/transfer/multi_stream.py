@@ -189,7 +189,18 @@ class StripedWriter:
 
     def _work(self, optional: bool) -> None:  # noqa: FBT001 - a thread's argument
         try:
-            self._write_blocks(optional)
+            try:
+                stream = self._open_stream(optional)
+            except UploaderError as error:
+                refused = isinstance(error, RejectedError) or error.problem_code == NO_CHANNEL
+                if not (optional and refused):
+                    raise
+                self._may_grow = False
+                return
+            while (block := self._waiting.get()) is not None:
+                stream.write(block.offset, memoryview(block.buffer)[: block.size], self._moved)
+                self._buffers.put(block.buffer)
+            stream.finish()
         except _StoppedError:
             pass  # the first failure was reported
         except UploaderError as error:
@@ -200,20 +211,6 @@ class StripedWriter:
         finally:
             if optional:
                 self._limit.release()
-
-    def _write_blocks(self, optional: bool) -> None:  # noqa: FBT001
-        try:
-            stream = self._open_stream(optional)
-        except UploaderError as error:
-            refused = isinstance(error, RejectedError) or error.problem_code == NO_CHANNEL
-            if not (optional and refused):
-                raise
-            self._may_grow = False
-            return
-        while (block := self._waiting.get()) is not None:
-            stream.write(block.offset, memoryview(block.buffer)[: block.size], self._moved)
-            self._buffers.put(block.buffer)
-        stream.finish()
 
     def _moved(self, count: int, omitted: int = 0, /) -> None:
         if self._failure is not None:

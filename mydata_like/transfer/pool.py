@@ -1,13 +1,15 @@
 """The transport to the staging area: a pool of channels that share sessions and processes."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from math import inf
 from pathlib import Path
-from threading import Lock
-from typing import Final, NamedTuple, Protocol
+from threading import Condition, Lock
+from typing import Final, Protocol
 
 from mydata_like.core.channel_time import NOTHING_SPENT, TimeByCause
 from mydata_like.core.errors import (
@@ -30,13 +32,13 @@ from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.channel import StagingChannel
 from mydata_like.transfer.remote_shell import owner_mark
-from mydata_like.transfer.sessions import Destination, Sessions, SessionSlot
 from mydata_like.transfer.staging_folder import StagingFolder
 from mydata_like.transfer.worker_messages import (
     DROPPED,
     STREAMS,
     ChannelOpened,
     JoinChannel,
+    LeaveChannel,
     WorkerConfig,
 )
 from mydata_like.transfer.worker_process import (
@@ -45,6 +47,19 @@ from mydata_like.transfer.worker_process import (
     answering,
     require_few_left,
 )
+
+Destination = Endpoint | StagingFolder  # a host, or a folder in its place
+
+REST: Final = 60.0  # seconds for which a failed host is used last
+_LONG: Final = 0.02  # seconds; from this round trip on, TCP's window limits a session
+_FURTHER: Final = 4  # the minimum of sessions then; hosts may refuse more logins at once
+_MANY: Final = 16  # above this number of channels, sessions are not shared
+_FRESH: Final = 60.0  # seconds for which a prepared session is used
+_ASK_AGAIN: Final = 60.0  # seconds after which a refused session is requested again
+_STARTING: Final = 15.0  # seconds to start a process on a busy machine
+_TIMEOUT_FACTOR: Final = 1.5  # times the worker's own timeout
+_UNREACHABLE: Final = (TransientError, ServerUnavailableError)
+_DROPPED_AT_MOST: Final = 3  # times that another channel may end the session that one joins
 
 
 def build_destinations(
@@ -64,6 +79,13 @@ def build_endpoints(
     If host keys are pinned in the settings, the server's keys are ignored: an attacker who controls
     the server must not be able to add one.
     """
+    agent = os.environ.get("SSH_AUTH_SOCK", "") if settings.ssh_agent else ""
+    if settings.ssh_agent and not agent:
+        raise SettingsError(
+            "transfer.ssh_agent is on, but there is no agent: SSH_AUTH_SOCK is not set.",
+            hint="Start ssh-agent before mydata-like, or switch transfer.ssh_agent off.",
+            code="ssh.no-agent",
+        )
     plain = Endpoint(
         host="",
         port=area.port,
@@ -74,9 +96,13 @@ def build_endpoints(
         connect_timeout=settings.connect_timeout,
         stall_timeout=settings.stall_timeout,
         stack=settings.ssh,
-        agent=_find_agent() if settings.ssh_agent else "",
+        agent=agent,
     )
-    via = _find_jump_hosts(plain, settings.ssh_jump, settings.host_keys)
+    via = None  # the last jump host, linked to those before it
+    for text in settings.ssh_jump:
+        username, jump, port = parse_jump(text)
+        hop = plain._replace(host=jump, port=port, username=username or plain.username, via=via)
+        via = hop._replace(also_trusted=settings.host_keys, any_key=bool(agent))
     pinned = plain._replace(
         host_keys=settings.host_keys or area.host_keys,
         pinned_by_server=not settings.host_keys,
@@ -93,28 +119,6 @@ def locate(area: StagingArea, destinations: Sequence[Destination]) -> bytes:
     return os.fsencode(area.location)
 
 
-def _find_jump_hosts(
-    plain: Endpoint, jumps: tuple[str, ...], trusted: tuple[str, ...]
-) -> Endpoint | None:
-    """Return the last jump host, linked to those before it; None without jump hosts."""
-    via = None
-    for text in jumps:
-        username, host, port = parse_jump(text)
-        hop = plain._replace(host=host, port=port, username=username or plain.username, via=via)
-        via = hop._replace(also_trusted=trusted, any_key=bool(plain.agent))
-    return via
-
-
-def _find_agent() -> str:
-    if agent := os.environ.get("SSH_AUTH_SOCK"):
-        return agent
-    raise SettingsError(
-        "transfer.ssh_agent is on, but there is no agent: SSH_AUTH_SOCK is not set.",
-        hint="Start ssh-agent before mydata-like, or switch transfer.ssh_agent off.",
-        code="ssh.no-agent",
-    )
-
-
 class HostMemory(Protocol):
     """The capabilities of hosts that earlier runs have found."""
 
@@ -125,22 +129,26 @@ class HostMemory(Protocol):
         """Store the capabilities of a host, or remove them."""
 
 
-class Preparations(NamedTuple):
-    """What saves time at the start: the result of earlier probes, and workers that were started."""
+def count_sessions(cpus: Collection[int], round_trip: float) -> int:
+    """Return the number of sessions: each one uses a processor on both sides for encryption.
 
-    memory: HostMemory | None = None
-    workers: WorkerStarter | None = None
+    `cpus` are the known processor counts of both sides. `round_trip` is in seconds, 0 while
+    unknown. A long distance needs more sessions: a TCP connection has at most about 4 MiB in flight
+    (Linux: tcp_wmem and tcp_rmem), less than the streams of a session could have.
+    """
+    near = max(1, min(cpus))
+    return max(near, _FURTHER) if round_trip >= _LONG else near
 
 
-NOTHING_PREPARED: Final = Preparations()
-_STARTING: Final = 15.0  # seconds to start a process on a busy machine
-_TIMEOUT_FACTOR: Final = 1.5  # times the worker's own timeout
-_UNREACHABLE: Final = (TransientError, ServerUnavailableError)
-_DROPPED_AT_MOST: Final = 3  # times that another channel may end the session that one joins
+def count_cpus() -> int:
+    """Return the number of processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 class StagingTransport:
-    """Sends payloads to the staging area over up to `capacity` channels.
+    """Sends payloads to the staging area over up to `capacity` channels; owns their workers.
 
     If the settings name a folder for that, no host is contacted: a session is a process that writes
     to the folder.
@@ -148,15 +156,16 @@ class StagingTransport:
     Each session has its own process. There are as many sessions as both sides have processors, and
     some more over a long distance. Further channels share sessions: a slow acknowledgement needs
     more data in flight, not more logins. Large files may be sent over another session than that of
-    their channel (see `Sessions.find_shared`).
+    their channel (see `open_shared`).
 
     Any number of threads may use it, each with its own channels. `explain` is called to find out
     why the staging hosts refuse our key, `renew` to find out which keys the server names for a host
     that has another key. `owner` is the uuid in temporary names. `visiting` is
     called with the folders below the location in which temporary files may be left.
 
-    Capabilities of the hosts come from the memory of `preparations`, to save the time of a probe.
-    After any failure with them, the host is probed, and what failed is sent again.
+    Two things save time at the start: the capabilities of hosts in `memory`, which earlier runs
+    have found, and a worker of the `starter` that runs already. After any failure with remembered
+    capabilities, the host is probed, and what failed is sent again.
     """
 
     def __init__(
@@ -171,70 +180,92 @@ class StagingTransport:
         renew: Callable[[], tuple[str, ...]] | None = None,
         owner: str = "",
         visiting: Callable[[Iterable[str]], object] = frozenset,
-        preparations: Preparations = NOTHING_PREPARED,
+        memory: HostMemory | None = None,
+        starter: WorkerStarter | None = None,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.timeout = settings.stall_timeout * _TIMEOUT_FACTOR  # seconds for a worker's reply
+        self.emit = emit
+        self.mark = owner_mark(owner)
+        self.spent = NOTHING_SPENT  # the time of all channels by cause
+        self.round_trip = 0.0  # seconds, the shortest measured when a channel was opened
         self._area = area
         self._build = partial(
             build_destinations, settings=settings, key_file=key_file, known_hosts=known_hosts
         )
-        destinations = self._build(area)
-        self._location = locate(area, destinations)
+        self._destinations = self._build(area)
+        self._location = locate(area, self._destinations)
+        first = next(iter(self._destinations), None)
+        self._folder = first if isinstance(first, StagingFolder) else None
         self._settings = settings
-        self.timeout = settings.stall_timeout * _TIMEOUT_FACTOR
-        self._opening_timeout = _STARTING + settings.connect_timeout + 2 * self.timeout
-        self.emit = emit
         self._explain = explain
         self._renew = renew
         self._renewing = Lock()
-        self.mark = owner_mark(owner)
+        self._counting = Lock()
         self._visiting = visiting
-        self._memory = preparations.memory
+        self._memory = memory
         self._recalled: set[str] = set()  # the hosts whose capabilities come from the memory
-        self._workers = preparations.workers or WorkerStarter()
-        self._sessions = Sessions(destinations, self._start_worker)
-        self._lock = Lock()
-        self._opened = 0
+        self._starter = starter or WorkerStarter()
+        self._now = now
+        self._changed = Condition()  # for all that follows
+        self._opened = 0  # channels so far
+        self._wanted = 0  # number of channels that are to be opened in all, as far as known
+        self._workers: list[WorkerProcess] = []
+        self._prepared: tuple[WorkerProcess, float] | None = None  # and since when
+        self._capabilities_by_host: dict[str, HostCapabilities] = {}
+        self._rests_until: dict[str, float] = {}  # by host that failed
+        self._granted: tuple[int, float] = (0, -inf)  # sessions, and until when
+        self._broke = False  # whether an open session broke, since the next may break as well
+        self._failure: UploaderError | None = None  # the last one
         self._noticed: set[str] = set()
-        self._spent = NOTHING_SPENT
-
-    @property
-    def spent(self) -> TimeByCause:
-        """The time of all channels by cause."""
-        return self._spent
+        self._closed = False
 
     @property
     def capacity(self) -> int:
         """The maximum number of channels; more accurate once the first is open."""
-        return self._sessions.capacity
+        sessions = self._count_sessions()
+        return min(sessions * self._count_places(), max(sessions, _MANY))
 
     def describe_capacity(self) -> str:
         """Return the maximum number of channels, and the processors that it depends on."""
-        return self._sessions.describe_capacity()
-
-    @property
-    def round_trip(self) -> float:
-        """The round trip in seconds; 0 while unknown."""
-        return self._sessions.round_trip
+        sessions, (here, *there) = self._count_sessions(), self._cpus
+        theirs = f", {min(there)} there" if there else ""
+        return (
+            f"{self.capacity} channels over {sessions} session{'s' * (sessions != 1)} "
+            f"({here} processor{'s' * (here != 1)} here{theirs})"
+        )
 
     def prepare(self) -> None:
-        """Start to open the first channel before it is needed, to save that time."""
-        with self._lock:
-            if not self._opened:
-                with suppress(ServerUnavailableError):  # opening the channel reports it
-                    self._sessions.prepare(1)
+        """Start to open the first session before it is needed, to save that time.
 
-    def open_channel(self) -> StagingChannel:
+        Other channels wait until the first one has joined it.
+        """
+        with self._changed:
+            if self._opened or self._workers or self._closed:
+                return
+            if (destination := self._choose_destination(())) is not None:
+                with suppress(ServerUnavailableError):  # opening the channel reports it
+                    self._prepared = self._start_worker(1, destination), self._now()
+
+    def open_channel(self, wanted: int = 0) -> StagingChannel:
         """Open one more channel; see `core.ports.Transport`."""
-        with self._lock:
+        with self._changed:
+            self._wanted = wanted or self._wanted
             self._opened += 1
-            number = self._opened
-        channel = StagingChannel(self, number)
+            channel = StagingChannel(self, self._opened)
         channel.open()
         return channel
 
     def close(self) -> None:
         """End all workers at once; active sends raise `TransientError`."""
-        self._sessions.close()
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+            workers = self._workers[:]
+        for worker in workers:
+            worker.kill()
+        for worker in workers:
+            self._drop(worker)
 
     def open_worker(self, number: int) -> WorkerProcess:
         """Return the worker that a channel has joined, on the first host that accepts the login.
@@ -251,7 +282,7 @@ class StagingTransport:
                 raise
             return self._open_worker(number)
         except (*_UNREACHABLE, StagingError) as error:
-            if not self._sessions.serves or self._sessions.closed:
+            if self._closed or not any(worker.is_open for worker in self._workers):
                 raise
             raise TransientError(error.message, hint=error.hint, code=NO_CHANNEL) from error
 
@@ -265,61 +296,238 @@ class StagingTransport:
         with self._renewing:
             if self._area.host_keys == named:  # as no other channel has asked in the meantime
                 self._area = replace(self._area, host_keys=self._renew())
-                self._sessions.replace_endpoints(self._build(self._area))
+                self._destinations = self._build(self._area)
             return self._area.host_keys != named
 
     def _open_worker(self, number: int) -> WorkerProcess:
-        failures: list[tuple[SessionSlot, UploaderError]] = []
+        """Join the first worker that grants the channel; the one that founded it ends it for all.
+
+        A session that is closed because of another channel says nothing about its host, and one
+        whose capabilities were remembered may allow another kind of access: both are tried again.
+        """
+        errors: list[UploaderError] = []
+        tried: set[str] = set()  # hosts
+        crowded: set[str] = set()  # hosts whose sessions grant no further channel
         dropped = 0
-        for slot in self._find_slots(number, failures):
+        prepared = self._take_prepared(number)
+        while worker := prepared or self._find_worker(number, tried, crowded):
+            prepared = None
             try:
-                opened = self._join(number, slot)
+                opened = self._join(number, worker)
             except UploaderError as error:
                 if error.problem_code == DROPPED and dropped < _DROPPED_AT_MOST:
-                    dropped += 1  # which says nothing about the host
-                    self._sessions.drop(slot.worker, failed=True)
+                    dropped += 1
+                    self._drop(worker, failed=True)
                     continue
-                self._sessions.give_up(number, slot, error)
-                if slot.is_new and slot.worker.recalled and error.problem_code == NO_CHANNEL:
-                    self._forget(slot.endpoint.host)  # it may allow another kind of access
-                    continue
+                self._failure = error
+                if worker.founder != number:
+                    self.leave(worker, number)
+                    crowded.add(worker.host)
+                else:
+                    self._drop(worker, failed=True)
+                    if worker.recalled and error.problem_code == NO_CHANNEL:
+                        self._forget(worker.host)
+                        continue
                 if not isinstance(error, (*_UNREACHABLE, AccessDeniedError)):
                     raise
-                failures.append((slot, error))
+                tried.add(worker.host)
+                errors.append(error)
                 continue
-            for _, failure in failures:
-                self._report_refusal(failure)
-            self._announce(number, slot.endpoint.host, opened)
-            return slot.worker
-        raise self._choose_error([failure for _, failure in failures])
+            for each in errors:  # a host may refuse our key while another one accepts it
+                if isinstance(each, AccessDeniedError):
+                    self._notice(each.problem)
+            self._announce(number, worker.host, opened)
+            return worker
+        raise self._choose_error(errors)
+
+    def _take_prepared(self, number: int) -> WorkerProcess | None:
+        """Return the channel's prepared session, unless it is so old that it may be broken."""
+        with self._changed:
+            if self._prepared is None or number not in self._prepared[0].channels:
+                return None
+            (worker, since), self._prepared = self._prepared, None
+        if self._now() - since < _FRESH:
+            return worker
+        self._drop(worker)
+        return None
+
+    def _find_worker(
+        self, number: int, tried: Collection[str], crowded: Collection[str]
+    ) -> WorkerProcess | None:
+        """Return a worker for one more channel: its own, or the one with the fewest channels.
+
+        Waits for sessions that are being opened. Returns None if no host is left, every session has
+        all its channels, or the sessions that were waited for have failed.
+        """
+        with self._changed:
+            while not self._closed:
+                if len(self._workers) < self._count_sessions():
+                    if (destination := self._choose_destination(tried)) is not None:
+                        return self._start_worker(number, destination)
+                    near = count_sessions(self._cpus, 0.0)
+                    if sum(worker.is_open for worker in self._workers) < near:
+                        return None
+                    self._granted = len(self._workers), self._now() + _ASK_AGAIN
+                left = [it for it in self._workers if it.host not in crowded]
+                worker = min(left, key=lambda it: len(it.channels), default=None)
+                if worker is None or len(worker.channels) >= self._count_places():
+                    return None
+                if worker.is_open:
+                    worker.channels.add(number)
+                    return worker
+                self._changed.wait()
+                if not self._workers and len(self._destinations) == 1:
+                    return None  # it would fail for this channel as well
+        raise TransientError("The channels are closed.", code="channel.closed")
+
+    def _choose_destination(self, tried: Collection[str]) -> Destination | None:
+        """Return the host with the fewest sessions, except those tried; None if none is left.
+
+        A host that failed comes last for a while: it is still better than none.
+        """
+        now = self._now()
+
+        def rank(destination: Destination) -> tuple[float, int]:
+            sessions = sum(worker.host == destination.host for worker in self._workers)
+            return max(0.0, self._rests_until.get(destination.host, now) - now), sessions
+
+        left = [it for it in self._destinations if it.host not in tried]
+        return min(left, key=rank, default=None)
+
+    def _start_worker(self, number: int, destination: Destination) -> WorkerProcess:
+        """Start a process that opens a session for a channel, which gets its errors.
+
+        Raises `ServerUnavailableError` if too many earlier processes still wait for a lost folder.
+        """
+        if isinstance(destination, StagingFolder):
+            require_few_left(destination)
+        host = destination.host
+        known = self._capabilities_by_host.get(host)
+        if known is None and self._memory is not None:
+            known = self._memory.find(host)
+            if known is not None:
+                self._recalled.add(host)
+        worker = self._starter.start(f"session {number}")
+        worker.founder, worker.host = number, host
+        worker.recalled = known is not None and host in self._recalled
+        worker.channels.add(number)
+        if isinstance(destination, Endpoint) and destination.stack == "auto":
+            stack = "paramiko" if known and known.gcm_only else "auto"
+            destination = destination._replace(stack=stack)
+        config = WorkerConfig(
+            destination,
+            self._location,
+            known,
+            confirm=any(other.is_open for other in self._workers),
+            compress=self._settings.compression == "auto",
+            named=self._broke,
+            find_zeros=self._settings.find_zeros,
+        )
+        self._workers.append(worker)
+        with suppress(TransientError):
+            worker.begin(config)
+            worker.send(number, JoinChannel())
+        return worker
+
+    def _join(self, number: int, worker: WorkerProcess) -> ChannelOpened:
+        """Let a channel join a worker, which may still be connecting.
+
+        The worker probes the host if its capabilities are not known yet; waiting for another
+        worker's probe would take longer.
+        """
+        if worker.founder != number:
+            worker.send(number, JoinChannel())
+        if self._folder is not None:
+            with answering(self._folder):
+                opened = worker.receive(number, _STARTING + self.timeout)
+        else:
+            limit = _STARTING + self._settings.connect_timeout + 2 * self.timeout
+            opened = worker.receive(number, limit)
+        assert isinstance(opened, ChannelOpened)
+        if worker.recalled:
+            self._recalled.add(worker.host)
+        elif worker.founder == number:
+            self._recalled.discard(worker.host)
+            self._keep(worker.host, opened.capabilities)
+        with self._changed:
+            self._capabilities_by_host[worker.host] = opened.capabilities
+            if opened.round_trip:
+                self.round_trip = min(self.round_trip or inf, opened.round_trip)
+            worker.is_open = worker in self._workers
+            if opened.stack == "paramiko":  # it encrypts on one processor only
+                worker.takes_guests = False
+            self._changed.notify_all()
+        return opened
+
+    def _forget(self, host: str) -> None:
+        """Let the next session probe a host."""
+        self._recalled.discard(host)
+        self._capabilities_by_host.pop(host, None)
+        self._keep(host, None)
+
+    def _keep(self, host: str, capabilities: HostCapabilities | None) -> None:
+        if self._memory is not None:
+            self._memory.keep(host, capabilities)
+
+    def _choose_error(self, errors: list[UploaderError]) -> UploaderError:
+        """Return the most important error of all hosts: a refused key comes first."""
+        if not (errors or self._workers) and self._failure:
+            errors = [self._failure]
+        for error in errors:
+            if isinstance(error, AccessDeniedError):
+                return self._explain(error)
+        if errors and errors[-1].problem_code == NO_CHANNEL and not self._workers:
+            return allows_nothing(errors[-1])
+        if errors:
+            return errors[-1]
+        if self._workers:
+            return TransientError("Every session has all its channels.", code=NO_CHANNEL)
+        return ServerUnavailableError("The staging area has no host.", code="staging.no-host")
 
     def open_shared(self, number: int, own: WorkerProcess) -> WorkerProcess | None:
-        """Return another worker for a channel's large files; None if its own one sends them."""
-        wanted = min(self._settings.channels, self.capacity)
-        if max(wanted, self._sessions.count_open_channels()) > STREAMS:
-            return None  # they need all places of the sessions
-        slot = self._sessions.find_shared(number, own)
-        if slot is None:
-            return None
-        try:
-            self._join(number, slot)
-        except UploaderError:  # the channel's own session sends them
-            self._sessions.refuse_shared(number, slot.worker)
-            return None
-        return slot.worker
+        """Return another worker for a channel's large files; None if its own one sends them.
 
-    def _find_slots(
-        self, number: int, failures: Sequence[tuple[SessionSlot, UploaderError]]
-    ) -> Iterator[SessionSlot]:
-        """Yield the places that a channel may try, without those that failed."""
-        if prepared := self._sessions.take_prepared(number):
-            yield prepared
-        while slot := self._sessions.find_slot(number, [slot for slot, _ in failures]):
-            yield slot
+        Half of the sessions to a near host send the large files of all its channels. This takes
+        less processor time on both sides: more files are hashed together, and fewer processes
+        alternate. Only the sender for shells sends several files in one thread.
+        """
+        with self._changed:
+            capabilities = self._capabilities_by_host.get(own.host)
+            if capabilities is None or capabilities.access != "shell" or self.round_trip >= _LONG:
+                return None
+            if not self.may_share:
+                return None
+            sessions = [it for it in self._workers if it.host == own.host]
+            shared = sessions[: max(1, len(sessions) // 2)]
+            if own not in sessions or own in shared:
+                return None
+            free = [it for it in shared if it.is_open and it.takes_guests]
+            worker = min(free, key=lambda it: len(it.channels), default=None)
+            if worker is None or len(worker.channels) >= self._count_places():
+                return None
+            worker.channels.add(number)
+        try:
+            self._join(number, worker)
+        except UploaderError:  # the channel's own session sends them; this one is not asked again
+            worker.takes_guests = False
+            self.leave(worker, number)
+            return None
+        return worker
+
+    @property
+    def may_share(self) -> bool:
+        """Whether the sessions have places for more than the channels of their own."""
+        return self._wanted <= STREAMS
+
+    def note_closed(self) -> None:
+        """Record that a channel was closed: no more are wanted than those that are left."""
+        with self._changed:
+            left = set().union(*(worker.channels for worker in self._workers))
+            self._wanted = min(self._wanted, len(left))
 
     def announce(self, payload: Payload) -> None:
         """Report the folders of a payload in which its files get temporary names."""
-        hosts = list(self._sessions.capabilities_by_host.values())
+        hosts = list(self._capabilities_by_host.values())
         by_tar = payload.batched and hosts and all(it.tar for it in hosts)
         named = [wanted for wanted in payload.members if wanted.replaces or not by_tar]
         if named:
@@ -327,111 +535,60 @@ class StagingTransport:
 
     def count_spent(self, spent: TimeByCause) -> None:
         """Add the time that a channel has spent."""
-        with self._lock:
-            self._spent = self._spent.plus(spent)
+        with self._counting:
+            self.spent = self.spent.plus(spent)
 
     def leave(self, worker: WorkerProcess, number: int) -> None:
         """Remove an idle channel from its worker; the last one ends the worker."""
-        self._sessions.leave(worker, number)
+        with self._changed:
+            worker.channels.discard(number)
+            if worker.founder == number:
+                worker.founder = 0
+            deserted = not worker.channels
+        if deserted:
+            self._drop(worker)
+            return
+        with suppress(TransientError):  # a process that has ended needs no message
+            worker.send(number, LeaveChannel())
 
-    def drop(self, worker: WorkerProcess, *, failed: bool = False) -> None:
-        """Close a worker; after a failure, other hosts are preferred for a while."""
+    def give_up(self, worker: WorkerProcess, *, failed: bool) -> None:
+        """Close a worker after a payload; after a failure, other hosts are preferred for a while.
+
+        If its capabilities were remembered, the host is probed again.
+        """
         if worker.recalled:
-            self._forget(self._sessions.host_of(worker))
-        self._sessions.drop(worker, failed=failed)
+            self._forget(worker.host)
+        self._drop(worker, failed=failed)
 
-    def host_of(self, worker: WorkerProcess) -> str:
-        """Return the host of a worker's session; empty after the worker was closed."""
-        return self._sessions.host_of(worker)
+    def _drop(self, worker: WorkerProcess, *, failed: bool = False) -> None:
+        worker.kill()
+        worker.reap()
+        with self._changed:
+            if worker in self._workers:
+                self._workers.remove(worker)
+                if failed:
+                    self._rests_until[worker.host] = self._now() + REST
+                    self._broke |= worker.is_open
+            worker.is_open = False
+            self._changed.notify_all()
 
-    def _choose_error(self, errors: list[UploaderError]) -> UploaderError:
-        """Return the most important error of all hosts: a refused key comes first."""
-        if not (errors or self._sessions) and self._sessions.failure:
-            errors = [self._sessions.failure]
-        for error in errors:
-            if isinstance(error, AccessDeniedError):
-                return self._explain(error)
-        if errors and errors[-1].problem_code == NO_CHANNEL and not self._sessions:
-            return allows_nothing(errors[-1])
-        if errors:
-            return errors[-1]
-        if self._sessions:
-            return TransientError("Every session has all its channels.", code=NO_CHANNEL)
-        return ServerUnavailableError("The staging area has no host.", code="staging.no-host")
+    @property
+    def _cpus(self) -> list[int]:
+        """The known processor counts of both sides."""
+        known, hosts = list(self._capabilities_by_host.values()), len(self._destinations)
+        return [count_cpus(), *(it.cpus * hosts for it in known if it.cpus)]
 
-    def _report_refusal(self, error: UploaderError) -> None:
-        """Notify once about a host that refuses our key while another accepts it."""
-        if isinstance(error, AccessDeniedError) and error.message not in self._noticed:
-            self._noticed.add(error.message)
-            self.emit(Notice(problem=error.problem))
+    def _count_sessions(self) -> int:
+        """Return the number of sessions that are useful and granted."""
+        granted, until = self._granted
+        if self._now() >= until:
+            return count_sessions(self._cpus, self.round_trip)
+        return max(count_sessions(self._cpus, 0.0), granted)
 
-    def _start_worker(self, name: str, endpoint: Destination) -> WorkerProcess:
-        """Start a process that opens a session; a channel that joins it gets its errors.
-
-        Raises `ServerUnavailableError` if too many earlier processes still wait for a lost folder.
-        """
-        if isinstance(endpoint, StagingFolder):
-            require_few_left(endpoint)
-        worker, config = self._workers.start(name), self._build_config(endpoint)
-        worker.recalled = config.capabilities is not None and endpoint.host in self._recalled
-        with suppress(TransientError):
-            worker.begin(config)
-        return worker
-
-    def _join(self, number: int, slot: SessionSlot) -> ChannelOpened:
-        """Let a channel join a worker, which may still be connecting.
-
-        The worker probes the host if its capabilities are not known yet; waiting for another
-        worker's probe would take longer.
-        """
-        if not slot.joined:
-            slot.worker.send(number, JoinChannel())
-        if isinstance(slot.endpoint, StagingFolder):
-            with answering(slot.endpoint):
-                opened = slot.worker.receive(number, _STARTING + self.timeout)
-        else:
-            opened = slot.worker.receive(number, self._opening_timeout)
-        assert isinstance(opened, ChannelOpened)
-        host = slot.endpoint.host
-        if slot.worker.recalled:
-            self._recalled.add(host)
-        elif slot.is_new:
-            self._recalled.discard(host)
-            self._keep(host, opened.capabilities)
-        self._sessions.mark_open(slot, opened)
-        return opened
-
-    def _forget(self, host: str) -> None:
-        """Let the next session probe a host."""
-        self._recalled.discard(host)
-        self._sessions.capabilities_by_host.pop(host, None)
-        self._keep(host, None)
-
-    def _keep(self, host: str, capabilities: HostCapabilities | None) -> None:
-        if self._memory is not None:
-            self._memory.keep(host, capabilities)
-
-    def _find_capabilities(self, host: str) -> HostCapabilities | None:
-        known = self._sessions.capabilities_by_host.get(host)
-        if known is None and self._memory is not None:
-            known = self._memory.find(host)
-            if known is not None:
-                self._recalled.add(host)
-        return known
-
-    def _build_config(self, endpoint: Destination) -> WorkerConfig:
-        known = self._find_capabilities(endpoint.host)
-        if known and known.gcm_only and isinstance(endpoint, Endpoint) and endpoint.stack == "auto":
-            endpoint = endpoint._replace(stack="paramiko")
-        return WorkerConfig(
-            endpoint,
-            self._location,
-            known,
-            confirm=self._sessions.serves,
-            compress=self._settings.compression == "auto",
-            named=self._sessions.broken,
-            find_zeros=self._settings.find_zeros,
-        )
+    def _count_places(self) -> int:
+        """Return the channels per session; one for scp, which opens a new one for each payload."""
+        hosts = list(self._capabilities_by_host.values())
+        return 1 if any(it.access == "scp" for it in hosts) else STREAMS
 
     def _announce(self, number: int, host: str, opened: ChannelOpened) -> None:
         capabilities = opened.capabilities
@@ -447,9 +604,13 @@ class StagingTransport:
             )
         )
         for problem in list_limits(host, capabilities):
-            if problem.message not in self._noticed:
-                self._noticed.add(problem.message)
-                self.emit(Notice(problem=problem))
+            self._notice(problem)
+
+    def _notice(self, problem: Problem) -> None:
+        """Report a problem, once in this run."""
+        if problem.message not in self._noticed:
+            self._noticed.add(problem.message)
+            self.emit(Notice(problem=problem))
 
 
 def list_limits(host: str, capabilities: HostCapabilities) -> Iterator[Problem]:
@@ -470,18 +631,13 @@ def list_limits(host: str, capabilities: HostCapabilities) -> Iterator[Problem]:
     if not capabilities.times:
         message = f"{host} does not set times: files there get the time of their transfer."
         yield Problem("staging.no-times", message)
-    yield from _report_restarts(host, capabilities)
-
-
-def _report_restarts(host: str, capabilities: HostCapabilities) -> Iterator[Problem]:
-    """Yield why interrupted transfers to a host do not resume, if they do not."""
+    why = ""
     if capabilities.access == "scp":
         why = "allows only scp"
     elif not capabilities.renames:
         why = "does not rename and remove files"
     elif capabilities.access == "shell" and not capabilities.checksum:
         why = "has no program for checksums"
-    else:
-        return
-    message = f"{host} {why}: interrupted transfers start again from the beginning."
-    yield Problem("staging.no-resume", message)
+    if why:
+        message = f"{host} {why}: interrupted transfers start again from the beginning."
+        yield Problem("staging.no-resume", message)

@@ -6,17 +6,17 @@ import time
 from collections.abc import Generator, Iterable
 from contextlib import suppress
 from threading import Lock, Thread
-from typing import Final
+from typing import Final, NamedTuple
 
 from mydata_like.core.errors import TransientError, UploaderError
 from mydata_like.ssh import dialing
-from mydata_like.ssh.capabilities import PREAMBLE, quote
+from mydata_like.ssh.capabilities import PREAMBLE, HostCapabilities, quote
 from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.ssh.session import CommandResult, SshSession, Stream
 from mydata_like.transfer.archive_writer import ArchiveSource
 from mydata_like.transfer.compression import Compression
 from mydata_like.transfer.file_source import FileSource
-from mydata_like.transfer.throttled_session import FAR
+from mydata_like.transfer.multi_stream import FAR, StreamLimit
 from mydata_like.transfer.worker_messages import Member, Moving
 
 
@@ -360,3 +360,18 @@ class RemoteDirs:
 def parent_of(member: Member) -> bytes:
     """Return the directory of a file, below the location."""
     return member.remote.rpartition(b"/")[0]
+
+
+class SessionState(NamedTuple):
+    """What the senders of all channels of a session share: options, and what is known by now.
+
+    With `named`, the host prints the members of batches from the first batch on.
+    """
+
+    location: bytes
+    capabilities: HostCapabilities
+    compression: Compression
+    limit: StreamLimit
+    spares: SpareShells
+    named: bool = False
+    find_zeros: bool = False

@@ -69,7 +69,7 @@ class S3Transport:
     def prepare(self) -> None:
         """Do nothing: channels open immediately."""
 
-    def open_channel(self) -> "S3Channel":
+    def open_channel(self, wanted: int = 0) -> "S3Channel":
         """Return a new channel; it connects when it sends."""
         if self.closed:
             raise _cut_off()

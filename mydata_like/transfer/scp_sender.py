@@ -28,6 +28,7 @@ from mydata_like.transfer.worker_messages import (
     RenameTask,
     SendTask,
     TaskResult,
+    collect,
 )
 
 _CHUNK: Final = 256 * 1024
@@ -47,30 +48,17 @@ class ScpSender:
     def send(self, task: SendTask, moving: Moving) -> TaskResult:
         """Send a payload; raises `TransientError` if the connection broke and none is proven."""
         results: dict[int, MemberResult] = {}
-        broken = self._write_files(task.members, results, moving)
-        for index, member in enumerate(task.members):
-            if index not in results:
-                results[index] = MemberResult(index, "", describe(member.remote, b""), again=True)
-        return TaskResult(tuple(results[index] for index in range(len(task.members))), broken)
-
-    def _write_files(
-        self, members: Sequence[Member], results: dict[int, MemberResult], moving: Moving
-    ) -> bool:
-        """Add the results of the members; return whether the connection broke."""
+        members = enumerate(task.members)
         sink = _Sink(self._session.start(self._command), moving)
         try:
             sink.begin()
-            for index, member in sorted(
-                enumerate(members), key=lambda pair: pair[1].remote.split(b"/")
-            ):
+            for index, member in sorted(members, key=lambda pair: pair[1].remote.split(b"/")):
                 results[index] = self._send_member(sink, index, member)
             sink.end()
-        except TransientError:
+        except TransientError as error:
             sink.close()
-            if not any(result.checksum for result in results.values()):
-                raise
-            return True
-        return False
+            return collect(results, len(task.members), error)
+        return collect(results, len(task.members))
 
     def replace(self, moves: Sequence[RenameTask], moving: Moving) -> TaskResult:
         """Report replacements as missing, since nothing can be renamed."""

@@ -31,8 +31,8 @@ from mydata_like.transfer.archive_writer import (
 from mydata_like.transfer.batch_sender import describe
 from mydata_like.transfer.file_replacement import held, missing
 from mydata_like.transfer.file_source import FileSource
-from mydata_like.transfer.multi_stream import BLOCK, LARGE, StreamLimit, StripedWriter
-from mydata_like.transfer.remote_shell import hold_back, part_name
+from mydata_like.transfer.multi_stream import BLOCK, LARGE, StripedWriter
+from mydata_like.transfer.remote_shell import SessionState, hold_back, part_name
 from mydata_like.transfer.single_file import RESUMABLE
 from mydata_like.transfer.sparse import SMALLEST_HOLE
 from mydata_like.transfer.throttled_session import ThrottledSession
@@ -43,6 +43,7 @@ from mydata_like.transfer.worker_messages import (
     RenameTask,
     SendTask,
     TaskResult,
+    collect,
 )
 from mydata_like.transfer.zero_runs import SparseWriter
 
@@ -52,18 +53,11 @@ _ARRIVED: Final = b"+"
 class SftpStripes:
     """Writes large files over several SFTP sessions of one SSH session, where that is faster."""
 
-    def __init__(
-        self,
-        session: ThrottledSession,
-        sftp: SftpSession,
-        limit: StreamLimit,
-        *,
-        find_zeros: bool = False,
-    ) -> None:
+    def __init__(self, session: ThrottledSession, sftp: SftpSession, state: SessionState) -> None:
         self._session = session
         self._sftp = sftp
-        self._limit = limit
-        self._find_zeros = find_zeros
+        self._limit = state.limit
+        self._find_zeros = state.find_zeros
         self._able = True  # False after the server refused a block
 
     def suits(self, member: Member) -> bool:
@@ -188,28 +182,19 @@ _MODE: Final = 0o660
 class SftpSender:
     """Sends payloads over one SFTP session; remembers which directories exist.
 
-    With `compares`, an opened file compares the bytes that an earlier attempt has left, and files
-    with holes get holes; large files are not striped.
+    In a mounted folder, an opened file compares the bytes that an earlier attempt has left, and
+    files with holes get holes; large files are not striped.
     """
 
-    def __init__(
-        self,
-        session: ThrottledSession,
-        location: bytes,
-        limit: StreamLimit,
-        *,
-        find_zeros: bool = False,
-        renames: bool = True,
-        compares: bool = False,
-    ) -> None:
+    def __init__(self, session: ThrottledSession, state: SessionState) -> None:
         self._session = session
         self._sftp = session.open_sftp()
-        self._location = location
-        self._limit = limit
-        self._find_zeros = find_zeros
-        self._renames = renames
-        self._compares = compares
-        self._stripes = SftpStripes(session, self._sftp, limit, find_zeros=find_zeros)
+        self._location = state.location
+        self._limit = state.limit
+        self._find_zeros = state.find_zeros
+        self._renames = state.capabilities.renames
+        self._compares = state.capabilities.access == "folder"
+        self._stripes = SftpStripes(session, self._sftp, state)
         self._known: set[bytes] = set()
         self._buffer = bytearray(SMALLEST_HOLE)
 
@@ -281,14 +266,8 @@ class SftpSender:
                 if index not in results:
                     results[index] = self._send_member(index, member, moving)
         except TransientError as error:
-            if not any(result.checksum for result in results.values()):
-                raise
-            lost = {
-                index: MemberResult(index, "", error.problem, again=True)
-                for index in range(len(task.members))
-            }
-            return TaskResult(tuple((lost | results).values()), broken=True)
-        return TaskResult(tuple(results[index] for index in range(len(task.members))))
+            return collect(results, len(task.members), error)
+        return collect(results, len(task.members))
 
     def _send_tiny(
         self, members: Sequence[Member], results: dict[int, MemberResult], moving: Moving

@@ -128,8 +128,20 @@ class SharedReader:
 
     def _take(self, own: ContentReader, wait_for_hash: Callable[[float], None]) -> bytes:
         while own.is_starved:
-            if readers := self._find_work(own, wait_for_hash):
-                self._read(readers)
+            readers = self._find_work(own, wait_for_hash)
+            if not readers:
+                continue
+            try:
+                self._spent = read_together(readers)
+            except BaseException:
+                # What was read of the others is lost, and a gap must not go unnoticed.
+                for each in readers:
+                    each.end(TransientError("Another file of the session failed.", code=LOST))
+                raise
+            finally:
+                with self._changed:
+                    self._being_read = ()
+                    self._changed.notify_all()
         if own.error:
             raise own.error
         return own.pieces.popleft() if own.pieces else b""
@@ -148,16 +160,3 @@ class SharedReader:
                 return ()
             self._being_read = [each for each in self._readers if each.has_room]
             return self._being_read
-
-    def _read(self, readers: Sequence[ContentReader]) -> None:
-        try:
-            self._spent = read_together(readers)
-        except BaseException:
-            # What was read of the others is lost, and a gap must not go unnoticed.
-            for each in readers:
-                each.end(TransientError("Another file of the session failed.", code=LOST))
-            raise
-        finally:
-            with self._changed:
-                self._being_read = ()
-                self._changed.notify_all()

@@ -19,7 +19,7 @@ from mydata_like.core.errors import (
     UploaderError,
 )
 from mydata_like.core.parsing import parse_count
-from mydata_like.ssh.capabilities import HostCapabilities, quote, says_full
+from mydata_like.ssh.capabilities import quote, says_full
 from mydata_like.ssh.session import CommandResult, Stream
 from mydata_like.transfer import tar
 from mydata_like.transfer.archive_writer import ArchiveSource, IndexLine, open_content
@@ -35,7 +35,6 @@ from mydata_like.transfer.file_source import FileSource, open_source
 from mydata_like.transfer.multi_stream import (
     FAR,
     LARGE,
-    StreamLimit,
     StripedWriter,
     takes_long,
 )
@@ -44,6 +43,7 @@ from mydata_like.transfer.remote_shell import (
     MARK,
     NO_DIRECTORY,
     RemoteDirs,
+    SessionState,
     Shells,
     finish_refused,
     hold_back,
@@ -171,14 +171,12 @@ TRIM: Final = (
 class StripedSender:
     """Sends large files over several streams where one would be slower."""
 
-    def __init__(
-        self, shells: Shells, dirs: RemoteDirs, capabilities: HostCapabilities, limit: StreamLimit
-    ) -> None:
+    def __init__(self, shells: Shells, dirs: RemoteDirs, state: SessionState) -> None:
         self._shells = shells
         self._dirs = dirs
-        self._limit = limit
-        self._checksum = capabilities.checksum
-        self._able = capabilities.tar == "gnu"  # its dd is likely to have the options
+        self._limit = state.limit
+        self._checksum = state.capabilities.checksum
+        self._able = state.capabilities.tar == "gnu"  # its dd is likely to have the options
 
     def suits(self, size: int) -> bool:
         """Return whether several streams may be faster than one.
@@ -304,22 +302,14 @@ _CLEAR: Final = b'rm -f -- "./$t.at"; '
 class SingleSender:
     """Sends files one by one over one session; remembers which directories exist."""
 
-    def __init__(
-        self,
-        shells: Shells,
-        location: bytes,
-        capabilities: HostCapabilities,
-        limit: StreamLimit | None = None,
-        *,
-        find_zeros: bool = False,
-    ) -> None:
+    def __init__(self, shells: Shells, state: SessionState) -> None:
         self._shells = shells
         self._compression = shells.compression
-        self._capabilities = capabilities
-        self._dirs = RemoteDirs(shells, location)
+        self._capabilities = state.capabilities
+        self._dirs = RemoteDirs(shells, state.location)
         self._parts = PartialFiles(self._dirs)
-        self._striped = StripedSender(shells, self._dirs, capabilities, limit or StreamLimit(0))
-        self._find_zeros = find_zeros
+        self._striped = StripedSender(shells, self._dirs, state)
+        self._find_zeros = state.find_zeros
         self._buffer = bytearray(_CHUNK)
 
     def send(self, index: int, member: Member, moving: Moving) -> MemberResult:
@@ -338,10 +328,15 @@ class SingleSender:
         return choose(self._compression, [member], size, self._shells.time_sending)
 
     def _send_plain(self, member: Member, moving: Moving) -> tuple[IndexLine, CommandResult]:
-        existing = self._find_part(member)
+        existing = 0  # bytes that an earlier attempt left and that may be continued
+        if member.size >= RESUMABLE and not member.from_scratch and self._capabilities.checksum:
+            existing = self._parts.find(member)
         ratio = self._choose(member, member.size - existing)
         if ratio is None and self._striped.suits(member.size - existing):
-            sent = self._send_striped(member, existing, moving)
+            sent = self._striped.send(member, existing, moving)
+            if sent is not None and sent[1].status == 0:  # another script renames the file
+                publish = _CHECK % member.size + _CLEAR + _publish(member)
+                return sent[0], self._dirs.start(member, publish).finish()
             if sent is not None:
                 return sent
             existing = 0
@@ -355,33 +350,14 @@ class SingleSender:
         try:
             line = self._send_rest(writer, member, existing, moving) if existing else None
             if line is None:
-                line = self._send_whole(writer, member, moving)
+                with open_content(member) as source:
+                    line = self._send_content(writer, source, moving)
         except FileChangedError:
             self._abandon(stream, member)
             raise
         except TransientError as error:
             return IndexLine(""), finish_refused(stream, error)
         return line, writer.finish()
-
-    def _find_part(self, member: Member) -> int:
-        """Return the size that an earlier attempt left and that may be continued."""
-        if member.size < RESUMABLE or member.from_scratch or not self._capabilities.checksum:
-            return 0
-        return self._parts.find(member)
-
-    def _send_striped(
-        self, member: Member, existing: int, moving: Moving
-    ) -> tuple[IndexLine, CommandResult] | None:
-        """Send over several streams; another script renames the file."""
-        sent = self._striped.send(member, existing, moving)
-        if sent is None or sent[1].status != 0:
-            return sent
-        publish = _CHECK % member.size + _CLEAR + _publish(member)
-        return sent[0], self._dirs.start(member, publish).finish()
-
-    def _send_whole(self, writer: CompressedWriter, member: Member, moving: Moving) -> IndexLine:
-        with open_content(member) as source:
-            return self._send_content(writer, source, moving)
 
     def _send_rest(
         self, writer: CompressedWriter, member: Member, existing: int, moving: Moving
@@ -420,19 +396,14 @@ class SingleSender:
         if member.inside or self._capabilities.tar not in ("gnu", "bsd"):
             return None
         with open_source(member) as source:
-            extents = self._find_extents(source, moving)
-            return None if extents is None else self._send_extents(source, member, extents, moving)
-
-    def _find_extents(self, source: FileSource, moving: Moving) -> list[Extent] | None:
-        """Return the extents of data if that saves much."""
-        if source.may_have_holes:
-            extents = source.find_extents()
-            if measure(extents) < source.size * _HOLES_GAIN:
-                return extents
-        if self._find_zeros:
-            extents = find_data(source, moving)
-            if measure(extents) < source.size * _ZEROS_GAIN:
-                return extents
+            if source.may_have_holes:
+                extents = source.find_extents()
+                if measure(extents) < source.size * _HOLES_GAIN:
+                    return self._send_extents(source, member, extents, moving)
+            if self._find_zeros:
+                extents = find_data(source, moving)
+                if measure(extents) < source.size * _ZEROS_GAIN:
+                    return self._send_extents(source, member, extents, moving)
         return None
 
     def _send_extents(

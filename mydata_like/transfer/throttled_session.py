@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from threading import Lock, get_ident
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 from mydata_like.core.channel_time import NOTHING_SPENT, TimeByCause
 from mydata_like.core.errors import RejectedError, TransientError
@@ -12,7 +12,6 @@ from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.ssh.session import (
     CommandResult,
-    RemoteEntry,
     RemoteFile,
     SftpSession,
     SmallFile,
@@ -31,16 +30,6 @@ Clock = Callable[[], float]
 Share = Callable[[float], TimeByCause]  # splits seconds of waiting by cause
 
 
-class _Moment(NamedTuple):
-    """The clocks of a thread: wall time and processor time in seconds."""
-
-    wall: float = 0.0
-    work: float = 0.0
-
-    def since(self, other: "_Moment") -> "_Moment":
-        return _Moment(self.wall - other.wall, self.work - other.work)
-
-
 class ChannelTimer:
     """The timer of one channel: `begin` and `end` enclose a payload with its timed operations.
 
@@ -55,7 +44,7 @@ class ChannelTimer:
         self._thread = 0
         self._before = NOTHING_SPENT  # on earlier payloads
         self._spent = NOTHING_SPENT
-        self._begun = _Moment()
+        self._begun = (0.0, 0.0)  # wall time and processor time
         self._ours = NOTHING_SPENT  # of this payload, timed in the channel's own thread
         self._others = NOTHING_SPENT  # of this payload, timed in other threads
         self._helped: dict[int, float] = {}  # processor time of other threads by thread
@@ -82,7 +71,7 @@ class ChannelTimer:
         self._before = self._spent
         self._ours = self._others = NOTHING_SPENT
         self._helped = {}
-        self._begun = self._now()
+        self._begun = self._wall(), self._work()
         self._thread = get_ident()
 
     def end(self) -> None:
@@ -143,9 +132,6 @@ class ChannelTimer:
         way = min(waited, trips * self._round_trip) if far else 0.0
         return TimeByCause(channels=way, server=waited - way)
 
-    def _now(self) -> _Moment:
-        return _Moment(self._wall(), self._work())
-
     def add_operation(self, spent: TimeByCause) -> None:
         """Add the time of an operation, in any thread that works for the payload."""
         with self._lock:
@@ -156,10 +142,11 @@ class ChannelTimer:
 
     def _update(self) -> None:
         """Count the payload's time until now; unexplained time was waiting for the disk."""
-        took = self._now().since(self._begun)
+        wall, work = self._begun
+        took, worked = self._wall() - wall, self._work() - work
         with self._lock:
             ours, others = self._ours, self._others
-        idle = max(0.0, took.wall - took.work - (ours.in_all - ours.cipher))
+        idle = max(0.0, took - worked - (ours.in_all - ours.cipher))
         waited = others._replace(cipher=0.0)
         explained = min(idle, waited.in_all)
         if explained:
@@ -167,7 +154,7 @@ class ChannelTimer:
         helped = max(0.0, sum(self._helped.copy().values()) - others.cipher)
         sums = ours._replace(
             source=max(0.0, idle - explained - helped),
-            hash=ours.hash + max(0.0, took.work - ours.cipher) + helped,
+            hash=ours.hash + max(0.0, worked - ours.cipher) + helped,
             cipher=ours.cipher + others.cipher,
         )
         self._spent = self._before.plus(sums)
@@ -209,41 +196,35 @@ class ThrottledSession:
         interleaved: InterleavedSender,
         reader: SharedReader,
     ) -> None:
+        self.stack = session.stack
+        self.cipher = session.cipher
+        self.bucket = bucket
+        self.timer = timer
+        self.interleaved = interleaved
         self._session = session
-        self._bucket = bucket
-        self._timer = timer
-        self._interleaved = interleaved
         self._reader = reader
-
-    @property
-    def stack(self) -> str:
-        return self._session.stack
-
-    @property
-    def cipher(self) -> str:
-        return self._session.cipher
 
     @property
     def network_round_trip(self) -> float | None:
         return self._session.network_round_trip
 
     def start(self, command: bytes) -> "ThrottledStream":
-        with self._timer.timed(self._timer.learn(_STARTING)), _refused_for_now():
+        with self.timer.timed(self.timer.learn(_STARTING)), _refused_for_now():
             stream = self._session.start(command)
-        return ThrottledStream(stream, self._bucket, self._timer, self._interleaved)
+        return ThrottledStream(stream, self)
 
     def run(self, command: bytes, stdin: bytes = b"") -> CommandResult:
-        with self._timer.timed(self._timer.answer), _refused_for_now():
+        with self.timer.timed(self.timer.answer), _refused_for_now():
             return self._session.run(command, stdin)
 
     def open_sftp(self) -> SftpSession:
         with _refused_for_now():
             sftp = self._session.open_sftp()
-        return _ThrottledSftp(sftp, self._bucket, self._timer)
+        return _ThrottledSftp(sftp, self)
 
     def pieces(self, content: Content) -> Generator[memoryview, None, None]:
         """Yield the rest of a content; see `SharedReader`."""
-        return self._reader.pieces(content, self._timer.wait_for_hash)
+        return self._reader.pieces(content, self.timer.wait_for_hash)
 
     def close(self) -> None:
         self._session.close()
@@ -261,17 +242,10 @@ def _refused_for_now() -> Iterator[None]:
 class ThrottledStream:
     """A stream that is limited by a bucket; see `Stream`."""
 
-    def __init__(
-        self,
-        stream: Stream,
-        bucket: TokenBucket,
-        timer: ChannelTimer,
-        interleaved: InterleavedSender,
-    ) -> None:
+    def __init__(self, stream: Stream, session: ThrottledSession) -> None:
         self._stream = stream
-        self._bucket = bucket
-        self._timer = timer
-        self._interleaved = interleaved
+        self._session = session
+        self._timer = session.timer
         self.read_ready = stream.read_ready
         self.close = stream.close
 
@@ -280,8 +254,15 @@ class ThrottledStream:
         return self._stream.blocked_seconds
 
     def write(self, data: bytes | memoryview) -> None:
-        for piece in self._bucket.pieces(memoryview(data)):
-            self._write(piece)
+        for piece in self._session.bucket.pieces(memoryview(data)):
+            blocked_before = self._stream.blocked_seconds
+
+            def share(waited: float, before: float = blocked_before) -> TimeByCause:
+                blocked = min(waited, self._stream.blocked_seconds - before)
+                return self._timer.answer(blocked)._replace(line=waited - blocked)
+
+            with self._timer.timed(share):
+                self._stream.write(piece)
 
     def send(self, content: Content, moving: Moving) -> bool:
         """Write the rest of a content, in turns with other channels of the session.
@@ -290,10 +271,10 @@ class ThrottledStream:
         """
         if not content.remaining:
             return True
-        own = Transmission(content, self._stream, self._bucket, self._timer, moving)
+        own = Transmission(content, self._stream, self._session.bucket, self._timer, moving)
         self._timer.end()
         try:
-            return self._interleaved.send(own)
+            return self._session.interleaved.send(own)
         finally:
             self._timer.begin()
 
@@ -305,22 +286,25 @@ class ThrottledStream:
         with self._timer.timed(self._timer.answer):
             return self._stream.finish()
 
-    def _write(self, piece: memoryview) -> None:
-        blocked_seconds = self._stream.blocked_seconds
 
-        def share(waited: float) -> TimeByCause:
-            blocked = min(waited, self._stream.blocked_seconds - blocked_seconds)
-            return self._timer.answer(blocked)._replace(line=waited - blocked)
+def _answered(name: str) -> Any:
+    """Return the method of this name of an SFTP session, which waits for one answer and is timed.
 
-        with self._timer.timed(share):
-            self._stream.write(piece)
+    `SftpSession` has its type.
+    """
+
+    def call(self: "_ThrottledSftp", *arguments: Any, **options: Any) -> Any:
+        with self._timer.timed(self._timer.answer):
+            return getattr(self._sftp, name)(*arguments, **options)
+
+    return call
 
 
 class _ThrottledSftp:
-    def __init__(self, sftp: SftpSession, bucket: TokenBucket, timer: ChannelTimer) -> None:
+    def __init__(self, sftp: SftpSession, session: ThrottledSession) -> None:
         self._sftp = sftp
-        self._bucket = bucket
-        self._timer = timer
+        self._session = session
+        self._timer = session.timer
         self.close = sftp.close
 
     @property
@@ -339,47 +323,21 @@ class _ThrottledSftp:
     def open_file(self, path: bytes, *, keep: bool = False) -> RemoteFile:
         with self._timer.timed(self._timer.answer):
             file = self._sftp.open_file(path, keep=keep)
-        return _ThrottledFile(file, self._bucket, self._timer)
-
-    def read_file(self, path: bytes) -> bytes:
-        with self._timer.timed(self._timer.answer):
-            return self._sftp.read_file(path)
-
-    def make_directories(self, path: bytes, mode: int) -> None:
-        with self._timer.timed(self._timer.answer):
-            self._sftp.make_directories(path, mode)
+        return _ThrottledFile(file, self._session)
 
     def find_size(self, path: bytes) -> int | None:
         with self._timer.timed(self._timer.learn(1)):
             return self._sftp.find_size(path)
 
-    def find_modified(self, path: bytes) -> int:
-        with self._timer.timed(self._timer.answer):
-            return self._sftp.find_modified(path)
-
-    def find_free(self, path: bytes) -> int | None:
-        with self._timer.timed(self._timer.answer):
-            return self._sftp.find_free(path)
-
-    def list_files(self, path: bytes) -> list[RemoteEntry]:
-        with self._timer.timed(self._timer.answer):
-            return self._sftp.list_files(path)
-
-    def replace(self, source: bytes, target: bytes) -> None:
-        with self._timer.timed(self._timer.answer):
-            self._sftp.replace(source, target)
-
-    def link(self, source: bytes, target: bytes) -> bool:
-        with self._timer.timed(self._timer.answer):
-            return self._sftp.link(source, target)
-
-    def set_attributes(self, path: bytes, *, mode: int, modified: float) -> bool:
-        with self._timer.timed(self._timer.answer):
-            return self._sftp.set_attributes(path, mode=mode, modified=modified)
-
-    def remove(self, path: bytes) -> None:
-        with self._timer.timed(self._timer.answer):
-            self._sftp.remove(path)
+    read_file = _answered("read_file")
+    make_directories = _answered("make_directories")
+    find_modified = _answered("find_modified")
+    find_free = _answered("find_free")
+    list_files = _answered("list_files")
+    replace = _answered("replace")
+    link = _answered("link")
+    set_attributes = _answered("set_attributes")
+    remove = _answered("remove")
 
     def remove_directory(self, path: bytes) -> None:
         with self._timer.timed(self._timer.answer):
@@ -387,16 +345,16 @@ class _ThrottledSftp:
 
     def _wait(self, put: SmallFile) -> SmallFile:
         """Wait until a small file may be sent."""
-        for _ in self._bucket.pieces(memoryview(put.content)):
+        for _ in self._session.bucket.pieces(memoryview(put.content)):
             pass
         return put
 
 
 class _ThrottledFile:
-    def __init__(self, file: RemoteFile, bucket: TokenBucket, timer: ChannelTimer) -> None:
+    def __init__(self, file: RemoteFile, session: ThrottledSession) -> None:
         self._file = file
-        self._bucket = bucket
-        self._timer = timer
+        self._bucket = session.bucket
+        self._timer = session.timer
         self.move_to = file.move_to
 
     def write(self, data: bytes | memoryview) -> None:

@@ -11,31 +11,30 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import Final, NamedTuple, NoReturn
+from typing import Final, NoReturn
 
 from mydata_like.core.errors import Problem, TransientError, UploaderError
 from mydata_like.core.formatting import format_path
 from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.ssh.capabilities import HostCapabilities, confirm, probe
 from mydata_like.ssh.connect import connect, import_ahead
-from mydata_like.ssh.session import OpenSession, SessionWriter, SshSession
+from mydata_like.ssh.session import OpenSession, SshSession
 from mydata_like.transfer.arrived_files import find_arrived
 from mydata_like.transfer.batch_sender import BatchSender
 from mydata_like.transfer.compression import Compression
 from mydata_like.transfer.file_replacement import (
     InPlaceSender,
-    renumber,
     replace_by_shell,
 )
 from mydata_like.transfer.interleaved_sender import InterleavedSender
 from mydata_like.transfer.multi_stream import StreamLimit
-from mydata_like.transfer.remote_shell import Shells, SpareShells
+from mydata_like.transfer.remote_shell import SessionState, Shells, SpareShells
 from mydata_like.transfer.scp_sender import ScpSender
 from mydata_like.transfer.sftp_sender import SftpSender
 from mydata_like.transfer.shared_reader import SharedReader
@@ -68,83 +67,34 @@ from mydata_like.transfer.worker_messages import (
     TaskCommand,
     TaskResult,
     WorkerConfig,
+    collect,
     pack_error,
+    send_others,
     take_standard_streams,
 )
 
 
-class SessionState(NamedTuple):
-    """The state that the channels of one session share."""
-
-    location: bytes
-    capabilities: HostCapabilities
-    compression: Compression
-    limit: StreamLimit
-    spares: SpareShells
-    named: bool  # whether the host prints the members of batches from the first batch on
-    find_zeros: bool
-    interleaved: InterleavedSender
-    reader: SharedReader
-
-
-def build_state(
-    session: SessionWriter, config: WorkerConfig, capabilities: HostCapabilities
-) -> SessionState:
-    """Return the shared state for a new session."""
-    compression = Compression(available=config.compress and capabilities.zstd)
-    return SessionState(
-        config.location,
-        capabilities,
-        compression,
-        StreamLimit(STREAMS),
-        SpareShells(),
-        config.named,
-        find_zeros=config.find_zeros,
-        interleaved=InterleavedSender(session, compression.note_plain),
-        reader=SharedReader(),
-    )
-
-
-def build_sender(session: ThrottledSession, shared: SessionState) -> Sender:
+def build_sender(session: ThrottledSession, state: SessionState) -> Sender:
     """Return the sender for a channel; raises if the host grants no channel."""
-    sender: Sender
-    match shared.capabilities.access:
+    match state.capabilities.access:
         case "shell":
-            return ShellSender(session, shared)
+            return ShellSender(session, state)
         case "scp":
-            sender = ScpSender(session, shared.location)
+            sender: Sender = ScpSender(session, state.location)
         case _:
-            sender = SftpSender(
-                session,
-                shared.location,
-                shared.limit,
-                find_zeros=shared.find_zeros,
-                renames=shared.capabilities.renames,
-                compares=shared.capabilities.access == "folder",
-            )
-    return InPlaceSender(sender) if shared.capabilities.in_place else sender
+            sender = SftpSender(session, state)
+    return InPlaceSender(sender) if state.capabilities.in_place else sender
 
 
 class ShellSender:
     """Sends payloads to a host with a shell: batches with tar, other files one by one."""
 
-    def __init__(self, session: SshSession, shared: SessionState) -> None:
-        self._limit = shared.limit
-        self._shells = Shells(session, shared.compression, shared.spares)
+    def __init__(self, session: SshSession, state: SessionState) -> None:
+        self._state = state
+        self._shells = Shells(session, state.compression, state.spares)
         self._shells.open()
-        location, capabilities = shared.location, shared.capabilities
-        self._location = location
-        self._checksum = capabilities.checksum
-        self._single = SingleSender(
-            self._shells, location, capabilities, shared.limit, find_zeros=shared.find_zeros
-        )
-        named = shared.named
-        batch = (
-            BatchSender(self._shells, location, capabilities, named=named)
-            if capabilities.tar
-            else None
-        )
-        self._batch = batch
+        self._single = SingleSender(self._shells, state)
+        self._batch = BatchSender(self._shells, state) if state.capabilities.tar else None
 
     @property
     def round_trip(self) -> float:
@@ -152,54 +102,27 @@ class ShellSender:
 
     def send(self, task: SendTask, moving: Moving) -> TaskResult:
         """Send a payload; raises `TransientError` if the connection broke and none is proven."""
-        with self._limit.used():
-            return self._send(task, moving)
-
-    def _send(self, task: SendTask, moving: Moving) -> TaskResult:
-        if task.batched and self._batch and not any(b"\n" in m.remote for m in task.members):
-            return self._send_batch(self._batch, task.members, moving)
-        results: dict[int, MemberResult] = {}
-        for index, member in enumerate(task.members):
+        batch, members = self._batch, task.members
+        with self._state.limit.used():
+            if task.batched and batch and not any(b"\n" in member.remote for member in members):
+                # An interrupted batch may have left some of them whole.
+                arrived = find_arrived(self._shells, self._state, members, moving)
+                return send_others(arrived, task, lambda rest: batch.send(rest.members, moving))
+            results: dict[int, MemberResult] = {}
             try:
-                results[index] = self._single.send(index, member, moving)
+                for index, member in enumerate(members):
+                    results[index] = self._single.send(index, member, moving)
             except TransientError as error:
-                return _salvage(results, len(task.members), error)
-        return TaskResult(tuple(results.values()))
-
-    def _send_batch(
-        self, batch: BatchSender, members: Sequence[Member], moving: Moving
-    ) -> TaskResult:
-        """Send the members of a batch, except those that an interrupted one has left whole."""
-        results = find_arrived(self._shells, self._location, self._checksum, members, moving)
-        rest = [index for index in range(len(members)) if index not in results]
-        broken = False
-        if rest:
-            try:
-                sent = batch.send([members[index] for index in rest], moving)
-            except TransientError as error:
-                return _salvage(results, len(members), error)
-            results |= renumber(sent, rest)
-            broken = sent.broken
-        return TaskResult(tuple(results[index] for index in sorted(results)), broken)
+                return collect(results, len(members), error)
+            return collect(results, len(members))
 
     def replace(self, moves: Sequence[RenameTask], moving: Moving) -> TaskResult:
         """Move replacements into place; raises `TransientError` if the connection broke."""
         moving(0)
-        return replace_by_shell(self._shells, self._location, moves)
+        return replace_by_shell(self._shells, self._state.location, moves)
 
     def close(self) -> None:
         self._shells.close()
-
-
-def _salvage(results: Mapping[int, MemberResult], count: int, error: TransientError) -> TaskResult:
-    """Return the known results after the connection broke, or raise if there are none."""
-    if not results:
-        raise error
-    all_results = (
-        results.get(index) or MemberResult(index, "", error.problem, again=True)
-        for index in range(count)
-    )
-    return TaskResult(tuple(all_results), broken=True)
 
 
 _SWITCH: Final = 0.0002  # seconds after which a thread yields the interpreter
@@ -290,52 +213,70 @@ class _Worker:
 
     def serve(self, session: OpenSession, capabilities: HostCapabilities) -> None:
         """Let channels join until one of them fails."""
-        shared = build_state(session, self._config, capabilities)
+        config = self._config
+        state = SessionState(
+            config.location,
+            capabilities,
+            Compression(available=config.compress and capabilities.zstd),
+            StreamLimit(STREAMS),
+            SpareShells(),
+            config.named,
+            config.find_zeros,
+        )
+        interleaved = InterleavedSender(session, state.compression.note_plain)
+        reader = SharedReader()
         while channel := self._joining.get():
-            arguments = channel, session, shared
-            Thread(target=self._work, args=arguments, name="channel", daemon=True).start()
+            throttled = ThrottledSession(
+                session, channel.bucket, channel.timer, interleaved, reader
+            )
+            run = partial(self._run_channel, channel, throttled, state)
+            Thread(target=run, name="channel", daemon=True).start()
 
-    def _work(self, channel: "_Channel", session: OpenSession, shared: "SessionState") -> None:
-        """Run one channel; an error that ends it is sent to the engine."""
+    def _run_channel(
+        self, channel: "_Channel", session: ThrottledSession, state: SessionState
+    ) -> None:
+        """Open a channel and send its payloads; an error that ends it is sent to the engine.
+
+        If it is refused, other channels continue.
+        """
+        build = partial(build_sender, session, state)
         try:
-            self._run_channel(channel, session, shared)
+            try:
+                sender = build()
+            except UploaderError as error:
+                channel.reply(pack_error(error))
+                return
+            channel.reply(
+                ChannelOpened(state.capabilities, session.stack, session.cipher, sender.round_trip)
+            )
+            channel.serve(sender, build)
         except BaseException as error:  # noqa: BLE001 - the engine waits for a reply
             if not isinstance(error, UploaderError):
                 sys.excepthook(type(error), error, error.__traceback__)  # before the process ends
-                error = _unexpected(error)
+                shown = f"A channel ended with {type(error).__name__}: {error}"
+                error = TransientError(shown, code=LOST)
             try:
                 channel.reply(pack_error(error))
             finally:
                 self._joining.put(None)
 
-    def _run_channel(
-        self, channel: "_Channel", session: OpenSession, shared: "SessionState"
-    ) -> None:
-        """Open a channel and send its payloads; if it is refused, other channels continue."""
-        throttled = ThrottledSession(
-            session, channel.bucket, channel.timer, shared.interleaved, shared.reader
-        )
-        build = partial(build_sender, throttled, shared)
-        try:
-            sender = build()
-        except UploaderError as error:
-            channel.reply(pack_error(error))
-            return
-        channel.reply(
-            ChannelOpened(shared.capabilities, session.stack, session.cipher, sender.round_trip)
-        )
-        channel.serve(sender, build)
-
 
 class _Channel:
-    """One channel of the session: its commands and its replies."""
+    """One channel of the session: its commands, its progress and its replies.
+
+    Ten times a second it reports how much of a payload was sent, and on what time was spent.
+    """
 
     def __init__(self, reply: Callable[[Reply], None]) -> None:
         self.reply = reply
         self.timer = ChannelTimer()
-        self._reporter = Reporter(reply, self.timer)
-        self.bucket = TokenBucket(self._reporter.report_alive, sleep=self.timer.throttle)
+        self.bucket = TokenBucket(lambda: self._moved(0), sleep=self.timer.throttle)
         self._tasks: SimpleQueue[SendTask | RenameTasks | None] = SimpleQueue()
+        self._cancelled = False  # the current payload
+        self._counting = Lock()
+        self._done = self._omitted = 0  # bytes of the current payload
+        self._reported = 0  # of the omitted bytes
+        self._next = 0.0  # when to report again
 
     def handle(self, command: TaskCommand) -> None:
         """Handle a command, possibly while a payload is being sent."""
@@ -343,9 +284,9 @@ class _Channel:
             case RateLimit(rate):
                 self.bucket.limit(rate)
             case CancelTask():
-                self._reporter.cancelled = True
+                self._cancelled = True
             case SendTask() | RenameTasks():
-                self._reporter.cancelled = False
+                self._cancelled = False
                 self._tasks.put(command)
             case LeaveChannel():
                 self._tasks.put(None)
@@ -354,14 +295,16 @@ class _Channel:
         """Send payloads until the channel ends; raises `TransientError` if the connection broke."""
         while task := self._tasks.get():
             self.timer.begin()
-            self._reporter.begin()
+            self._done = self._omitted = self._reported = 0
+            self._next = time.monotonic() + _REPORT_INTERVAL
             done = self._attempt(sender, task)
-            if self._reporter.cancelled:
+            if self._cancelled:
                 # The remote command of the cancelled payload ends with its sender.
                 sender.close()
                 sender = build()
             self.timer.end()
-            self._reporter.end()
+            if self._omitted != self._reported:  # so that they never count as sent
+                self._report()
             self.reply(replace(done, spent=self.timer.spent))
             if done.broken:
                 raise TransientError("The connection broke.", code=LOST)
@@ -370,92 +313,46 @@ class _Channel:
     def _attempt(self, sender: Sender, task: SendTask | RenameTasks) -> TaskResult:
         try:
             if isinstance(task, RenameTasks):
-                done = sender.replace(task.moves, self._reporter)
+                done = sender.replace(task.moves, self._moved)
             else:
-                done = _send_valid(sender, task, self._reporter)
+                invalid = {
+                    index: MemberResult(index, "", _describe_invalid(member))
+                    for index, member in enumerate(task.members)
+                    if not is_plain(member.remote)
+                }
+                done = send_others(invalid, task, lambda it: sender.send(it, self._moved))
         except TransientError as error:
-            if not self._reporter.cancelled:
+            if not self._cancelled:
                 raise
             parts = task.moves if isinstance(task, RenameTasks) else task.members
-            lost = (
-                MemberResult(place, "", error.problem, again=True) for place in range(len(parts))
+            places = range(len(parts))
+            return TaskResult(
+                tuple(MemberResult(it, "", error.problem, again=True) for it in places)
             )
-            return TaskResult(tuple(lost))
-        return replace(done, broken=done.broken and not self._reporter.cancelled)
+        return replace(done, broken=done.broken and not self._cancelled)
 
-
-class Reporter:
-    """Reports ten times a second how much of a payload was sent, and on what time was spent.
-
-    After a payload was `cancelled`, it raises `TransientError` instead.
-    """
-
-    def __init__(self, reply: Callable[[Reply], None], timer: ChannelTimer) -> None:
-        self._answer = reply
-        self._timer = timer
-        self._counting = Lock()
-        self.cancelled = False
-        self.begin()
-
-    def begin(self) -> None:
-        """Reset the counters for the next payload."""
-        self._done = 0
-        self._omitted = 0
-        self._reported = 0  # of the omitted bytes
-        self._next = time.monotonic() + _REPORT_INTERVAL
-
-    def end(self) -> None:
-        """Report omitted bytes that were not reported yet, so that they never count as sent."""
-        if self._omitted != self._reported:
-            self._report()
-
-    def report_alive(self) -> None:
-        """Report progress while nothing may be sent."""
-        self(0)
-
-    def __call__(self, count: int, omitted: int = 0, /) -> None:
+    def _moved(self, count: int, omitted: int = 0, /) -> None:
+        """Count bytes that were sent; raise `TransientError` if the payload was cancelled."""
         with self._counting:  # several streams may send one file
             self._done += count + omitted
             self._omitted += omitted
             if not count:  # count the time of threads that send nothing themselves
-                self._timer.count_now()
+                self.timer.count_now()
             now = time.monotonic()
             if now >= self._next:
                 self._next = now + _REPORT_INTERVAL
                 self._report()
-        if self.cancelled:
+        if self._cancelled:
             raise TransientError("The payload was cancelled.", code=LOST)
 
     def _report(self) -> None:
         self._reported = self._omitted
-        self._answer(BytesSent(self._done, self._timer.spent, self._omitted))
+        self.reply(BytesSent(self._done, self.timer.spent, self._omitted))
 
 
-def _send_valid(sender: Sender, task: SendTask, moving: Moving) -> TaskResult:
-    """Send members with a valid path; the others fail individually."""
-    bad = {
-        index: MemberResult(index, "", _misplaced(member))
-        for index, member in enumerate(task.members)
-        if not is_plain(member.remote)
-    }
-    if not bad:
-        return sender.send(task, moving)
-    good = [index for index in range(len(task.members)) if index not in bad]
-    members = tuple(task.members[index] for index in good)
-    done = sender.send(replace(task, members=members), moving) if members else TaskResult(())
-    for result in done.results:
-        bad[good[result.place]] = result._replace(place=good[result.place])
-    return TaskResult(tuple(bad[index] for index in sorted(bad)), done.broken)
-
-
-def _misplaced(member: Member) -> Problem:
-    return Problem(
-        "staging.name", f"{format_path(member.remote)} is not a valid path in the staging area."
-    )
-
-
-def _unexpected(error: BaseException) -> TransientError:
-    return TransientError(f"A channel ended with {type(error).__name__}: {error}", code=LOST)
+def _describe_invalid(member: Member) -> Problem:
+    shown = format_path(member.remote)
+    return Problem("staging.name", f"{shown} is not a valid path in the staging area.")
 
 
 def connect_to_staging(config: WorkerConfig) -> tuple[OpenSession, HostCapabilities]:

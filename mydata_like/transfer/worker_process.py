@@ -74,13 +74,19 @@ _MOST_LEFT: Final = 16  # processes that are left behind before no more are star
 class WorkerProcess:
     """A channel worker, which starts with `begin` and ends with `kill` and `reap`.
 
-    `channels` are the numbers of its channels. `recalled` is whether it uses the capabilities that
-    an earlier run found. The caller maintains both.
+    Its pool maintains what it knows of it: the `host`, the numbers of its `channels`, the one of
+    them that is its `founder`, whether its session `is_open`, whether it `takes_guests` (large
+    files of other workers' channels), and whether it was started with capabilities `recalled` from
+    an earlier run.
     """
 
     def __init__(self, command: Sequence[str], name: str) -> None:
         self._process, self._pipe = start_process(command)
+        self.host = ""
         self.channels: set[int] = set()
+        self.founder = 0
+        self.is_open = False
+        self.takes_guests = True
         self.recalled = False
         self._inboxes: dict[int, SimpleQueue[Reply]] = {}
         self._last: TaskFailed | None = None  # the reply for every channel from now on
@@ -93,15 +99,18 @@ class WorkerProcess:
         self._listener = Thread(target=self._listen, name=f"hear {name}", daemon=True)
         self._listener.start()
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the process was ended by its pool."""
+        return self._reaped
+
     def begin(self, plan: WorkerConfig | StagingFolder) -> None:
         """Send the worker its configuration, or the folder on which it works (`FolderProcess`)."""
-        with self._send_lock:
-            self._send(plan)
+        self._send(plan)
 
     def send(self, channel: int, command: Command) -> None:
         """Send a command to a channel, from any thread; call `begin` first."""
-        with self._send_lock:
-            self._send(ChannelCommand(channel, command))
+        self._send(ChannelCommand(channel, command))
 
     def receive(self, channel: int, timeout: float) -> Reply:
         """Wait up to `timeout` seconds for a reply of a channel.
@@ -153,12 +162,13 @@ class WorkerProcess:
         return True
 
     def _send(self, message: WorkerConfig | StagingFolder | ChannelCommand) -> None:
-        if self._reaped:
-            raise _dropped()
-        try:
-            self._pipe.send(message)
-        except OSError as error:
-            raise _lost() from error
+        with self._send_lock:
+            if self._reaped:
+                raise _dropped()
+            try:
+                self._pipe.send(message)
+            except OSError as error:
+                raise _lost() from error
 
     def _listen(self) -> None:
         """Put replies into the inboxes of their channels until the pipe ends."""
@@ -256,17 +266,18 @@ class WorkerStarter:
 
     def start(self, name: str) -> WorkerProcess:
         """Return a process that waits for its configuration."""
-        with self._lock:
-            early, self._early, self.started = self._early, None, True
-        return early or WorkerProcess(self._command, name)
+        return self._take_early() or WorkerProcess(self._command, name)
 
     def close(self) -> None:
         """End a process that was not needed."""
-        with self._lock:
-            early, self._early, self.started = self._early, None, True
-        if early:
+        if early := self._take_early():
             early.kill()
             early.reap()
+
+    def _take_early(self) -> WorkerProcess | None:
+        with self._lock:
+            early, self._early, self.started = self._early, None, True
+        return early
 
 
 def _lost() -> TransientError:

@@ -10,7 +10,7 @@ import pytest
 from mydata_like.core.errors import StagingError, TransientError
 from mydata_like.ssh.capabilities import probe
 from mydata_like.ssh.connect import connect
-from mydata_like.transfer.sessions import count_cpus
+from mydata_like.transfer.pool import count_cpus
 from tests.openssh import on_host, which
 from tests.sshd_fixture import (
     STACKS,

@@ -14,6 +14,7 @@ from mydata_like.transfer.multi_stream import StreamLimit
 from mydata_like.transfer.remote_shell import Shells, part_name
 from mydata_like.transfer.single_file import SingleSender
 from tests.fakes.place import checksum
+from tests.fakes.session import state
 from tests.faults.tcpproxy import TcpProxy
 from tests.openssh import on_host, python_on_host
 from tests.sshd_fixture import endpoint_of, needs_sshd, open_session, sshd_with, with_programs
@@ -71,7 +72,7 @@ def leave_behind(place, rest):
 def send(place, member, endpoint, rung, moving):
     with open_session(endpoint) as session, closing(Shells(session)) as shells:
         shells.open()
-        sender = SingleSender(shells, bytes(place.location), rung, StreamLimit(2))
+        sender = SingleSender(shells, state(place.location, rung, limit=StreamLimit(2)))
         return sender.send(0, member, moving)
 
 

@@ -4,11 +4,10 @@ from contextlib import nullcontext
 from typing import Any
 
 from mydata_like.engine.bottleneck import BottleneckMonitor
-from mydata_like.engine.channels import Bandwidth, ChannelPool
+from mydata_like.engine.channels import ChannelPool
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.run_context import RunContext
-from mydata_like.engine.run_limits import RunLimits
 from mydata_like.engine.source_store import ExtraSources
 from mydata_like.engine.user_overrides import UserOverrides
 from mydata_like.settings import transfer_sections as settings
@@ -27,7 +26,7 @@ class FixedTransport:
 def make_context(gate: Gate, emit, *, transport: Any = None, **parts: Any) -> RunContext:
     """Return a context with this gate; `parts` replace the default parts."""
     clock, transport = gate.clock, transport or FixedTransport()
-    channels = ChannelPool(transport, gate, emit, Bandwidth(clock))
+    channels = ChannelPool(transport, gate, emit, settings.Limits())
     usual = {
         "run": "a-run",
         "root": b"/data",
@@ -41,7 +40,7 @@ def make_context(gate: Gate, emit, *, transport: Any = None, **parts: Any) -> Ru
         "clock": clock,
         "cancel": gate.cancel,
         "gate": gate,
-        "limits": RunLimits(settings.Limits(), channels, clock, emit),
+        "channels": channels,
         "choices": UserOverrides(emit),
         "sources": ExtraSources(Settings(), MemoryRoll()),
         "shares": BottleneckMonitor(channels, transport, emit, 1),

@@ -4,12 +4,17 @@ import os
 import select
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from threading import Event
 
 from mydata_like.core.errors import TransientError
 from mydata_like.core.token_bucket import TokenBucket
+from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.session import CommandResult, SftpSession, SshSession
+from mydata_like.transfer.compression import Compression
 from mydata_like.transfer.interleaved_sender import InterleavedSender
+from mydata_like.transfer.multi_stream import StreamLimit
+from mydata_like.transfer.remote_shell import SessionState, SpareShells
 from mydata_like.transfer.shared_reader import SharedReader
 from mydata_like.transfer.throttled_session import ChannelTimer, ThrottledSession
 from tests.fakes.local_sftp import LocalSftp
@@ -166,6 +171,20 @@ class LocalSession:
         allowed = count if self.limit is None else max(0, min(count, self.limit - self.written))
         self.written += allowed
         return allowed
+
+
+def state(
+    location: bytes | Path, capabilities: HostCapabilities, *, limit=None, **options
+) -> SessionState:
+    """Return the state of a session, with at most `limit` streams of payloads."""
+    return SessionState(
+        os.fsencode(location),
+        capabilities,
+        Compression(available=False),
+        limit or StreamLimit(0),
+        SpareShells(),
+        **options,
+    )
 
 
 def throttled(session: SshSession) -> ThrottledSession:

@@ -1,10 +1,16 @@
 """Gauging what the channels carry: bytes, files, and how long they were at work."""
 
+from random import Random
+
 import pytest
 
 from mydata_like.core.model import Payload
-from mydata_like.engine.channel_tuner import ThroughputMeter, TransferProgress
+from mydata_like.engine.channel_tuner import ThroughputMeter
+from mydata_like.engine.channels import ChannelPool
+from mydata_like.engine.gate import Gate
+from mydata_like.settings.transfer_sections import Limits
 from tests.fakes.clock import FakeClock
+from tests.fakes.context import FixedTransport
 from tests.unit.engine.files import a_wanted
 
 
@@ -16,6 +22,21 @@ def clock():
 def payload(*sizes):
     members = (a_wanted(f"{n}", size=size) for n, size in enumerate(sizes))
     return Payload(1, tuple(members), batched=True)
+
+
+class Channel:
+    number = 1
+
+    def limit(self, rate):
+        pass
+
+
+def carry(clock, payload):
+    """Return the gauge of a pool that carries a payload, and the callback for its progress."""
+    gate = Gate(clock, clock.cancel(), lambda event: None, Random(1))
+    pool = ChannelPool(FixedTransport(), gate, lambda event: None, Limits())
+    with pool.carrying(Channel(), payload) as reach:
+        return pool.gauge, reach
 
 
 def test_each_channel_counts_while_it_is_at_work(clock):
@@ -30,42 +51,38 @@ def test_each_channel_counts_while_it_is_at_work(clock):
 
 
 def test_files_of_a_batch_go_with_its_bytes(clock):
-    gauge = ThroughputMeter(clock)
-    progress = TransferProgress(gauge, payload(30, 10))
+    gauge, reach = carry(clock, payload(30, 10))
 
-    progress.reach(10)
-    progress.reach(10)
+    reach(10)
+    reach(10)
     assert gauge.read()[1:3] == (10, 0.5)
-    progress.reach(40)
+    reach(40)
     assert gauge.read()[1:3] == (40, 2)
 
 
 def test_bytes_that_need_not_be_sent_are_not_counted(clock):
-    gauge = ThroughputMeter(clock)
-    progress = TransferProgress(gauge, payload(30, 10))
+    gauge, reach = carry(clock, payload(30, 10))
 
-    progress.reach(20, 20)
+    reach(20, 20)
     assert gauge.read()[1:3] == (0, 0)
-    progress.reach(30, 20)
+    reach(30, 20)
     assert gauge.read()[1:3] == (10, 1)
-    progress.reach(40, 20)
+    reach(40, 20)
     assert gauge.read()[1:3] == (20, 2)
 
 
 def test_a_payload_of_which_nothing_is_sent_counts_by_its_files(clock):
-    gauge = ThroughputMeter(clock)
-    progress = TransferProgress(gauge, payload(30, 10))
+    gauge, reach = carry(clock, payload(30, 10))
 
-    progress.reach(40, 40)
+    reach(40, 40)
 
     assert gauge.read()[1:3] == (0, 2)
 
 
 def test_files_without_a_byte_count_once(clock):
-    gauge = ThroughputMeter(clock)
-    progress = TransferProgress(gauge, payload(0, 0, 0))
+    gauge, reach = carry(clock, payload(0, 0, 0))
 
-    progress.reach(0)
-    progress.reach(0)
+    reach(0)
+    reach(0)
 
     assert gauge.read()[1:3] == (0, 3)

@@ -81,15 +81,15 @@ def test_what_one_leaves_goes_to_the_other_and_comes_back(bandwidth, clock):
     slow, quick = Line(1), Line(2)
     with bandwidth.used_by(slow) as slowly, bandwidth.used_by(quick) as quickly:
         clock.move(1)
-        slowly.reach(1 * MB)
-        quickly.reach(5 * MB)
+        slowly.moved += 1 * MB
+        quickly.moved += 5 * MB
         bandwidth.divide_anew()
         assert slow.rate == pytest.approx(1.3 * MB)
         assert quick.rate == pytest.approx(8.7 * MB)
 
         clock.move(1)
-        slowly.reach(1 * MB + 1.3 * MB)
-        quickly.reach(5 * MB + 8.7 * MB)
+        slowly.moved += 1.3 * MB
+        quickly.moved += 8.7 * MB
         bandwidth.divide_anew()
         assert (slow.rate, quick.rate) == (5 * MB, 5 * MB)
 
@@ -97,11 +97,11 @@ def test_what_one_leaves_goes_to_the_other_and_comes_back(bandwidth, clock):
 def test_a_channel_that_ended_leaves_its_share(bandwidth, clock):
     bandwidth.change(10 * MB)
     one, two = Line(1), Line(2)
-    with bandwidth.used_by(one) as meter:
+    with bandwidth.used_by(one) as flow:
         with bandwidth.used_by(two):
             pass
         clock.move(1)
-        meter.reach(5 * MB)
+        flow.moved += 5 * MB
         bandwidth.divide_anew()
 
         assert one.rate == 10 * MB
@@ -123,9 +123,9 @@ def test_the_shares_of_those_at_work_never_exceed_the_total(bandwidth, clock):
     lines = [Line(number) for number in range(5)]
     for step in range(40):
         one, two = lines[step % 5], lines[(step + 1) % 5]
-        with bandwidth.used_by(one) as meter, bandwidth.used_by(two):
+        with bandwidth.used_by(one) as flow, bandwidth.used_by(two):
             assert one.rate + two.rate <= 10.1 * MB
             clock.move(0.5)
-            meter.reach(step * 100_000)
+            flow.moved += 100_000
             bandwidth.divide_anew()
             assert one.rate + two.rate <= 10.1 * MB

@@ -64,7 +64,7 @@ def test_commands_act_and_are_answered(bench):
         assert bench.context.gate.held
         bench.ask('"resume"')
 
-    channels = bench.context.limits.channels
+    channels = bench.context.channels
     assert (channels.limit, channels.bandwidth.total) == (2, 5)
     assert bench.answers == [
         ("pause", "done"),
@@ -85,7 +85,7 @@ def test_a_pause_has_stopped_the_channels_when_it_is_answered(bench):
         number = 1
         limit = rates.append
 
-    bandwidth = bench.context.limits.channels.bandwidth
+    bandwidth = bench.context.channels.bandwidth
     with bench.controller.over(bench.context), bandwidth.used_by(Line()):
         bench.ask('"pause"')
         assert rates == [0, HELD]
@@ -126,7 +126,7 @@ def test_what_comes_before_a_run_is_answered_at_once_and_done_when_it_begins(ben
 
     with bench.controller.over(bench.context):
         assert bench.context.gate.held
-        assert bench.context.limits.channels.bandwidth.total == 5
+        assert bench.context.channels.bandwidth.total == 5
     assert bench.answers == answers
 
 
@@ -217,7 +217,7 @@ def test_a_run_that_waits_to_begin_is_stopped_without_the_watch(bench):
 
     later = replace(bench.context, cancel=bench.cancel.part())
     with bench.controller.opening(later.gate, later.cancel), bench.controller.over(later):
-        assert later.limits.channels.limit != 2  # that was for the run which was stopped
+        assert later.channels.limit != 2  # that was for the run which was stopped
     assert not later.cancel.is_set()
 
 

@@ -365,8 +365,8 @@ def test_resting_is_cut_short_by_a_request_to_stop(yard: Yard) -> None:
 
 
 def test_delays_grow_at_random(yard: Yard) -> None:
-    first = [yard.gate.delay(1) for _ in range(200)]
-    late = [yard.gate.delay(50) for _ in range(200)]
+    first = [yard.gate.backoff(1) for _ in range(200)]
+    late = [yard.gate.backoff(50) for _ in range(200)]
 
     assert min(first) >= 1
     assert max(first) <= 3

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from mydata_like.core.events import Event, Notice, RunPaused
-from mydata_like.engine.gate import STEADY, Gate, LoadGuard, PressureFilter, judge_hours
+from mydata_like.engine.gate import STEADY, Gate, LoadGuard, judge_hours
 from mydata_like.settings.schedule_section import parse_period
 from mydata_like.settings.transfer_sections import Limits
 from tests.fakes.clock import FakeClock
@@ -144,12 +144,15 @@ def test_pressure_holds_the_run_until_it_has_eased() -> None:
 
 
 def test_a_verdict_on_pressure_lasts_a_while() -> None:
-    strain = PressureFilter(20)
+    bench = Bench(pause_under_pressure=20)
 
-    verdicts = [strain.update(share, now) for now, share in enumerate([50, 0] * 45)]
+    held = []
+    for share in [50, 0] * 45:
+        bench.load.pressure = share
+        held.append(bench.look(1))
 
-    assert verdicts[:30] == [True] * 30
-    assert sum(a != b for a, b in pairwise(verdicts)) <= 3
+    assert held[:30] == [True] * 30
+    assert sum(a != b for a, b in pairwise(held)) <= 3
 
 
 def test_an_unknown_pressure_is_reported_once() -> None:

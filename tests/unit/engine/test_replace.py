@@ -68,11 +68,6 @@ class Lines:
         self.discarded += paths
 
 
-@dataclass
-class Limited:
-    channels: Lines
-
-
 class Bench:
     def __init__(self, **settings):
         self.clock = FakeClock()
@@ -86,7 +81,7 @@ class Bench:
             self.events.append,
             server=self.server,
             ledger=self.ledger,
-            limits=Limited(self.lines),
+            channels=self.lines,
         )
         self.settings = Advanced(**({"verify_interval": 1.0, "verify_patience": 60.0} | settings))
         changed = ChangedFiles(self.ledger, self.events.append, self.clock, Data())

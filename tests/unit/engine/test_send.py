@@ -53,7 +53,7 @@ class ScriptedTransport:
         self.round_trip = 0.0
         self.opened = 0
 
-    def open_channel(self):
+    def open_channel(self, wanted=0):
         if self.openings:
             opening = self.openings.pop(0)
             raise opening() if callable(opening) else opening
@@ -120,7 +120,7 @@ class Bench:
         )
         emit = self.emit
         self.context = make_context(gate, emit, transport=self.transport, ledger=self.ledger)
-        self.channels, self.choices = self.context.limits.channels, self.context.choices
+        self.channels, self.choices = self.context.channels, self.context.choices
         self.send = Send(self.context, attempts)
 
     def emit(self, event):
@@ -561,18 +561,18 @@ def test_fewer_channels_close_those_too_many():
     with bench.channels.borrowed() as one, bench.channels.borrowed() as two:
         with bench.channels.borrowed() as three:
             pass
-        bench.channels.change_limit(1)
+        bench.channels.set_channels(1)
         assert (one.closed, two.closed, three.closed) == (False, False, True)
 
     assert sorted([one.closed, two.closed]) == [False, True]
-    bench.channels.change_limit(2)
+    bench.channels.set_channels(2)
     with bench.channels.borrowed(), bench.channels.borrowed():
         assert bench.transport.opened == 4
 
 
 def test_only_as_many_workers_as_channels_have_a_turn():
     bench = Bench(capacity=3)
-    bench.channels.change_limit(1)
+    bench.channels.set_channels(1)
     bench.clock_cancel.set()
 
     with bench.channels.turn(), pytest.raises(Cancelled), bench.channels.turn():

@@ -5,10 +5,11 @@ import shutil
 
 import pytest
 
+from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.transfer.arrived_files import find_arrived
 from mydata_like.transfer.remote_shell import Shells
 from tests.fakes.place import checksum
-from tests.fakes.session import LocalSession
+from tests.fakes.session import LocalSession, state
 from tests.privileges import needs_shell
 
 pytestmark = [pytest.mark.process, needs_shell]
@@ -20,9 +21,9 @@ def ignore(*_: int) -> None: ...
 def find(place, members, command=b"md5sum", moving=ignore, session=None):
     """Return the checksums of the files that have arrived, by index."""
     shells = Shells(session or LocalSession())
-    location = os.fsencode(place.location)
+    options = state(place.location, HostCapabilities("shell", checksum=command))
     try:
-        found = find_arrived(shells, location, command, members, moving)
+        found = find_arrived(shells, options, members, moving)
     finally:
         shells.close()
     return {index: result.checksum for index, result in found.items()}

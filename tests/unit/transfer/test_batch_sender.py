@@ -14,7 +14,7 @@ from mydata_like.transfer import tar
 from mydata_like.transfer.batch_sender import BatchSender
 from mydata_like.transfer.remote_shell import Shells
 from tests.fakes.place import MODIFIED, checksum
-from tests.fakes.session import LocalSession
+from tests.fakes.session import LocalSession, state
 from tests.privileges import needs_shell
 from tests.umasks import has_mode
 
@@ -28,7 +28,7 @@ def ignore(*_: int) -> None: ...
 
 def send(place, members, session=None, rung=SHELL, *, named=False, moving=ignore):
     shells = Shells(session or LocalSession())
-    sender = BatchSender(shells, os.fsencode(place.location), rung, named=named)
+    sender = BatchSender(shells, state(place.location, rung, named=named))
     try:
         return sender.send(members, moving)
     finally:
@@ -233,7 +233,7 @@ def test_a_batch_cut_anywhere_proves_what_has_arrived_and_no_more(place, tmp_pat
 def test_the_second_batch_finds_its_shell_waiting(place):
     session = LocalSession()
     shells = Shells(session)
-    sender = BatchSender(shells, os.fsencode(place.location), SHELL)
+    sender = BatchSender(shells, state(place.location, SHELL))
     members = place.settle(place.write("a/0", 10))
     sender.send(members, ignore)
     before = len(session.commands)
@@ -319,7 +319,7 @@ def test_members_are_named_only_after_something_went_wrong(place):
     blocked = place.write("blocked/1", 100)
     place.settle(*good, blocked)
     shells = Shells(session)
-    sender = BatchSender(shells, os.fsencode(place.location), SHELL)
+    sender = BatchSender(shells, state(place.location, SHELL))
     assert all(fate.checksum for fate in sender.send(good, ignore).results)
     scripts = [data for data in heard if b"tar -x" in data]
     assert [b" -v " in script for script in scripts] == [False]

@@ -14,7 +14,7 @@ from mydata_like.transfer.compression import CompressedWriter, Compression, fill
 from mydata_like.transfer.remote_shell import Shells, part_name
 from mydata_like.transfer.single_file import SingleSender
 from tests.fakes.place import MODIFIED, checksum
-from tests.fakes.session import LocalSession
+from tests.fakes.session import LocalSession, state
 from tests.privileges import IS_ROOT, needs_shell
 
 pytestmark = [
@@ -45,11 +45,11 @@ def text(size: int, start: int = 0) -> bytes:
 def send(place, *members, session=None, compression=None, rung=SHELL, named=False):
     """Send one file on its own, several as a batch; return what became of them."""
     shells = Shells(session or LocalSession(), compression or slow())
-    location = os.fsencode(place.location)
+    options = state(place.location, rung, named=named)
     try:
         if len(members) == 1:
-            return [SingleSender(shells, location, rung).send(0, members[0], ignore)]
-        sender = BatchSender(shells, location, rung, named=named)
+            return [SingleSender(shells, options).send(0, members[0], ignore)]
+        sender = BatchSender(shells, options)
         return list(sender.send(members, ignore).results)
     finally:
         shells.close()

@@ -20,16 +20,16 @@ from mydata_like.core.errors import (
 )
 from mydata_like.core.model import StagingArea
 from mydata_like.core.openat import BY_DESCRIPTOR
+from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.session import SmallFile
 from mydata_like.transfer.folder_files import open_files, translated
 from mydata_like.transfer.folder_session import FolderSession
-from mydata_like.transfer.multi_stream import StreamLimit
 from mydata_like.transfer.remote_shell import part_name
 from mydata_like.transfer.sftp_sender import SftpSender
 from mydata_like.transfer.staging_folder import MARKER
 from mydata_like.transfer.worker_messages import MemberResult, SendTask
 from tests.fakes.place import MODIFIED, checksum
-from tests.fakes.session import throttled
+from tests.fakes.session import state, throttled
 from tests.privileges import count_descriptors
 from tests.staging import mark_folder
 from tests.unit.transfer.test_file_source_page_cache import forget, is_there
@@ -57,10 +57,11 @@ def files(request, folder):
     files.close()
 
 
+FOLDER = HostCapabilities("folder")
+
+
 def send(folder, *members):
-    sender = SftpSender(
-        throttled(FolderSession(folder)), folder.path, StreamLimit(4), compares=True
-    )
+    sender = SftpSender(throttled(FolderSession(folder)), state(folder.path, FOLDER))
     try:
         return sender.send(SendTask(members, batched=False), lambda *_: None).results
     finally:
@@ -200,9 +201,7 @@ def test_a_part_that_is_too_long_is_removed_and_sent_again(place, folder):
 def test_a_file_that_changes_gets_no_final_name(place, folder):
     member = place.write("a/file", 9 * MIB)
     place.settle(member)
-    sender = SftpSender(
-        throttled(FolderSession(folder)), folder.path, StreamLimit(4), compares=True
-    )
+    sender = SftpSender(throttled(FolderSession(folder)), state(folder.path, FOLDER))
 
     def change(count: int, *_: int) -> None:
         with Path(os.fsdecode(member.path)).open("ab") as file:

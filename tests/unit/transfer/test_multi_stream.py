@@ -14,7 +14,7 @@ from mydata_like.transfer.multi_stream import StreamLimit
 from mydata_like.transfer.remote_shell import RemoteDirs, Shells, part_name
 from mydata_like.transfer.single_file import SingleSender, StripedSender
 from tests.fakes.place import MODIFIED, checksum
-from tests.fakes.session import LocalSession, SlowToAnswer
+from tests.fakes.session import LocalSession, SlowToAnswer, state
 from tests.privileges import needs_shell
 
 pytestmark = [pytest.mark.process, needs_shell]
@@ -52,7 +52,8 @@ def send(place, member, session, moving=ignore, limit=None):
     shells = Shells(session)
     shells.open()
     try:
-        sender = SingleSender(shells, os.fsencode(place.location), SHELL, limit or StreamLimit(4))
+        limit = limit or StreamLimit(4)
+        sender = SingleSender(shells, state(place.location, SHELL, limit=limit))
         return sender.send(0, member, moving)
     finally:
         shells.close()
@@ -201,7 +202,7 @@ def test_a_file_that_outlasts_others_of_its_session_may_get_several_streams(plac
     shells, limit = Shells(FarSession()), StreamLimit(4)
     shells.open()
     dirs = RemoteDirs(shells, os.fsencode(place.location))
-    sender = StripedSender(shells, dirs, SHELL, limit)
+    sender = StripedSender(shells, dirs, state(place.location, SHELL, limit=limit))
     with limit.used():
         assert sender.suits(SIZE)
         with limit.used():

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.errors import TransientError
+from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.ssh.sftp import Sftp
 from mydata_like.transfer.multi_stream import BLOCK, FAR, LARGE, StreamLimit
@@ -13,7 +14,7 @@ from mydata_like.transfer.remote_shell import part_name
 from mydata_like.transfer.sftp_sender import SftpSender
 from mydata_like.transfer.worker_messages import SendTask
 from tests.fakes.place import MODIFIED, checksum
-from tests.fakes.session import LocalSession, SlowToAnswer
+from tests.fakes.session import LocalSession, SlowToAnswer, state
 from tests.privileges import needs_shell
 
 SERVER = b"exec /usr/lib/openssh/sftp-server"
@@ -51,9 +52,14 @@ def far(**options) -> SftpOnly:
 def ignore(*_: int) -> None: ...
 
 
+def open_sender(place, session, limit=None):
+    options = state(place.location, HostCapabilities("sftp"), limit=limit or StreamLimit(4))
+    return SftpSender(session.throttled(), options)
+
+
 def send(place, member, session, moving=ignore, limit=None):
     place.location.mkdir(exist_ok=True)
-    sender = SftpSender(session.throttled(), os.fsencode(place.location), limit or StreamLimit(4))
+    sender = open_sender(place, session, limit)
     try:
         (fate,) = sender.send(SendTask((member,), batched=False), moving).results
         return fate
@@ -188,7 +194,7 @@ def test_a_server_that_refuses_blocks_gets_the_next_files_by_one_stream(place, m
     place.there(member).parent.mkdir(parents=True)
     part_of(place, member).symlink_to("/dev/full")
     session = far()
-    sender = SftpSender(session.throttled(), os.fsencode(place.location), StreamLimit(4))
+    sender = open_sender(place, session)
     assert sender.send(SendTask((member,), batched=False), ignore).results[0].again
     opened = session.opened
     maps = []

@@ -23,8 +23,7 @@ from mydata_like.core.events import ChannelChanged, Notice
 from mydata_like.core.model import Payload, StagingArea
 from mydata_like.core.ports import SentFile, UnsentFile
 from mydata_like.settings.schema import Transfer
-from mydata_like.transfer.pool import Preparations, StagingTransport
-from mydata_like.transfer.sessions import count_cpus
+from mydata_like.transfer.pool import StagingTransport, count_cpus
 from mydata_like.transfer.worker_messages import STREAMS
 from mydata_like.transfer.worker_process import WorkerStarter, build_command
 from tests.fakes.channels import HOST
@@ -79,7 +78,8 @@ def build(place, events):
                 known_hosts=Path("none"),
                 emit=events.append,
                 explain=explain,
-                preparations=Preparations(memory, WorkerStarter(LOCAL)),
+                memory=memory,
+                starter=WorkerStarter(LOCAL),
             )
         )
         return made[-1]
@@ -232,7 +232,7 @@ def test_a_host_whose_session_ended_rests_while_the_other_works(place, build, ev
 
 def test_no_host_at_all_is_said(build):
     transport = build("unused")
-    transport._sessions._rotation.endpoints = ()
+    transport._destinations = ()
     with pytest.raises(ServerUnavailableError):
         transport.open_channel()
 
@@ -531,13 +531,13 @@ def test_a_failure_ends_all_channels_of_a_session_which_open_again(place, build,
 def test_a_session_that_is_dropped_while_a_channel_joins_it_is_no_refusal(build, events, tmp_path):
     transport = build(f"hangs {tmp_path}/marker")
     transport.open_channel()
-    (worker,) = transport._sessions._workers
+    (worker,) = transport._workers
     with ThreadPoolExecutor(1) as threads:
         second = threads.submit(transport.open_channel)
         while len(worker.channels) < 2:
             yield_processor()
 
-        transport.drop(worker, failed=True)  # as the first channel does when it fails
+        transport.give_up(worker, failed=True)  # as the first channel does when it fails
 
         assert second.result(60).number == 2
     assert states(events) == ["open", "open"]
@@ -559,7 +559,7 @@ def test_what_is_cut_off_leaves_the_session_to_the_others(place, build, events):
 
 def count_channels(transport):
     """Return how many channels have joined each session."""
-    return [len(worker.channels) for worker in transport._sessions._workers]
+    return [len(worker.channels) for worker in transport._workers]
 
 
 def open_two(transport):
@@ -591,14 +591,18 @@ def test_large_files_of_all_channels_share_half_of_the_sessions(place, build, ev
 
 @needs_shell
 @needs_two_processors
-def test_many_channels_share_no_session(place, build):
+def test_many_channels_leave_the_session_that_they_shared(place, build):
     large = place.write("a/large", 12 << 20)
     place.settle(large)
-    transport = build(channels=STREAMS + 1)
+    transport = build()
     channels = open_two(transport)
+    assert channels[1].send(single(large), ignore) == [SentFile(0, checksum(large))]
+    assert count_channels(transport) == [2, 1]
+
+    transport.open_channel(STREAMS + 1)
 
     assert channels[1].send(single(large), ignore) == [SentFile(0, checksum(large))]
-    assert count_channels(transport) == [1, 1]
+    assert sum(count_channels(transport)) == 3
 
 
 @needs_shell
@@ -612,7 +616,7 @@ def test_a_shared_session_without_room_is_asked_once(place, build, events):
     for _ in range(2):
         assert channels[1].send(single(large), ignore) == [SentFile(0, checksum(large))]
     assert channels[0].send(single(large), ignore) == [SentFile(0, checksum(large))]
-    assert transport._sessions.find_shared(2, list(transport._sessions._workers)[1]) is None
+    assert transport.open_shared(2, transport._workers[1]) is None
     assert states(events) == ["open", "open"]
 
 
@@ -680,15 +684,14 @@ import sys, threading
 from pathlib import Path
 from mydata_like.core.model import StagingArea
 from mydata_like.settings.schema import Transfer
-from mydata_like.transfer.pool import Preparations, StagingTransport
-from mydata_like.transfer.sessions import count_cpus
+from mydata_like.transfer.pool import StagingTransport, count_cpus
 from mydata_like.transfer.worker_messages import STREAMS
 from mydata_like.transfer.worker_process import WorkerStarter, build_command
 if __name__ == "__main__":
     area = StagingArea(box="b", location="/nowhere", username="me", hosts=("here",))
     transport = StagingTransport(area, Transfer(), key_file=Path("k"), known_hosts=Path("k"),
         emit=lambda event: None,
-        preparations=Preparations(workers=WorkerStarter(build_command("tests.fakes.channels"))))
+        starter=WorkerStarter(build_command("tests.fakes.channels")))
     transport.open_channel()
     print("open", flush=True)
     sys.stdin.read()

@@ -14,7 +14,7 @@ from mydata_like.transfer.scp_sender import ScpSender
 from mydata_like.transfer.single_file import SingleSender
 from mydata_like.transfer.worker_messages import SendTask
 from tests.fakes.place import MODIFIED, checksum
-from tests.fakes.session import LocalSession
+from tests.fakes.session import LocalSession, state
 from tests.privileges import needs_shell
 from tests.umasks import has_mode
 
@@ -29,7 +29,7 @@ def ignore(*_: int) -> None: ...
 
 def send(place, member, session=None, rung=SHELL, moving=ignore):
     shells = Shells((session or LocalSession()).throttled())
-    sender = SingleSender(shells, os.fsencode(place.location), rung)
+    sender = SingleSender(shells, state(place.location, rung))
     try:
         return sender.send(0, member, moving)
     finally:
@@ -107,7 +107,7 @@ def test_what_another_channel_has_left_of_a_file_is_not_sent_again(place, interr
     place.settle(first, member)
     moved = []
     shells = Shells(LocalSession())
-    sender = SingleSender(shells, os.fsencode(place.location), SHELL)
+    sender = SingleSender(shells, state(place.location, SHELL))
     sender.send(0, first, ignore)
     with pytest.raises(TransientError):
         send(place, member, LocalSession(limit=15 << 20))
@@ -254,7 +254,7 @@ def test_an_unknown_directory_is_made_again_when_it_is_gone(place):
     member = place.write("a/file", 100)
     place.settle(member)
     shells = Shells(LocalSession())
-    sender = SingleSender(shells, os.fsencode(place.location), SHELL)
+    sender = SingleSender(shells, state(place.location, SHELL))
     assert sender.send(0, member, ignore).checksum
     place.there(member).unlink()
     place.there(member).parent.rmdir()

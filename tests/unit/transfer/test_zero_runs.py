@@ -20,11 +20,12 @@ from mydata_like.transfer.sparse import SMALLEST_HOLE, measure
 from mydata_like.transfer.worker_messages import SendTask
 from mydata_like.transfer.zero_runs import LEAST, SparseWriter, find_data, is_zero
 from tests.fakes.place import MODIFIED, checksum
-from tests.fakes.session import LocalSession
+from tests.fakes.session import LocalSession, state
 from tests.privileges import needs_shell
 from tests.unit.transfer.test_file_source import seen
 
 SHELL = HostCapabilities("shell", tar="gnu", checksum=b"md5sum")
+SFTP = HostCapabilities("sftp")
 SERVER = Path("/usr/lib/openssh/sftp-server")
 SIZE = 24 << 20
 DATA = 3 << 20
@@ -37,8 +38,7 @@ def ignore(*_: int) -> None: ...
 
 def send(place, member, session=None, moving=ignore, *, find_zeros=True):
     shells = Shells(session or LocalSession())
-    location = os.fsencode(place.location)
-    sender = SingleSender(shells, location, SHELL, find_zeros=find_zeros)
+    sender = SingleSender(shells, state(place.location, SHELL, find_zeros=find_zeros))
     try:
         return sender.send(0, member, moving)
     finally:
@@ -52,8 +52,8 @@ class SftpOnly(LocalSession):
 
 def send_by_sftp(place, member, session, *, find_zeros=True):
     place.location.mkdir(exist_ok=True)
-    room, location = StreamLimit(4), os.fsencode(place.location)
-    sender = SftpSender(session.throttled(), location, room, find_zeros=find_zeros)
+    options = state(place.location, SFTP, limit=StreamLimit(4), find_zeros=find_zeros)
+    sender = SftpSender(session.throttled(), options)
     try:
         (fate,) = sender.send(SendTask((member,), batched=False), ignore).results
         return fate

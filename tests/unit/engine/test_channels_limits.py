@@ -9,9 +9,8 @@ import pytest
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import LimitsChanged
 from mydata_like.engine.channel_tuner import ChannelTuner
-from mydata_like.engine.channels import Bandwidth, ChannelPool
+from mydata_like.engine.channels import ChannelPool, find_planned
 from mydata_like.engine.gate import Gate
-from mydata_like.engine.run_limits import RunLimits, find_planned
 from mydata_like.settings.transfer_sections import Limits as Settings
 from tests.fakes.clock import FakeClock
 
@@ -39,19 +38,21 @@ class FixedTransport:
     capacity = 4
     round_trip = 0.0
 
-    def open_channel(self):
-        return object()
+    def open_channel(self, wanted=0):
+        return self
 
 
 class Bench:
-    def __init__(self, **settings):
+    def __init__(self, channels=0, describe=str, **settings):
         self.clock = FakeClock()
         self.events = []
         emit = self.events.append
         self.gate = Gate(self.clock, self.clock.cancel(), emit, Random(1))
         self.transport = FixedTransport()
-        channels = ChannelPool(self.transport, self.gate, emit, Bandwidth(self.clock))
-        self.limits = RunLimits(Settings(**settings), channels, self.clock, emit)
+        limits = Settings(**settings)
+        self.channels = ChannelPool(
+            self.transport, self.gate, emit, limits, channels, describe_capacity=describe
+        )
 
     @property
     def told(self):
@@ -68,14 +69,14 @@ def bench():
 def test_without_limits_nothing_is_reported():
     bench = Bench()
 
-    bench.limits.keep()
+    bench.channels.keep()
 
     assert bench.events == []
 
 
 def test_every_change_of_period_is_reported_once(bench):
     for _ in range(5):
-        bench.limits.keep()
+        bench.channels.keep()
         bench.clock.move(3600)
 
     assert bench.told == [(4, 5), (4, 50)]
@@ -83,74 +84,63 @@ def test_every_change_of_period_is_reported_once(bench):
 
 
 def test_a_request_of_the_user_holds_until_the_period_changes(bench):
-    bench.limits.keep()
-    bench.limits.set_bandwidth(1 * MB)
+    bench.channels.keep()
+    bench.channels.set_bandwidth(1 * MB)
     bench.clock.move(3600)
-    bench.limits.keep()
+    bench.channels.keep()
     assert bench.told == [(4, 5), (4, 1)]
 
     bench.clock.move(3600)
-    bench.limits.keep()
+    bench.channels.keep()
     assert bench.told[-1] == (4, 50)
 
 
 def test_a_request_made_before_the_run_checked_applies_as_well(bench):
-    bench.limits.set_bandwidth(20 * MB)
-    bench.limits.keep()
+    bench.channels.set_bandwidth(20 * MB)
+    bench.channels.keep()
 
     assert bench.told == [(4, 20)]
 
 
 def test_channels_are_changed_within_what_can_be_borne(bench):
-    bench.limits.set_channels(2)
-    bench.limits.set_channels(9)
+    bench.channels.set_channels(2)
+    bench.channels.set_channels(9)
 
     assert [event.channels for event in bench.events] == [2, 4]
     assert "of 9" in bench.events[1].reason
     assert all(isinstance(event, LimitsChanged) for event in bench.events)
 
 
-def test_more_channels_than_the_processors_support_are_reported_once_when_one_is_open(bench):
-    pool = ChannelPool(
-        bench.transport,
-        bench.gate,
-        bench.events.append,
-        Bandwidth(bench.clock),
-        32,
-        lambda: "4 channels over 1 session (2 processors here, 1 there)",
-    )
+def test_more_channels_than_the_processors_support_are_reported_once_when_one_is_open():
+    why = "4 channels over 1 session (2 processors here, 1 there)"
+    bench = Bench(channels=32, describe=lambda: why)
 
     for _ in range(2):
-        assert pool.open_another()
+        assert bench.channels.open_another()
 
-    (event,) = bench.events
-    assert event.channels == 4
-    assert event.reason == (
-        "of 32, this computer and the staging host allow 4: "
-        "4 channels over 1 session (2 processors here, 1 there)"
-    )
+    assert bench.told == [(4, 0)]
+    assert bench.events[0].reason == f"of 32, this computer and the staging host allow 4: {why}"
 
 
 class Climbing(Bench):
     """A run whose channels are found, each of which carries 10 MB a second."""
 
     def __init__(self):
-        super().__init__()
-        self.limits.channels.change_limit(ChannelTuner())
+        super().__init__(ChannelTuner())
 
     @property
     def count(self):
-        return self.limits.channels.limit
+        return self.channels.limit
 
     def go(self, seconds):
         for _ in range(seconds * 2):
-            gauge = self.limits.channels.gauge
+            gauge = self.channels.gauge
             with ExitStack() as channels:
                 for _ in range(self.count):
                     channels.enter_context(gauge.one_at_work())
                 self.clock.move(0.5)
                 gauge.add(self.count * 5 * MB, 1)
-            self.limits.keep()
+            self.channels.keep()
 
 
 def test_the_channels_begin_with_two_and_climb_while_that_pays():
@@ -165,10 +155,10 @@ def test_the_channels_begin_with_two_and_climb_while_that_pays():
 
 def test_with_a_long_round_trip_channels_begin_with_more_once_it_is_measured():
     bench = Climbing()
-    bench.limits.keep()
+    bench.channels.keep()
     bench.transport.round_trip = 0.028
 
-    bench.limits.keep()
+    bench.channels.keep()
 
     assert bench.told == [(4, 0)]
     assert bench.events[0].reason == "a round trip takes 28 ms: starting with 4"
@@ -176,11 +166,11 @@ def test_with_a_long_round_trip_channels_begin_with_more_once_it_is_measured():
 
 def test_the_user_sets_the_number_and_releases_it():
     bench = Climbing()
-    bench.limits.set_channels(1)
+    bench.channels.set_channels(1)
     bench.go(60)
     assert bench.told == [(1, 0)]
 
-    bench.limits.set_channels(0)
+    bench.channels.set_channels(0)
     bench.go(20)
 
     assert [channels for channels, _ in bench.told] == [1, 1, 2, 4]
