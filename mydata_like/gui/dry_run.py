@@ -30,9 +30,8 @@ from mydata_like.core.events import (
     RunProgressed,
 )
 from mydata_like.engine.progress import RunProgress
-from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.engine_process import Engine
+from mydata_like.gui.engine_process import Engine, engine_command
 from mydata_like.gui.setting_labels import with_labels
 from mydata_like.gui.table_model import Column, Index, RowsModel, column_width, style_table
 from mydata_like.gui.theme import texts
@@ -191,7 +190,7 @@ class DryRunDialog(QDialog):
         )
         self._enable_upload()
         self._lay_out()
-        self._engine = Engine(services.engine_command("scan", desk.controller.config), self)
+        self._engine = Engine(engine_command("scan", desk.controller.config), self)
         self._connect()
         self._engine.start()
 

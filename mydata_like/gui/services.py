@@ -11,24 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mydata_like.app import logging_setup, settings_service
-from mydata_like.core.errors import Problem, SettingsError, UploaderError
-from mydata_like.core.events import Event, RunProgressed, parse_event, parse_problem
+from mydata_like.core.errors import SettingsError
+from mydata_like.core.events import Event
 from mydata_like.core.extra_sources import ExtraSource
 from mydata_like.core.file_status import PathStatus, Suggestion
 from mydata_like.core.model import ChangeChoice, Facility
-from mydata_like.core.parsing import parse_moment
 from mydata_like.core.ports import CancelSignal
 from mydata_like.core.queries import RecentDataset, View
 from mydata_like.engine.pipeline import CancelFlag
-from mydata_like.engine.progress import NO_PROGRESS
-from mydata_like.gui.run_state import CurrentRunState, PastRunState, StatusSnapshot
-from mydata_like.hostos.process import find_program
-from mydata_like.settings.layers import LayerSources, Loaded
 from mydata_like.settings.pending_changes import (
     KeyStore,
     PendingChanges,
@@ -41,11 +36,8 @@ if TYPE_CHECKING:
     from mydata_like.app.cleanup_service import CleanupService
     from mydata_like.app.connection_test import TestStep
     from mydata_like.app.ledger_status import (
-        CurrentRun,
-        KnownStatus,
         LedgerSummary,
         RowQuery,
-        StatusReport,
     )
     from mydata_like.app.logging_setup import LogFollower
     from mydata_like.app.mydata_import import MyDataImport, Paragraph, SettingsImport
@@ -104,138 +96,9 @@ class RegisteredInstrument(NamedTuple):
 # Processes and settings
 
 
-def program_command(command: str, config: Path | None, *options: str) -> tuple[str, ...]:
-    """Return the command line that starts a command in a separate process."""
-    settings = () if config is None else ("--config", str(config))
-    return (*find_program(), command, *options, *settings)
-
-
-def engine_command(command: str, config: Path | None, *options: str) -> tuple[str, ...]:
-    """Return the command line that starts the engine with a command."""
-    return program_command(command, config, "--events", "--brief", *options)
-
-
-def pass_api_key() -> tuple[Mapping[str, str], bytes]:
-    """Return the variables and the input that pass the API key to a child process."""
-    return settings_service.hand_over()
-
-
-def load_settings(config: Path | None) -> Loaded:
-    """Return the validated settings, the defaults if there is no file; raises `SettingsError`."""
-    return settings_service.load_settings(config, must_exist=False)
-
-
 def save_settings(config: Path | None, changes: Mapping[str, object]) -> None:
     """Change the user's settings file (None removes a key); raises `SettingsError`."""
     settings_service.save_settings(config, changes)
-
-
-# Status
-
-
-class Look(NamedTuple):
-    """What a look at this installation has found; without a status, `problem` says why.
-
-    `stamp` changes whenever another program writes the settings files.
-    """
-
-    stamp: tuple[tuple[int, int], ...]
-    status: StatusSnapshot | None = None
-    problem: Problem | None = None
-
-
-class StatusReader:
-    """Reads the status of this installation, and only if something has changed it."""
-
-    def __init__(self) -> None:
-        self._known: KnownStatus | None = None
-        self._status: StatusSnapshot | None = None
-
-    def look(self, settings: Settings, config: Path | None, sources: LayerSources) -> Look:
-        """Return the current status; may be called by one thread at a time."""
-        from mydata_like.app import ledger_status
-
-        stamp = tuple(_stamp(file) for file in (sources.user, sources.managed) if file)
-        try:
-            known = ledger_status.renew_status(settings, config, self._known)
-        except UploaderError as error:
-            return Look(stamp, problem=error.problem)
-        if known is not self._known:
-            self._known, self._status = known, _describe_status(known.report)
-        return Look(stamp, self._status)
-
-
-def _stamp(file: Path) -> tuple[int, int]:
-    try:
-        status = file.stat()
-    except OSError:
-        return 0, 0
-    return status.st_mtime_ns, status.st_size
-
-
-def _describe_status(state: StatusReport) -> StatusSnapshot:
-    ended = next((past for past in state.runs if past.finished is not None), None)
-    return StatusSnapshot(
-        missing=state.missing,
-        watched=state.watched,
-        current=state.current and _read_current(state.current),
-        last=ended and _read_past(ended),
-        whole=state.whole and _read_past(state.whole),
-        interrupted=state.interrupted and _read_past(state.interrupted),
-        sources=state.sources,
-        data_problem=state.data_problem,
-        awaited=state.awaited.problem if state.awaited else None,
-        at_risk=state.at_risk,
-        set_by_server=state.set_by_server,
-    )
-
-
-def read_current_run(settings: Settings, config: Path | None) -> CurrentRunState | None:
-    """Return the run in progress; raises `UploaderError` if the ledger cannot be read."""
-    from mydata_like.app import ledger_status
-
-    found = ledger_status.find_current_run(settings, config)
-    return found and _read_current(found)
-
-
-def _read_current(found: CurrentRun) -> CurrentRunState:
-    row = found.row
-    return CurrentRunState(
-        run=row.run if row else "",
-        reason=str(row.summary.get("reason", "")) if row else "",
-        sums=_read_sums(row.summary) if row else NO_PROGRESS,
-        paused=found.paused,
-        controllable=found.active is not None,
-    )
-
-
-def control_run(settings: Settings, config: Path | None, command: str, cancel: CancelFlag) -> None:
-    """Give a command to the run of another program; raises `RunError` if it does not answer."""
-    from mydata_like.app import run_control
-
-    run_control.control_runs(settings, config, command, cancel)
-
-
-def _read_past(past: Any) -> PastRunState:
-    """Return a run as recorded in the ledger."""
-    summary = past.summary
-    parsed = {"started", "finished", "problem", "compared"}
-    names = {field.name for field in fields(PastRunState)} - parsed
-    known = {name: summary[name] for name in names if name in summary}
-    problem = parse_problem(summary["problem"]) if summary.get("problem") else None
-    compared = parse_moment(summary["compared"]) if summary.get("compared") else None
-    return PastRunState(
-        started=past.started, finished=past.finished, problem=problem, compared=compared, **known
-    )
-
-
-def _read_sums(summary: Mapping[str, object]) -> RunProgressed:
-    """Return the totals of an active run, zeros if another version wrote another format."""
-    try:
-        event = parse_event(summary)
-    except ValueError:
-        return NO_PROGRESS
-    return event if isinstance(event, RunProgressed) else NO_PROGRESS
 
 
 def open_listing(settings: Settings, config: Path | None, view: View) -> RowQuery | None:
@@ -319,11 +182,6 @@ def write_bundle(file: Path, documents: Sequence[BundleDocument]) -> None:
     support_bundle.write_bundle(file, documents)
 
 
-def load_speed_tests(settings: Settings, config: Path | None) -> list[Mapping[str, Any]]:
-    """Return the speed tests of this installation, the latest last."""
-    return settings_service.load_speed_tests(settings, config)
-
-
 def choose_held(
     settings: Settings, config: Path | None, choice: ChangeChoice, keys: Sequence[bytes]
 ) -> int:
@@ -365,20 +223,6 @@ def find_expected_costs(settings: Settings, config: Path | None) -> Costs | None
     from mydata_like.app import source_service
 
     return source_service.find_expected_costs(settings, config)
-
-
-def find_source_of(settings: Settings, config: Path | None, path: bytes) -> bytes | None:
-    """Return the key of the extra source that contains a path."""
-    from mydata_like.app import source_service
-
-    return source_service.find_source_of(settings, config, path)
-
-
-def remove_source(settings: Settings, config: Path | None, path: bytes) -> None:
-    """Remove an extra source; raises `UploaderError`."""
-    from mydata_like.app import source_service
-
-    source_service.remove_source(settings, config, path)
 
 
 # The settings dialog
