@@ -30,11 +30,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from mydata_like.app import source_service
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.extra_sources import LONGEST_NAME
 from mydata_like.core.formatting import round_estimate
 from mydata_like.engine.time_left import Costs, Work
-from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.drop.drop_model import (
     DropWarning,
@@ -108,7 +108,7 @@ class DropDialog(QDialog):
 
     def _start_scan(self) -> None:
         self._timer.start()
-        self._tasks.run(partial(services.find_expected_costs, *self._place), self._take_costs)
+        self._tasks.run(partial(source_service.find_expected_costs, *self._place), self._take_costs)
         self._scan = self._tasks.run(
             partial(scan_sources, *self._place, self._paths),
             self._show_end,
@@ -218,7 +218,7 @@ class DropDialog(QDialog):
     def _ask(self) -> None:
         """Search for conflicts between the selected destinations."""
         sources = [row.source for row in self.model.rows if row.wanted]
-        find = partial(services.find_conflicts, *self._place, sources)
+        find = partial(source_service.find_conflicts, *self._place, sources)
         self._tasks.run(find, self._take_conflicts, self._fail_to_ask, latest=True)
 
     @Slot(object)
@@ -313,6 +313,6 @@ def scan_sources(
 ) -> None:
     """Report the contents of each path, by its index in `paths`; raises `UploaderError`."""
     row = 0
-    for preview in services.preview_sources(settings, config, paths, cancel):
+    for preview in source_service.preview_sources(settings, config, paths, cancel):
         report((row, preview))
         row += preview.complete

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QListView, QVBoxLayout, QWidget
 
+from mydata_like.app import mydata_import, settings_service
+from mydata_like.app.mydata_import import SettingsImport
 from mydata_like.core.errors import UploaderError
-from mydata_like.gui import services, setting_labels
+from mydata_like.gui import setting_labels
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.drop.drop_model import DropWarning, DropWarningsModel
 from mydata_like.gui.theme import texts
@@ -18,9 +19,6 @@ from mydata_like.gui.theme.metrics import TITLE
 from mydata_like.gui.theme.widgets import PlainLabel
 from mydata_like.settings.fields import format_value
 from mydata_like.settings.schema import settings_by_key
-
-if TYPE_CHECKING:
-    from mydata_like.app.mydata_import import SettingsImport
 
 
 class ImportDialog(QDialog):
@@ -45,7 +43,7 @@ class ImportDialog(QDialog):
         self._lay_out()
         self._connect()
         desk.tasks.run(
-            partial(services.plan_settings_import, source, desk.controller.config),
+            partial(mydata_import.plan_copying, source, desk.controller.config),
             self._show_plan,
             self._show_failure,
         )
@@ -106,9 +104,9 @@ class ImportDialog(QDialog):
     def _take_over(self) -> None:
         assert self._copying is not None
         self.take_over.setEnabled(False)
-        desk = self._desk
-        keep = partial(services.save_settings, desk.controller.config, self._copying.changes)
-        desk.tasks.run(keep, self._finish, self._show_failure, writes=True)
+        config, changes = self._desk.controller.config, self._copying.changes
+        keep = partial(settings_service.save_settings, config, changes)
+        self._desk.tasks.run(keep, self._finish, self._show_failure, writes=True)
 
     @Slot(object)
     def _finish(self, _nothing: object) -> None:

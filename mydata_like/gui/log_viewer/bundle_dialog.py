@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QFontDatabase
@@ -19,14 +18,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from mydata_like.app import support_bundle
+from mydata_like.app.support_bundle import BundleDocument
 from mydata_like.core.errors import UploaderError
-from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import PlainLabel, TextArea, icon
-
-if TYPE_CHECKING:
-    from mydata_like.app.support_bundle import BundleDocument
 
 DEFAULT_NAME = "mydata-like-support.zip"
 
@@ -51,7 +48,7 @@ class BundleDialog(QDialog):
 
     def save_to(self, file: Path) -> None:
         """Save the displayed files."""
-        write = partial(services.write_bundle, file, self._documents)
+        write = partial(support_bundle.write_bundle, file, self._documents)
         self._desk.tasks.run(write, self._take_saved, self._fail, writes=True)
 
     def _set_up(self) -> None:
@@ -95,12 +92,12 @@ class BundleDialog(QDialog):
         self._save.setEnabled(False)
         self._include_names.setEnabled(False)
         self._message.setText(self.tr("Collecting diagnostic information"))
-        names = self._include_names.isChecked()
-        collect = partial(services.collect_bundle, self._desk.controller.config, names=names)
+        config, names = self._desk.controller.config, self._include_names.isChecked()
+        collect = partial(support_bundle.collect_documents, config, names=names)
         self._desk.tasks.run(collect, self._take_documents, self._fail)
 
     @Slot(object)
-    def _take_documents(self, documents: "Sequence[BundleDocument]") -> None:
+    def _take_documents(self, documents: Sequence[BundleDocument]) -> None:
         row = max(0, self._list.currentRow())
         self._documents = documents
         self._list.clear()

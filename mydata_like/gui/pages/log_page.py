@@ -17,11 +17,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from mydata_like.app import logging_setup
 from mydata_like.core.errors import UploaderError
-from mydata_like.gui import services
 from mydata_like.gui.base import AppContext, Page, PageTitle, page_layout
 from mydata_like.gui.log_viewer import log_model
-from mydata_like.gui.log_viewer.bundle_dialog import BundleDialog
 from mydata_like.gui.log_viewer.log_model import (
     AT,
     LEVEL,
@@ -271,11 +270,14 @@ class LogPage(Page):
 
     @Slot()
     def _open_folder(self) -> None:
-        find = partial(services.find_logs, self._desk.controller.config)
+        find = partial(logging_setup.find_logs, self._desk.controller.config)
         self._desk.tasks.run(find, self._desk.controller.open_path)
 
     @Slot()
     def _save_bundle(self) -> None:
+        # Imported here, as few users need it.
+        from mydata_like.gui.log_viewer.bundle_dialog import BundleDialog
+
         dialog = BundleDialog(self._desk, self)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.open()

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAction
@@ -21,7 +22,6 @@ from mydata_like.core.errors import HELD, Problem, UploaderError
 from mydata_like.core.model import ChangeChoice
 from mydata_like.core.problems import Action, ProblemInfo
 from mydata_like.core.queries import FileRow, ProblemGroup, Row, Table, View
-from mydata_like.gui import services
 from mydata_like.gui.base import PAGE_MARGINS, AppContext, NavigationRequest, Page, PageTitle
 from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.gui.tables import table_panel
@@ -40,6 +40,7 @@ from mydata_like.gui.theme.widgets import (
     icon,
 )
 from mydata_like.gui.window_state import KeptHalves
+from mydata_like.settings.schema import Settings
 
 translate = QCoreApplication.translate
 
@@ -344,7 +345,7 @@ class ProblemsPage(Page):
     def _choose_rows(self, choice: ChangeChoice, rows: Sequence[Row]) -> None:
         keys = [row.key for row in rows if isinstance(row, FileRow)]
         settings, config = self._controller.settings, self._controller.config
-        call = partial(services.choose_held, settings, config, choice, keys)
+        call = partial(choose_held, settings, config, choice, keys)
         self._desk.tasks.run(call, self._show_chosen, self._show_not_chosen, writes=True)
 
     @Slot(object)
@@ -409,3 +410,18 @@ class ReplaceQuestion(Prompt):
     def _answer(self, button: QAbstractButton) -> None:
         if button is self._replace:
             self.confirmed.emit()
+
+
+def choose_held(
+    settings: Settings, config: Path | None, choice: ChangeChoice, keys: Sequence[bytes]
+) -> int:
+    """Leave a choice for these held files to the next run; return the number of those it suits.
+
+    Raises `UploaderError` if a ledger cannot be read or the choice cannot be stored.
+    """
+    # Imported here, in the background, since this takes a fifth of a second.
+    from mydata_like.app.held_service import choose, list_held
+
+    wanted = frozenset(keys)
+    chosen = [one for one in list_held(settings, config) if one.changed.key in wanted]
+    return len(chosen) - len(choose(chosen, choice))

@@ -14,8 +14,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from mydata_like.app import settings_service
 from mydata_like.core.errors import Problem, UploaderError
-from mydata_like.gui import services
 from mydata_like.gui.base import AppContext, Page, PageTitle, page_layout
 from mydata_like.gui.engine_process import Record
 from mydata_like.gui.run_state import Phase, RunState
@@ -222,7 +222,7 @@ class SpeedPage(Page):
 
     @Slot(object)
     def _undo(self, gain: AppliedGain) -> None:
-        restore = partial(services.save_settings, self._controller.config, gain.replaced)
+        restore = partial(settings_service.save_settings, self._controller.config, gain.replaced)
         self._desk.tasks.run(restore, self._take_undone, self._show_failure, writes=True)
 
     @Slot(object)

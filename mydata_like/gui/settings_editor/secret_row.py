@@ -2,13 +2,14 @@
 
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from PySide6.QtCore import QCoreApplication, QTimer, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QToolButton, QWidget
 
-from mydata_like.gui import services, setting_labels
-from mydata_like.gui.services import SecretPlace
+from mydata_like.app import settings_service
+from mydata_like.core.errors import SettingsError
+from mydata_like.gui import setting_labels
 from mydata_like.gui.settings_editor.editors import Choice
 from mydata_like.gui.settings_editor.form import CHANGED_MARK, SideNote, StatusIcon
 from mydata_like.gui.tasks import Tasks
@@ -18,7 +19,24 @@ from mydata_like.settings.schema import Settings
 
 translate = QCoreApplication.translate
 
+NO_KEYRING: Final = "settings.no-keyring"  # a problem code
 ASK_AFTER = 400  # milliseconds after the last change of what the secret belongs to
+
+
+class SecretPlace(NamedTuple):
+    """Where a secret is stored, empty if it is not; `problem` is why that is unknown.
+
+    `owner` is what the secret belongs to; see `find_secret_owner`.
+    """
+
+    owner: tuple[str, str] = ("", "")
+    place: str = ""
+    problem: SettingsError | None = None
+
+    @property
+    def removable(self) -> bool:
+        """Whether the program stored the secret there, so that it can remove it."""
+        return self.place in ("the keyring", "the secrets file")
 
 
 class SecretTexts(NamedTuple):
@@ -128,7 +146,7 @@ class SecretRow(SideNote):
     def _owner(self) -> tuple[str, str] | None:
         if self._settings is None:
             return None
-        return services.find_secret_owner(self._settings, self._kind)
+        return find_secret_owner(self._settings, self._kind)
 
     def _name_parts(self) -> None:
         label = self.label.text()
@@ -197,7 +215,7 @@ class SecretRow(SideNote):
     @Slot()
     def _ask(self) -> None:
         if self._settings is not None:
-            ask = partial(services.locate_secret, self._settings, self._kind, self._config)
+            ask = partial(locate_secret, self._settings, self._kind, self._config)
             self._tasks.run(ask, self._take_place, latest=True)
 
     @Slot(object)
@@ -233,7 +251,7 @@ class SecretRow(SideNote):
         if place.problem is None:
             return self.tr("Needed before a run can start")
         said = texts.engine_text(place.problem.message)
-        if place.problem.problem_code == services.NO_KEYRING:
+        if place.problem.problem_code == NO_KEYRING:
             return f"{said} {self.tr('Without a keyring, it can be stored in a file.')}"
         return f"{said} {setting_labels.with_labels(texts.engine_text(place.problem.hint))}".strip()
 
@@ -242,3 +260,20 @@ class SecretRow(SideNote):
             "the keyring": self.tr("the keyring"),
             "the secrets file": self.tr("the secrets file"),
         }.get(place, texts.plain(place))
+
+
+def find_secret_owner(settings: Settings, kind: SecretKind) -> tuple[str, str]:
+    """Return the address and the account or access key that a secret belongs to; may be empty."""
+    if kind is SecretKind.API_KEY:
+        return settings.server.url, settings.server.username
+    return settings.transfer.s3_endpoint, settings.transfer.s3_access_key
+
+
+def locate_secret(settings: Settings, kind: SecretKind, config: Path | None) -> SecretPlace:
+    """Return where a secret is stored, or why that is unknown."""
+    owner = find_secret_owner(settings, kind)
+    try:
+        secrets = settings_service.open_secrets(config)
+        return SecretPlace(owner, settings_service.locate_secret(settings, secrets, kind))
+    except SettingsError as error:
+        return SecretPlace(owner, problem=error)

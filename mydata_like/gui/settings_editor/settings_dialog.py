@@ -4,7 +4,6 @@ import datetime
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QHideEvent, QKeyEvent, QShowEvent
@@ -18,10 +17,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from mydata_like.app import settings_edit
+from mydata_like.app.settings_edit import SettingsProposal
 from mydata_like.core.errors import UploaderError
 from mydata_like.engine.scheduler import Rule, next_start
-from mydata_like.gui import services, setting_labels
+from mydata_like.gui import setting_labels
 from mydata_like.gui.base import AppContext
+from mydata_like.gui.settings_editor import secret_row
 from mydata_like.gui.settings_editor.connection_test_view import ConnectionTestDialog
 from mydata_like.gui.settings_editor.form import (
     InlineMessage,
@@ -36,10 +38,6 @@ from mydata_like.gui.theme.widgets import PlainLabel
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.pending_changes import PendingChanges, SecretChange, SecretKind
 from mydata_like.settings.schema import Settings
-
-if TYPE_CHECKING:
-    from mydata_like.app.settings_edit import SettingsProposal
-
 
 translate = QCoreApplication.translate
 
@@ -243,7 +241,7 @@ class SettingsDialog(QDialog):
 
     def _load(self) -> None:
         self._set_busy(busy=True)
-        read = partial(services.open_draft, self._desk.controller.config)
+        read = partial(settings_edit.open_draft, self._desk.controller.config)
         self._desk.tasks.run(read, self._take_draft, self._fail)
 
     @Slot(object)
@@ -294,9 +292,14 @@ class SettingsDialog(QDialog):
     def _save(self) -> None:
         self._set_busy(busy=True)
         self.notice.clear()
-        save = partial(
-            services.save_edit, self._desk.controller.config, self.draft, self._secret_changes
+        draft = self.draft
+        edit = settings_edit.SettingsEdit(
+            changes=draft.changes,
+            seen=draft.seen,
+            settings=draft.part("server", "transfer") or draft.part("server"),
+            secrets=self._secret_changes,
         )
+        save = partial(settings_edit.save_edit, self._desk.controller.config, edit)
         self._desk.tasks.run(save, self._finish, self._fail, writes=True)
 
     @Slot(object)
@@ -310,9 +313,9 @@ class SettingsDialog(QDialog):
         """Show an error next to the widget that it concerns."""
         self._set_busy(busy=False)
         match error.problem_code:
-            case services.CHANGED_ELSEWHERE:
+            case settings_edit.CHANGED_ELSEWHERE:
                 self._renew()
-            case services.NO_KEYRING:
+            case secret_row.NO_KEYRING:
                 self._ask_for_another_store(error)
             case _:
                 problems = error.problems if isinstance(error, InvalidSettingsError) else ()
@@ -374,11 +377,11 @@ class SettingsDialog(QDialog):
     @Slot(str)
     def read_file(self, path: str) -> None:
         """Apply the settings of a file; nothing is saved before OK."""
-        read = partial(services.read_proposal, Path(path), self._desk.controller.config)
+        read = partial(settings_edit.read_proposal, Path(path), self._desk.controller.config)
         self._desk.tasks.run(read, self._take_proposal, self._fail)
 
     @Slot(object)
-    def _take_proposal(self, proposal: "SettingsProposal") -> None:
+    def _take_proposal(self, proposal: SettingsProposal) -> None:
         refused = self._take_changes(proposal.changes)
         if proposal.secret is not None:
             self.key_row.propose(proposal.secret.reveal())
@@ -405,7 +408,7 @@ class SettingsDialog(QDialog):
     @Slot(str)
     def write_file(self, path: str) -> None:
         """Write the displayed settings to a file, without secrets."""
-        write = partial(services.export_settings, self.draft.own_values(), Path(path))
+        write = partial(settings_edit.export_settings, self.draft.own_values(), Path(path))
         self._desk.tasks.run(write, self._show_exported, self._fail, writes=True)
 
     @Slot(object)

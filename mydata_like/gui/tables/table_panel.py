@@ -33,9 +33,9 @@ from mydata_like.core.errors import HELD, UploaderError
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import HELD_FILES
 from mydata_like.core.queries import FileRow, FolderGroup, ProblemGroup, Row, View
-from mydata_like.gui import services
 from mydata_like.gui.base import AppContext, NavigationRequest
 from mydata_like.gui.controller import WindowController
+from mydata_like.gui.ledger_query import open_listing, open_summary
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.table_model import Column
 from mydata_like.gui.tables.folder_tree import Parents
@@ -594,12 +594,12 @@ def dataset_address(controller: WindowController, dataset: int | None) -> str:
 
 def opener(controller: WindowController) -> Open:
     """Return a function that opens the ledger of the current settings."""
-    return partial(services.open_listing, controller.settings, controller.config)
+    return partial(open_listing, controller.settings, controller.config)
 
 
 def group_problems(settings: Settings, config: Path | None) -> list[ProblemGroup]:
     """Return the unhealthy files by kind and code; raises `UploaderError`."""
-    survey = services.open_summary(settings, config)
+    survey = open_summary(settings, config)
     groups = survey.group_problems() if survey else []
     return [
         one._replace(problem=HELD_FILES) if one.problem.code == HELD and one.files > 1 else one
@@ -611,7 +611,7 @@ def list_levels(
     settings: Settings, config: Path | None, wanted: Sequence[Parents]
 ) -> dict[Parents, list[FolderGroup]]:
     """Return the lines below each of these lines of the tree; raises `UploaderError`."""
-    survey = services.open_summary(settings, config)
+    survey = open_summary(settings, config)
     return {parents: _list_level(survey, parents) if survey else [] for parents in wanted}
 
 
@@ -623,5 +623,5 @@ def _list_level(survey: "LedgerSummary", parents: Parents) -> list[FolderGroup]:
 
 def find_dataset(settings: Settings, config: Path | None, folder: bytes) -> int | None:
     """Return the server's number of a folder's dataset; raises `UploaderError`."""
-    survey = services.open_summary(settings, config)
+    survey = open_summary(settings, config)
     return survey.find_dataset(folder) if survey else None

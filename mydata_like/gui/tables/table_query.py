@@ -11,7 +11,7 @@ from mydata_like.core.queries import Row, View
 
 
 class Listing(Protocol):
-    """The rows of a view, as `services.open_listing` opens them."""
+    """The rows of a view, as `ledger_query.open_listing` opens them."""
 
     def first(self, count: int) -> Sequence[Row]: ...
 

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLineEdit, QPushButton, QWidget
 
+from mydata_like.app import onboarding
+from mydata_like.app.onboarding import ServerCheckResult, SetupState
 from mydata_like.core.errors import UploaderError
-from mydata_like.gui import services
+from mydata_like.core.model import Facility
+from mydata_like.core.ports import CancelSignal
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.services import InstrumentChoices
+from mydata_like.gui.settings_editor.secret_row import NO_KEYRING
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import PlainLabel, choose_file, icon
 from mydata_like.gui.wizard.mydata_import_dialog import MyDataImportDialog
 from mydata_like.gui.wizard.step_base import CheckLabel, Readiness, WizardStep
 from mydata_like.settings.pending_changes import KeyStore, SecretChange
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from mydata_like.app.onboarding import ServerCheckResult, SetupState
-
+from mydata_like.settings.schema import Server
 
 URL = "server.url"
 
@@ -119,7 +118,7 @@ class AddressStep(WizardStep):
         text = self.address.text().strip()
         if text:
             server = self.settings.server
-            find = partial(services.check_address, server, text)
+            find = partial(onboarding.check_address, server, text)
             self.run_check(find, self._show_found, self._show_failure, typed=typed)
             self.verdict.show_checking(self.tr("Connecting to the server…"))
         else:
@@ -227,7 +226,7 @@ class AccountStep(WizardStep):
         return SecretChange(text, store) if text else None
 
     def show_refusal(self, error: UploaderError) -> bool:
-        if error.problem_code != services.NO_KEYRING:
+        if error.problem_code != NO_KEYRING:
             return False
         advice = self.tr(
             "Unlock it and press Next again, or keep the key in a file that only you can read."
@@ -255,7 +254,7 @@ class AccountStep(WizardStep):
         kept = self._has_key and username == self.settings.server.username
         if username and (key or kept):
             server = self.settings.server.with_values(username=username)
-            ask = partial(services.check_account, self.config, server, key)
+            ask = partial(find_account_name, self.config, server, key)
             self.run_check(ask, self._show_name, self._show_failure, typed=typed)
             self.verdict.show_checking(self.tr("Checking the account…"))
         else:
@@ -362,7 +361,7 @@ class InstrumentStep(WizardStep):
         self._known = None
         chosen = self.facility.currentText()
         server = self.settings.server
-        find = partial(services.list_instruments, self.config, server, chosen)
+        find = partial(list_instruments, self.config, server, chosen)
         self.run_check(find, self._show_place, self._show_failure)
         self._facility_verdict.show_checking(self.tr("Loading the facilities…"))
         self.changed.emit()
@@ -410,3 +409,26 @@ def _list(box: QComboBox, names: Iterable[str]) -> None:
     with QSignalBlocker(box):
         box.clear()
         box.addItems(list(names))
+
+
+def find_account_name(config: Path | None, server: Server, key: str, cancel: CancelSignal) -> str:
+    """Return the full name of the account, or else its username; raises `UploaderError`."""
+    user = onboarding.check_account(onboarding.Credentials(server, config, key), cancel)
+    return user.full_name or user.username
+
+
+class InstrumentChoices(NamedTuple):
+    """The facilities of an account, and the names of the instruments of the chosen one."""
+
+    facilities: Sequence[Facility]
+    instruments: Sequence[str]
+
+
+def list_instruments(
+    config: Path | None, server: Server, chosen: str, cancel: CancelSignal
+) -> InstrumentChoices:
+    """Return the facilities, and the instruments of the chosen one or else of the first."""
+    login = onboarding.Credentials(server, config)
+    facilities = onboarding.list_facilities(login, cancel)
+    facility = next((it for it in facilities if it.name == chosen), facilities[0])
+    return InstrumentChoices(facilities, onboarding.list_instruments(login, facility, cancel))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QFont, QPalette
@@ -19,8 +19,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from mydata_like.app import onboarding, service_setup, settings_edit, settings_service
+from mydata_like.app.onboarding import SetupState
 from mydata_like.core.errors import UploaderError
-from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE, TITLE
@@ -31,9 +32,7 @@ from mydata_like.gui.wizard.schedule_step import ScheduleStep
 from mydata_like.gui.wizard.server_steps import AccountStep, AddressStep, InstrumentStep
 from mydata_like.gui.wizard.step_base import CheckIcon, CheckLabel, Readiness, WizardStep
 from mydata_like.settings.fields import plain_value
-
-if TYPE_CHECKING:
-    from mydata_like.app.onboarding import SetupState
+from mydata_like.settings.pending_changes import SecretChange
 
 
 class StepIndicator(QFrame):
@@ -204,7 +203,7 @@ class SetupWizard(QDialog):
         self.next.setEnabled(False)
         self.back.setEnabled(False)
         self.verdict.show_checking(self.tr("Reading the settings…"))
-        begin = partial(services.find_setup_state, self._desk.controller.config)
+        begin = partial(onboarding.find_setup_state, self._desk.controller.config)
         self._reading = self._desk.tasks.run(begin, self._start_with, self._show_failure)
 
     @Slot(object)
@@ -273,7 +272,7 @@ class SetupWizard(QDialog):
         self._stack.setEnabled(False)
         self.verdict.clear()
         config = self._desk.controller.config
-        keep = partial(services.save_setup, config, self._find_changes(), self.step.new_key())
+        keep = partial(save_setup, config, self._find_changes(), self.step.new_key())
         self._keeping = self._desk.tasks.run(keep, self._take_kept, self._refuse, writes=True)
 
     @Slot()
@@ -318,3 +317,18 @@ class SetupWizard(QDialog):
     @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
         self.verdict.show_problem(error.problem)
+
+
+def save_setup(
+    config: Path | None, changes: Mapping[str, object], key: SecretChange | None
+) -> SetupState:
+    """Save the entries of a step, and store the API key; raises `SettingsError`."""
+    if changes:
+        settings_service.save_settings(config, changes)
+    state = onboarding.find_setup_state(config)
+    if settings_edit.AUTOSTART in changes:
+        service_setup.apply_autostart(state.loaded.settings)
+    if key is None:
+        return state
+    settings_edit.apply_secret_change(state.loaded.settings, key, config)
+    return onboarding.find_setup_state(config)
