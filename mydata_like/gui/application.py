@@ -134,9 +134,7 @@ class Program(QObject):
         self.presence = AppShell(self.desk, self.window, start)
         self.drawer = SettingsDialogOpener(self.desk, self.window)
         self.arrival = accept_drops(self.desk, self.window)
-        self._connect()
 
-    def _connect(self) -> None:
         self.controller.settings_changed.connect(self._choose_log_level)
         self.window.dry_run_wanted.connect(self._open_dry_run)
         self.window.help_wanted.connect(self._open_help)

@@ -69,9 +69,6 @@ class Engine(QObject):
         self._process = QProcess(self)
         self._process.setProgram(program[0])
         self._process.setArguments(list(program[1:]))
-        self._connect()
-
-    def _connect(self) -> None:
         self._process.readyReadStandardOutput.connect(self._read_events)
         self._process.readyReadStandardError.connect(self._read_words)
         self._process.finished.connect(self._report_end)

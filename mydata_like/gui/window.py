@@ -140,9 +140,37 @@ class MainWindow(QMainWindow):
         self._make_actions()
         self._make_tool_bar()
         self._make_status_line()
-        self._lay_out()
-        self._connect()
-        self._restore()
+
+        middle = QWidget(self)
+        layout = QHBoxLayout(middle)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._navigation)
+        layout.addWidget(self._stack, 1)
+        self.setCentralWidget(middle)
+
+        controller = self._desk.controller
+        self._start.triggered.connect(controller.start)
+        self._pause.triggered.connect(controller.pause)
+        self._resume.triggered.connect(controller.resume)
+        self._stop.triggered.connect(controller.stop)
+        self._dry_run.triggered.connect(self.dry_run_wanted)
+        self._add.triggered.connect(self.folders_wanted)
+        self._settings.triggered.connect(self._request_settings)
+        self._help.triggered.connect(self.help_wanted)
+        self._quit.triggered.connect(self.quit_wanted)
+        self._search.returnPressed.connect(self._run_search)
+        self._find.triggered.connect(self._focus_search)
+        self._navigation.currentRowChanged.connect(self._show_row)
+        controller.run_changed.connect(self._show_state)
+
+        geometry = self._desk.memory.value("window/geometry")
+        if not isinstance(geometry, QByteArray) or not self.restoreGeometry(geometry):
+            self.resize(DEFAULT_SIZE)
+        names = [spec.name for spec in self._specs]
+        last = self._desk.memory.value(PAGE)
+        self._navigation.setCurrentRow(names.index(last) if last in names else 0)
+
         self._show_state(desk.controller.state)
 
     @property
@@ -267,39 +295,6 @@ class MainWindow(QMainWindow):
         self.statusBar().addWidget(self._sentence, 1)
         for part in (self._speed, self._next, self._server):
             self.statusBar().addPermanentWidget(part)
-
-    def _lay_out(self) -> None:
-        middle = QWidget(self)
-        layout = QHBoxLayout(middle)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self._navigation)
-        layout.addWidget(self._stack, 1)
-        self.setCentralWidget(middle)
-
-    def _connect(self) -> None:
-        controller = self._desk.controller
-        self._start.triggered.connect(controller.start)
-        self._pause.triggered.connect(controller.pause)
-        self._resume.triggered.connect(controller.resume)
-        self._stop.triggered.connect(controller.stop)
-        self._dry_run.triggered.connect(self.dry_run_wanted)
-        self._add.triggered.connect(self.folders_wanted)
-        self._settings.triggered.connect(self._request_settings)
-        self._help.triggered.connect(self.help_wanted)
-        self._quit.triggered.connect(self.quit_wanted)
-        self._search.returnPressed.connect(self._run_search)
-        self._find.triggered.connect(self._focus_search)
-        self._navigation.currentRowChanged.connect(self._show_row)
-        controller.run_changed.connect(self._show_state)
-
-    def _restore(self) -> None:
-        geometry = self._desk.memory.value("window/geometry")
-        if not isinstance(geometry, QByteArray) or not self.restoreGeometry(geometry):
-            self.resize(DEFAULT_SIZE)
-        names = [spec.name for spec in self._specs]
-        last = self._desk.memory.value(PAGE)
-        self._navigation.setCurrentRow(names.index(last) if last in names else 0)
 
     def _save_geometry(self) -> None:
         self._desk.memory.setValue("window/geometry", self.saveGeometry())

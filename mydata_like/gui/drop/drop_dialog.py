@@ -96,8 +96,26 @@ class DropDialog(QDialog):
         self._make_widgets()
         self._set_up_tree()
         self._set_up_list()
-        self._lay_out()
-        self._connect()
+
+        self._title.scale(TITLE, bold=True)
+        layout = QVBoxLayout(self)
+        for widget in (self._title, self._sum):
+            layout.addWidget(widget)
+        layout.addWidget(self._tree, 3)
+        layout.addWidget(self._hint)
+        layout.addWidget(self._list, 2)
+        layout.addWidget(self._buttons)
+        metrics = self.fontMetrics()
+        self.resize(metrics.averageCharWidth() * 130, metrics.height() * 30)
+        self.upload.setDefault(True)
+
+        self._timer.timeout.connect(self._show)
+        self.model.decided.connect(self._show)
+        self.model.decided.connect(self._ask)
+        self._buttons.accepted.connect(self._upload)
+        self._buttons.rejected.connect(self.reject)
+        self._controller.run_changed.connect(self._show)
+
         self._show()
         self._start_scan()
 
@@ -156,27 +174,6 @@ class DropDialog(QDialog):
         self._list.setResizeMode(QListView.ResizeMode.Adjust)
         self._list.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-
-    def _lay_out(self) -> None:
-        self._title.scale(TITLE, bold=True)
-        layout = QVBoxLayout(self)
-        for widget in (self._title, self._sum):
-            layout.addWidget(widget)
-        layout.addWidget(self._tree, 3)
-        layout.addWidget(self._hint)
-        layout.addWidget(self._list, 2)
-        layout.addWidget(self._buttons)
-        metrics = self.fontMetrics()
-        self.resize(metrics.averageCharWidth() * 130, metrics.height() * 30)
-        self.upload.setDefault(True)
-
-    def _connect(self) -> None:
-        self._timer.timeout.connect(self._show)
-        self.model.decided.connect(self._show)
-        self.model.decided.connect(self._ask)
-        self._buttons.accepted.connect(self._upload)
-        self._buttons.rejected.connect(self.reject)
-        self._controller.run_changed.connect(self._show)
 
     @Slot()
     def _show(self) -> None:

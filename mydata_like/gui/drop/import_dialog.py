@@ -40,15 +40,7 @@ class ImportDialog(QDialog):
         self.take_over = self._buttons.addButton(
             self.tr("&Import"), QDialogButtonBox.ButtonRole.AcceptRole
         )
-        self._lay_out()
-        self._connect()
-        desk.tasks.run(
-            partial(mydata_import.plan_copying, source, desk.controller.config),
-            self._show_plan,
-            self._show_failure,
-        )
 
-    def _lay_out(self) -> None:
         self._title.scale(TITLE, bold=True)
         self._summary.setWordWrap(True)
         self._list.setModel(self.notes)
@@ -65,9 +57,14 @@ class ImportDialog(QDialog):
         metrics = self.fontMetrics()
         self.resize(metrics.averageCharWidth() * 80, metrics.height() * 22)
 
-    def _connect(self) -> None:
         self._buttons.accepted.connect(self._take_over)
         self._buttons.rejected.connect(self.reject)
+
+        desk.tasks.run(
+            partial(mydata_import.plan_copying, source, desk.controller.config),
+            self._show_plan,
+            self._show_failure,
+        )
 
     def _name(self) -> str:
         return texts.plain(str(self._source))

@@ -41,17 +41,7 @@ class BundleDialog(QDialog):
         self._include_names = QCheckBox(self.tr("Include names of files and folders"), self)
         self._save = QPushButton(icon("export"), self.tr("Save…"), self)
         self._cancel = QPushButton(self.tr("Cancel"), self)
-        self._set_up()
-        self._lay_out()
-        self._connect()
-        self._collect()
 
-    def save_to(self, file: Path) -> None:
-        """Save the displayed files."""
-        write = partial(support_bundle.write_bundle, file, self._documents)
-        self._desk.tasks.run(write, self._take_saved, self._fail, writes=True)
-
-    def _set_up(self) -> None:
         self.setWindowTitle(self.tr("Support bundle"))
         self._message.setWordWrap(True)
         self._include_names.setChecked(True)
@@ -62,7 +52,6 @@ class BundleDialog(QDialog):
         self._text.setTabChangesFocus(True)
         self._text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
 
-    def _lay_out(self) -> None:
         width = self.fontMetrics().averageCharWidth()
         splitter = QSplitter(self)
         splitter.setChildrenCollapsible(False)
@@ -81,11 +70,17 @@ class BundleDialog(QDialog):
         layout.addLayout(buttons)
         self.resize(width * 150, self.fontMetrics().height() * 36)
 
-    def _connect(self) -> None:
         self._include_names.toggled.connect(self._collect)
         self._list.currentRowChanged.connect(self._show_document)
         self._save.clicked.connect(self._choose_file)
         self._cancel.clicked.connect(self.reject)
+
+        self._collect()
+
+    def save_to(self, file: Path) -> None:
+        """Save the displayed files."""
+        write = partial(support_bundle.write_bundle, file, self._documents)
+        self._desk.tasks.run(write, self._take_saved, self._fail, writes=True)
 
     @Slot()
     def _collect(self) -> None:

@@ -204,15 +204,12 @@ class OverviewPage(Page):
         self._layers = QStackedLayout(self)
         self._layers.addWidget(self._scroll)
         self._layers.addWidget(self._empty_state)
-        self._connect()
-        self._show_state(self._controller.state)
-
-    def _connect(self) -> None:
         self._controller.run_changed.connect(self._show_state)
         self._controller.live_changed.connect(self._content.show_live)
         self._empty_state.set_up.connect(self._set_up)
         self._empty_state.demo.connect(self._try_demo)
         self._content.wanted.connect(self.wanted)
+        self._show_state(self._controller.state)
 
     @Slot()
     def _set_up(self) -> None:
@@ -251,7 +248,27 @@ class _OverviewContent(QWidget):
         self._details = DetailsPanel(desk.memory, self)
         self._hint = DropHint(self)
         self._layout = QVBoxLayout(self)
-        self._lay_out()
+
+        self._layout.setContentsMargins(*PAGE_MARGINS)
+        self._layout.setSpacing(LARGE_SPACE)
+        parts: Sequence[QWidget] = (
+            self._route,
+            self._headline,
+            self._sent,
+            self._bar,
+            self._safe,
+            self._datasets,
+            self._problems,
+            self._summary,
+            self._set_by_server,
+            self._unfinished,
+            self._details,
+            self._hint,
+        )
+        for part in parts:
+            self._layout.addWidget(part)
+        self._layout.addStretch()
+
         self._headline.wanted.connect(self.wanted)
         self._bar.chosen.connect(self._choose)
         self._problems.wanted.connect(self.wanted)
@@ -309,27 +326,6 @@ class _OverviewContent(QWidget):
         if page is not None:
             needed = self._layout.totalHeightForWidth(self.width())
             self._datasets.allow_rows_for(page.height() - needed)
-
-    def _lay_out(self) -> None:
-        self._layout.setContentsMargins(*PAGE_MARGINS)
-        self._layout.setSpacing(LARGE_SPACE)
-        parts: Sequence[QWidget] = (
-            self._route,
-            self._headline,
-            self._sent,
-            self._bar,
-            self._safe,
-            self._datasets,
-            self._problems,
-            self._summary,
-            self._set_by_server,
-            self._unfinished,
-            self._details,
-            self._hint,
-        )
-        for part in parts:
-            self._layout.addWidget(part)
-        self._layout.addStretch()
 
     @Slot(object)
     def _continue_source(self, source: KnownSource) -> None:

@@ -239,16 +239,7 @@ class UnfinishedRow(QWidget):
         for button in (self._continue, self._remove):
             name = f"{button.text().rstrip('…')}: {path}"
             button.setAccessibleName(name)
-        self._lay_out()
-        self._continue.clicked.connect(self._continue_it)
-        self._remove.clicked.connect(self._remove_it)
 
-    def allow(self, *, continuing: bool, removing: bool) -> None:
-        """Enable or disable the buttons."""
-        self._continue.setEnabled(continuing)
-        self._remove.setEnabled(removing)
-
-    def _lay_out(self) -> None:
         shape = IconLabel(ICON_SCALE, self)
         shape.show_icon(icon("folder", "waiting"))
         buttons = QHBoxLayout()
@@ -264,6 +255,14 @@ class UnfinishedRow(QWidget):
         layout.addWidget(self._about, 1, 1)
         layout.addLayout(buttons, 0, 2, 2, 1)
         layout.setColumnStretch(1, 1)
+
+        self._continue.clicked.connect(self._continue_it)
+        self._remove.clicked.connect(self._remove_it)
+
+    def allow(self, *, continuing: bool, removing: bool) -> None:
+        """Enable or disable the buttons."""
+        self._continue.setEnabled(continuing)
+        self._remove.setEnabled(removing)
 
     def _describe(self, source: KnownSource) -> str:
         names = " / ".join(filter(None, source.destination))

@@ -37,9 +37,39 @@ class HistoryPage(Page):
         self._actions = RowActions(desk.controller, self)
         self._export = QAction(icon("export"), self.tr("Export…"), self)
         self._timer = QTimer(self, singleShot=True, interval=MESSAGE_DURATION)
-        self._set_up()
-        self._lay_out()
-        self._connect()
+        self._runs.table.setAccessibleName(self.tr("Runs"))
+        self._runs.empty_text = self.tr("There are no runs yet.")
+        self._runs.offer_start()
+        self._runs.field.hide()  # runs have no names
+        self._runs.show_view(View(table=Table.RUNS))
+        self._files.table.setAccessibleName(self.tr("Files of the run"))
+        self._files.empty_text = self.tr("This run did not change the status of any file.")
+
+        export = action_button(self._export, self)
+        self._runs.add_title(PageTitle(translate("pages", "History"), self._runs))
+        self._runs.add_top_widgets(self._message, export)
+        self.setTabOrder(export, self._runs.table)
+        self._file_area = QWidget(self)
+        below = QVBoxLayout(self._file_area)
+        below.setContentsMargins(0, SPACE, 0, 0)
+        below.addWidget(self._title)
+        below.addWidget(self._files, 1)
+        below.addWidget(self._actions.make_buttons(self._file_area))
+        self._file_area.setVisible(False)
+        splitter = QSplitter(Qt.Orientation.Vertical, self)
+        splitter.setChildrenCollapsible(False)
+        splitter.addWidget(self._runs)
+        splitter.addWidget(self._file_area)
+        KeptHalves("history", splitter, self._desk.memory)
+        page_layout(self).addWidget(splitter)
+
+        self._runs.selected.connect(self._open_run)
+        self._files.selected.connect(self._choose_files)
+        self._files.table.menu_wanted.connect(self._actions.add_to_menu)
+        self._files.table.chosen.connect(self._actions.choose)
+        self._actions.wanted.connect(self.wanted)
+        self._export.triggered.connect(self._choose_file)
+        self._timer.timeout.connect(self._message.clear)
 
     def show_page(self) -> None:
         self._runs.activate()
@@ -63,43 +93,6 @@ class HistoryPage(Page):
 
     def _is_under_way(self, run: str) -> bool:
         return self._controller.state.is_under_way(run)
-
-    def _set_up(self) -> None:
-        self._runs.table.setAccessibleName(self.tr("Runs"))
-        self._runs.empty_text = self.tr("There are no runs yet.")
-        self._runs.offer_start()
-        self._runs.field.hide()  # runs have no names
-        self._runs.show_view(View(table=Table.RUNS))
-        self._files.table.setAccessibleName(self.tr("Files of the run"))
-        self._files.empty_text = self.tr("This run did not change the status of any file.")
-
-    def _lay_out(self) -> None:
-        export = action_button(self._export, self)
-        self._runs.add_title(PageTitle(translate("pages", "History"), self._runs))
-        self._runs.add_top_widgets(self._message, export)
-        self.setTabOrder(export, self._runs.table)
-        self._file_area = QWidget(self)
-        below = QVBoxLayout(self._file_area)
-        below.setContentsMargins(0, SPACE, 0, 0)
-        below.addWidget(self._title)
-        below.addWidget(self._files, 1)
-        below.addWidget(self._actions.make_buttons(self._file_area))
-        self._file_area.setVisible(False)
-        splitter = QSplitter(Qt.Orientation.Vertical, self)
-        splitter.setChildrenCollapsible(False)
-        splitter.addWidget(self._runs)
-        splitter.addWidget(self._file_area)
-        KeptHalves("history", splitter, self._desk.memory)
-        page_layout(self).addWidget(splitter)
-
-    def _connect(self) -> None:
-        self._runs.selected.connect(self._open_run)
-        self._files.selected.connect(self._choose_files)
-        self._files.table.menu_wanted.connect(self._actions.add_to_menu)
-        self._files.table.chosen.connect(self._actions.choose)
-        self._actions.wanted.connect(self.wanted)
-        self._export.triggered.connect(self._choose_file)
-        self._timer.timeout.connect(self._message.clear)
 
     @Slot()
     def _open_run(self) -> None:

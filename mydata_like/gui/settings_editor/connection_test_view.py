@@ -140,8 +140,19 @@ class ConnectionTestDialog(QDialog):
             self.tr("Copy as &text"), QDialogButtonBox.ButtonRole.ActionRole
         )
         self._copy.setAutoDefault(False)
-        self._lay_out()
-        self._connect()
+
+        self.test.setAccessibleName(self.tr("Steps of the test"))
+        layout = QVBoxLayout(self)
+        layout.addWidget(self._head)
+        layout.addWidget(self._bar)
+        layout.addWidget(self.test, 1)
+        layout.addWidget(self._buttons)
+        fit_to_screen(self, WIDE, HIGH)
+
+        self.test.ended.connect(self._finish)
+        self.test.failed.connect(self._fail)
+        self._buttons.rejected.connect(self.reject)
+        self._copy.clicked.connect(self._copy_text)
 
     @property
     def conclusion(self) -> str:
@@ -151,21 +162,6 @@ class ConnectionTestDialog(QDialog):
     def done(self, code: int) -> None:
         self.test.stop()
         super().done(code)
-
-    def _lay_out(self) -> None:
-        self.test.setAccessibleName(self.tr("Steps of the test"))
-        layout = QVBoxLayout(self)
-        layout.addWidget(self._head)
-        layout.addWidget(self._bar)
-        layout.addWidget(self.test, 1)
-        layout.addWidget(self._buttons)
-        fit_to_screen(self, WIDE, HIGH)
-
-    def _connect(self) -> None:
-        self.test.ended.connect(self._finish)
-        self.test.failed.connect(self._fail)
-        self._buttons.rejected.connect(self.reject)
-        self._copy.clicked.connect(self._copy_text)
 
     @Slot(str)
     def _finish(self, worst: str) -> None:

@@ -156,8 +156,25 @@ class SettingsDialog(QDialog):
             QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel, self
         )
         self._explain_buttons()
-        self._lay_out()
-        self._connect()
+
+        foot = QHBoxLayout()
+        for button in (self.importing, self.exporting, self.trying):
+            foot.addWidget(button)
+        foot.addStretch(1)
+        foot.addWidget(self.buttons)
+        layout = QVBoxLayout(self)
+        layout.addWidget(self.panes, 1)
+        layout.addWidget(self.notice)
+        layout.addLayout(foot)
+        fit_to_screen(self, WIDE, HIGH)
+
+        self.buttons.accepted.connect(self.accept)
+        self.buttons.rejected.connect(self.reject)
+        self.panes.edited.connect(self._follow)
+        self.importing.clicked.connect(self._choose_source)
+        self.exporting.clicked.connect(self._choose_target)
+        self.trying.clicked.connect(self._try)
+
         self._load()
 
     @property
@@ -218,26 +235,6 @@ class SettingsDialog(QDialog):
             button.setAccessibleDescription(said)
         self._ok = self.buttons.button(QDialogButtonBox.StandardButton.Ok)
         self._ok.setDefault(True)
-
-    def _lay_out(self) -> None:
-        foot = QHBoxLayout()
-        for button in (self.importing, self.exporting, self.trying):
-            foot.addWidget(button)
-        foot.addStretch(1)
-        foot.addWidget(self.buttons)
-        layout = QVBoxLayout(self)
-        layout.addWidget(self.panes, 1)
-        layout.addWidget(self.notice)
-        layout.addLayout(foot)
-        fit_to_screen(self, WIDE, HIGH)
-
-    def _connect(self) -> None:
-        self.buttons.accepted.connect(self.accept)
-        self.buttons.rejected.connect(self.reject)
-        self.panes.edited.connect(self._follow)
-        self.importing.clicked.connect(self._choose_source)
-        self.exporting.clicked.connect(self._choose_target)
-        self.trying.clicked.connect(self._try)
 
     def _load(self) -> None:
         self._set_busy(busy=True)

@@ -156,7 +156,11 @@ class FoldersStep(WizardStep):
         self.left_out = CheckLabel(self, keeps_place=False)
         for part in (self.verdict, self.suggestion, self.names, self.left_out, self.owners):
             self.add(part)
-        self._connect()
+
+        self.directory.textEdited.connect(self._type)
+        self.browse.clicked.connect(self._choose_folder)
+        self.layout_box.currentIndexChanged.connect(self._choose_layout)
+        self.suggestion.clicked.connect(self._take_suggestion)
 
     @property
     def readiness(self) -> Readiness:
@@ -203,12 +207,6 @@ class FoldersStep(WizardStep):
             table.setColumnWidth(column, metrics.horizontalAdvance(longest) + 2 * CELL_MARGIN)
         table.setMinimumHeight(metrics.height() * 8)
         return table
-
-    def _connect(self) -> None:
-        self.directory.textEdited.connect(self._type)
-        self.browse.clicked.connect(self._choose_folder)
-        self.layout_box.currentIndexChanged.connect(self._choose_layout)
-        self.suggestion.clicked.connect(self._take_suggestion)
 
     @Slot()
     def _type(self) -> None:

@@ -63,10 +63,7 @@ class HostKeyPanel(QWidget):
         self.earlier = PlainLabel("", self)
         self.earlier.setWordWrap(True)
         self.earlier.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._lay_out()
-        self._connect()
 
-    def _lay_out(self) -> None:
         line = QHBoxLayout()
         line.addWidget(self.fingerprint, 1)
         line.addWidget(self.trust)
@@ -79,6 +76,9 @@ class HostKeyPanel(QWidget):
         column.addWidget(self.verdict)
         for part in (self.show_earlier, self.earlier, self):
             part.hide()
+
+        self.trust.clicked.connect(self._trust)
+        self.show_earlier.toggled.connect(self.earlier.setVisible)
 
     def ask(self, registered: RegisteredInstrument) -> None:
         """Ask about the key of the next host, or about the folder."""
@@ -137,10 +137,6 @@ class HostKeyPanel(QWidget):
         """Cancel the request."""
         self._check.cancel()
 
-    def _connect(self) -> None:
-        self.trust.clicked.connect(self._trust)
-        self.show_earlier.toggled.connect(self.earlier.setVisible)
-
     @Slot()
     def _trust(self) -> None:
         assert self._registered is not None
@@ -187,7 +183,12 @@ class KeyStep(WizardStep):
         for part in (self.notice, self.waiting, self.host_key, self.test):
             self.add(part)
         self.add_space()
-        self._connect()
+
+        self.copy_message.clicked.connect(self._copy_message)
+        self.ask_now.clicked.connect(self._ask)
+        self.again.timeout.connect(self._ask)
+        self.host_key.trusted.connect(self._take_approval)
+        self.test.ended.connect(self.changed)
 
     @property
     def ready(self) -> bool:
@@ -239,13 +240,6 @@ class KeyStep(WizardStep):
         column.addStretch(1)
         line.addLayout(column)
         return waiting
-
-    def _connect(self) -> None:
-        self.copy_message.clicked.connect(self._copy_message)
-        self.ask_now.clicked.connect(self._ask)
-        self.again.timeout.connect(self._ask)
-        self.host_key.trusted.connect(self._take_approval)
-        self.test.ended.connect(self.changed)
 
     @Slot(object)
     def _show_key(self, key: PublicKeyInfo) -> None:
@@ -352,7 +346,9 @@ class TestFilePanel(QWidget):
         column.addWidget(self.verdict)
         column.addWidget(self.steps)
         self.hide()
-        self._connect()
+        self.send.clicked.connect(self._send)
+        self.steps.ended.connect(self._conclude)
+        self.steps.failed.connect(self._show_failure)
 
     def offer(self, settings: Settings) -> None:
         """Offer a test upload to the server of these settings."""
@@ -370,11 +366,6 @@ class TestFilePanel(QWidget):
     def stop(self) -> None:
         """Cancel a running test."""
         self.steps.stop()
-
-    def _connect(self) -> None:
-        self.send.clicked.connect(self._send)
-        self.steps.ended.connect(self._conclude)
-        self.steps.failed.connect(self._show_failure)
 
     @Slot()
     def _send(self) -> None:

@@ -55,17 +55,7 @@ class MyDataImportDialog(QDialog):
         self.take_over.setEnabled(False)
         self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
         self._buttons.addButton(self.take_over, QDialogButtonBox.ButtonRole.AcceptRole)
-        self._lay_out()
-        self._connect()
-        self.verdict.show_checking(self.tr("Reading MyData's settings…"))
-        plan = partial(plan_mydata_import, source, self._config)
-        self._task = self._tasks.run(plan, self._show_plan, self._show_failure)
 
-    def done(self, result: int) -> None:
-        self._task.cancel()
-        super().done(result)
-
-    def _lay_out(self) -> None:
         layout = QVBoxLayout(self)
         layout.addWidget(self.verdict)
         layout.addWidget(self.report, 1)
@@ -74,9 +64,16 @@ class MyDataImportDialog(QDialog):
         metrics = self.fontMetrics()
         self.resize(metrics.averageCharWidth() * 90, metrics.height() * 26)
 
-    def _connect(self) -> None:
         self._buttons.accepted.connect(self._import)
         self._buttons.rejected.connect(self.reject)
+
+        self.verdict.show_checking(self.tr("Reading MyData's settings…"))
+        plan = partial(plan_mydata_import, source, self._config)
+        self._task = self._tasks.run(plan, self._show_plan, self._show_failure)
+
+    def done(self, result: int) -> None:
+        self._task.cancel()
+        super().done(result)
 
     @Slot(object)
     def _show_plan(self, plan: tuple[MyDataImport, Iterable[Paragraph]]) -> None:

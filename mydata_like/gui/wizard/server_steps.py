@@ -51,8 +51,21 @@ class AddressStep(WizardStep):
         self.import_button = QPushButton(icon("import"), self.tr("&Import from MyData…"), self)
         self._choose_button = QPushButton(self.tr("&Choose a MyData.cfg…"), self)
         self.demo = QPushButton(icon("start"), self.tr("&Try the demo"), self)
-        self._lay_out()
-        self._connect()
+
+        self.add_space()
+        line = QHBoxLayout()
+        line.addWidget(self.import_button)
+        line.addWidget(self._choose_button)
+        line.addStretch(1)
+        line.addWidget(self.demo)
+        self.add(self._old)
+        self.add(line)
+
+        self.address.textEdited.connect(self._type)
+        self.better.clicked.connect(self._take_better)
+        self.import_button.clicked.connect(self._import_found)
+        self._choose_button.clicked.connect(self._choose_file)
+        self.demo.clicked.connect(self.demo_wanted)
 
     @property
     def readiness(self) -> Readiness:
@@ -84,23 +97,6 @@ class AddressStep(WizardStep):
         sheet.carried_over.connect(self.taken_over)
         sheet.open()
         return sheet
-
-    def _lay_out(self) -> None:
-        self.add_space()
-        line = QHBoxLayout()
-        line.addWidget(self.import_button)
-        line.addWidget(self._choose_button)
-        line.addStretch(1)
-        line.addWidget(self.demo)
-        self.add(self._old)
-        self.add(line)
-
-    def _connect(self) -> None:
-        self.address.textEdited.connect(self._type)
-        self.better.clicked.connect(self._take_better)
-        self.import_button.clicked.connect(self._import_found)
-        self._choose_button.clicked.connect(self._choose_file)
-        self.demo.clicked.connect(self.demo_wanted)
 
     def _describe_legacy(self) -> str:
         if self._legacy is None:
@@ -196,7 +192,10 @@ class AccountStep(WizardStep):
         self.into_file.hide()
         self.add(self.into_file)
         self.add_space()
-        self._connect()
+
+        self.username.textEdited.connect(self._type)
+        self.key.textEdited.connect(self._type)
+        self._page.clicked.connect(self._open_page)
 
     @property
     def readiness(self) -> Readiness:
@@ -238,11 +237,6 @@ class AccountStep(WizardStep):
 
     def is_done(self, beginning: SetupState) -> bool:
         return beginning.has_key and bool(beginning.loaded.settings.server.username)
-
-    def _connect(self) -> None:
-        self.username.textEdited.connect(self._type)
-        self.key.textEdited.connect(self._type)
-        self._page.clicked.connect(self._open_page)
 
     @Slot()
     def _type(self) -> None:
@@ -307,7 +301,11 @@ class InstrumentStep(WizardStep):
             self.tr("&E-mail of the contact person"), self.email, key=EMAIL
         )
         self.add_space()
-        self._connect()
+
+        self.facility.activated.connect(self._ask)
+        self.instrument.editTextChanged.connect(self._judge)
+        self.contact.textEdited.connect(self._judge)
+        self.email.textEdited.connect(self._judge)
 
     @property
     def readiness(self) -> Readiness:
@@ -349,12 +347,6 @@ class InstrumentStep(WizardStep):
             (self.contact, self._contact_verdict),
             (self.email, self._email_verdict),
         )
-
-    def _connect(self) -> None:
-        self.facility.activated.connect(self._ask)
-        self.instrument.editTextChanged.connect(self._judge)
-        self.contact.textEdited.connect(self._judge)
-        self.email.textEdited.connect(self._judge)
 
     @Slot()
     def _ask(self) -> None:

@@ -99,8 +99,36 @@ class SetupWizard(QDialog):
             self.key,
         )
         self._make_frame()
-        self._lay_out()
-        self._connect()
+
+        buttons = QHBoxLayout()
+        buttons.addWidget(self.later)
+        buttons.addWidget(self.again)
+        buttons.addStretch(1)
+        buttons.addWidget(self.back)
+        buttons.addWidget(self.start_now)
+        buttons.addWidget(self.next)
+        right = QVBoxLayout()
+        right.addWidget(self._title)
+        right.addWidget(self._explanation)
+        right.addWidget(self._stack, 1)
+        right.addWidget(self.verdict)
+        right.addLayout(buttons)
+        layout = QHBoxLayout(self)
+        layout.addWidget(self._trail)
+        layout.addLayout(right, 1)
+        layout.setSpacing(LARGE_SPACE)
+        self._choose_size()
+
+        self.next.clicked.connect(self._go_on)
+        self.again.clicked.connect(self._check_again)
+        self.back.clicked.connect(self._go_back)
+        self.later.clicked.connect(self.reject)
+        self.start_now.clicked.connect(self._start_now)
+        self.address.demo_wanted.connect(self.demo_wanted)
+        for step in self.steps:
+            step.changed.connect(self._follow)
+            step.taken_over.connect(self._start_with)
+
         self._read()
 
     @property
@@ -158,26 +186,6 @@ class SetupWizard(QDialog):
             self.tr("Approval"),
         ]
 
-    def _lay_out(self) -> None:
-        buttons = QHBoxLayout()
-        buttons.addWidget(self.later)
-        buttons.addWidget(self.again)
-        buttons.addStretch(1)
-        buttons.addWidget(self.back)
-        buttons.addWidget(self.start_now)
-        buttons.addWidget(self.next)
-        right = QVBoxLayout()
-        right.addWidget(self._title)
-        right.addWidget(self._explanation)
-        right.addWidget(self._stack, 1)
-        right.addWidget(self.verdict)
-        right.addLayout(buttons)
-        layout = QHBoxLayout(self)
-        layout.addWidget(self._trail)
-        layout.addLayout(right, 1)
-        layout.setSpacing(LARGE_SPACE)
-        self._choose_size()
-
     def _choose_size(self) -> None:
         """Resize to the preferred size of the pages, within the screen."""
         metrics = self.fontMetrics()
@@ -185,17 +193,6 @@ class SetupWizard(QDialog):
         parent = self.parentWidget()
         room = parent.window().size() if parent else self.screen().availableSize()
         self.resize(liked.boundedTo(room))
-
-    def _connect(self) -> None:
-        self.next.clicked.connect(self._go_on)
-        self.again.clicked.connect(self._check_again)
-        self.back.clicked.connect(self._go_back)
-        self.later.clicked.connect(self.reject)
-        self.start_now.clicked.connect(self._start_now)
-        self.address.demo_wanted.connect(self.demo_wanted)
-        for step in self.steps:
-            step.changed.connect(self._follow)
-            step.taken_over.connect(self._start_with)
 
     def _read(self) -> None:
         """Read the current settings."""
