@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import (
     QCheckBox,
     QDialog,
-    QFileDialog,
     QHBoxLayout,
     QListWidget,
     QPushButton,
@@ -23,7 +22,7 @@ from mydata_like.app.support_bundle import BundleDocument
 from mydata_like.core.errors import UploaderError
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import PlainLabel, TextArea, icon
+from mydata_like.gui.theme.widgets import PlainLabel, TextArea, choose_target, icon
 
 DEFAULT_NAME = "mydata-like-support.zip"
 
@@ -113,14 +112,14 @@ class BundleDialog(QDialog):
 
     @Slot()
     def _choose_file(self) -> None:
-        dialog = QFileDialog(self, self.tr("Save the support bundle"), str(Path.home()))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setNameFilter(self.tr("Zip files (*.zip)"))
-        dialog.setDefaultSuffix("zip")
-        dialog.selectFile(DEFAULT_NAME)
-        dialog.fileSelected.connect(self._save_chosen)
-        dialog.open()
+        choose_target(
+            self,
+            self.tr("Save the support bundle"),
+            self._save_chosen,
+            name=DEFAULT_NAME,
+            kinds=[self.tr("Zip files (*.zip)")],
+            start=str(Path.home()),
+        )
 
     @Slot(str)
     def _save_chosen(self, path: str) -> None:

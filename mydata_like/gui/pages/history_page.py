@@ -5,7 +5,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, Qt, QTimer, Slot
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QFileDialog, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.queries import RunRow, Table, View
@@ -15,7 +15,7 @@ from mydata_like.gui.tables.columns import file_columns, run_columns
 from mydata_like.gui.tables.table_panel import RowActions, TablePanel, action_button, export_rows
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.metrics import SPACE
-from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.gui.theme.widgets import PlainLabel, choose_target, icon
 from mydata_like.gui.window_state import KeptHalves
 
 translate = QCoreApplication.translate
@@ -115,23 +115,8 @@ class HistoryPage(Page):
 
     @Slot()
     def _choose_file(self) -> None:
-        dialog = QFileDialog(self, self.tr("Export runs"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setNameFilters(
-            [self.tr("Table (*.csv)"), self.tr("Web page (*.html)"), self.tr("JSON (*.json)")]
-        )
-        dialog.setDefaultSuffix("csv")
-        dialog.selectFile("runs.csv")
-        dialog.filterSelected.connect(self._set_suffix)
-        dialog.fileSelected.connect(self._export_to)
-        dialog.open()
-
-    @Slot(str)
-    def _set_suffix(self, chosen: str) -> None:
-        dialog = self.sender()
-        if isinstance(dialog, QFileDialog):
-            dialog.setDefaultSuffix(chosen.rpartition("*.")[2].rstrip(")"))
+        kinds = [self.tr("Table (*.csv)"), self.tr("Web page (*.html)"), self.tr("JSON (*.json)")]
+        choose_target(self, self.tr("Export runs"), self._export_to, name="runs.csv", kinds=kinds)
 
     @Slot(str)
     def _export_to(self, name: str) -> None:

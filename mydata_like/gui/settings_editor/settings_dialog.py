@@ -10,7 +10,6 @@ from PySide6.QtGui import QHideEvent, QKeyEvent, QShowEvent
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
-    QFileDialog,
     QHBoxLayout,
     QPushButton,
     QVBoxLayout,
@@ -34,7 +33,7 @@ from mydata_like.gui.settings_editor.form import (
 from mydata_like.gui.settings_editor.secret_row import SecretRow
 from mydata_like.gui.settings_editor.tabs import SettingsTabs
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import PlainLabel
+from mydata_like.gui.theme.widgets import PlainLabel, choose_file, choose_target
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.pending_changes import PendingChanges, SecretChange, SecretKind
 from mydata_like.settings.schema import Settings
@@ -364,12 +363,8 @@ class SettingsDialog(QDialog):
 
     @Slot()
     def _choose_source(self) -> None:
-        dialog = QFileDialog(self, self.tr("Import settings"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setNameFilter(self.tr("Settings (*.cfg *.toml)"))
-        dialog.fileSelected.connect(self.read_file)
-        dialog.open()
+        kinds = [self.tr("Settings (*.cfg *.toml)")]
+        choose_file(self, self.tr("Import settings"), self.read_file, kinds=kinds)
 
     @Slot(str)
     def read_file(self, path: str) -> None:
@@ -393,14 +388,13 @@ class SettingsDialog(QDialog):
 
     @Slot()
     def _choose_target(self) -> None:
-        dialog = QFileDialog(self, self.tr("Export the settings without secrets"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setNameFilter(self.tr("Settings (*.toml)"))
-        dialog.setDefaultSuffix("toml")
-        dialog.selectFile("mydata-like-settings.toml")
-        dialog.fileSelected.connect(self.write_file)
-        dialog.open()
+        choose_target(
+            self,
+            self.tr("Export the settings without secrets"),
+            self.write_file,
+            name="mydata-like-settings.toml",
+            kinds=[self.tr("Settings (*.toml)")],
+        )
 
     @Slot(str)
     def write_file(self, path: str) -> None:

@@ -576,6 +576,35 @@ def choose_folder(parent: QWidget, title: str, on_chosen: PathCallback, *, start
     dialog.open()
 
 
+class _TargetDialog(QFileDialog):
+    """Asks where to write a file; names without an ending get that of the chosen kind."""
+
+    @Slot(str)
+    def follow_kind(self, kind: str) -> None:
+        self.setDefaultSuffix(kind.rpartition("*.")[2].rstrip(")"))
+
+
+def choose_target(
+    parent: QWidget,
+    title: str,
+    on_chosen: PathCallback,
+    *,
+    name: str,
+    kinds: Sequence[str],
+    start: str = "",
+) -> None:
+    """Open a dialog for a file to write, of one of these kinds, and report its path."""
+    dialog = _TargetDialog(parent, title, start)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    dialog.setNameFilters(kinds)
+    dialog.follow_kind(kinds[0])
+    dialog.selectFile(name)
+    dialog.filterSelected.connect(dialog.follow_kind)
+    dialog.fileSelected.connect(on_chosen)
+    dialog.open()
+
+
 def _make(parent: QWidget, title: str, on_chosen: PathCallback, start: str) -> QFileDialog:
     dialog = QFileDialog(parent, title)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
