@@ -1,5 +1,5 @@
 # make demo    upload sample instrument data to an embedded server, see every file verified
-# make quick   what to run after each change: format, lint, types, import contracts, pure tests
+# make quick   what to run after each change: format, lint, types, import contracts, pure and structural tests
 # make test    the whole gate: all of that, the documentation, all tests, and Windows where it is prepared
 # make coverage   which lines and branches of core, settings and engine no unit or flow test runs
 # make translations   collect the texts of window and engine, and compile their translations
@@ -92,7 +92,7 @@ tests: setup
 	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 pure: setup
-	$(BIN)/pytest -q -n 3 -m pure -p no:pytest-qt \
+	$(BIN)/pytest -q -n 3 -m "pure or structure" -p no:pytest-qt \
 		--hypothesis-profile quick tests/unit
 
 COVERED := mydata_like/core/*,mydata_like/settings/*,mydata_like/engine/*
@@ -142,6 +142,7 @@ pages: setup
 	$(BIN)/python -m mydata_like.settings.generated_text sample > docs/admin/settings.toml
 	$(BIN)/python -m mydata_like.core.events_reference docs/events.md
 	$(BIN)/python -m tests.structure --list docs/architecture.md
+	$(BIN)/python -m benchmarks.page
 
 wheel: .venv/program-ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'hatchling>=1.27'

@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 import psutil
 
@@ -42,12 +42,15 @@ def to_record(outcome: Outcome) -> dict[str, object]:
     return {
         "case": outcome.case.name,
         "title": outcome.case.title,
+        "unit": outcome.case.unit,
+        "rounds": max((len(row.samples) for row in outcome.rows), default=0),
         "files": len(outcome.corpus.files),
         "bytes": outcome.corpus.bytes,
         "folders": len(outcome.corpus.folders),
         "rows": [
             {
                 **row.entrant._asdict(),
+                **(summarize(outcome, row) if row.samples else {}),
                 "trouble": row.trouble,
                 "samples": [sample._asdict() for sample in row.samples],
             }
@@ -73,22 +76,49 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in cells]
 
 
+class Figures(TypedDict):
+    """The figures of a row: median, lowest and highest speed, CPU time, MB of memory."""
+
+    name: str
+    checks: str
+    speed: tuple[float, float, float]
+    client_cpu: float
+    server_cpu: float
+    busy: float
+    memory: float
+
+
+def summarize(outcome: Outcome, row: Row) -> Figures:
+    """Return the figures of a row with samples, in the units of its case."""
+    speeds = [_speed(outcome, sample) for sample in row.samples]
+    scale = _cpu_scale(outcome)
+    return {
+        "name": row.entrant.name,
+        "checks": row.entrant.checks,
+        "speed": (statistics.median(speeds), min(speeds), max(speeds)),
+        "client_cpu": row.median("client") * scale,
+        "server_cpu": row.median("server") * scale,
+        "busy": statistics.median(map(_busy, row.samples)),
+        "memory": row.median("memory") / 1e6,
+    }
+
+
 def _row(outcome: Outcome, row: Row) -> list[str]:
     entrant = row.entrant
     if not row.samples:
         return [entrant.name, entrant.checks or "-", "failed", *["-"] * 6]
-    speeds = [_speed(outcome, sample) for sample in row.samples]
-    scale = _cpu_scale(outcome)
+    figures = summarize(outcome, row)
+    speed, lowest, highest = figures["speed"]
     return [
         entrant.name,
         entrant.checks or "-",
-        _number(statistics.median(speeds)) + (" (failed later)" if row.trouble else ""),
-        f"{_number(min(speeds))} - {_number(max(speeds))}",
+        number(speed) + (" (failed later)" if row.trouble else ""),
+        f"{number(lowest)} - {number(highest)}",
         _times(outcome, row),
-        _number(row.median("client") * scale),
-        _number(row.median("server") * scale),
-        f"{statistics.median(map(_busy, row.samples)):.0%}",
-        f"{row.median('memory') / 1e6:.0f}",
+        number(figures["client_cpu"]),
+        number(figures["server_cpu"]),
+        f"{figures['busy']:.0%}",
+        f"{figures['memory']:.0f}",
     ]
 
 
@@ -122,8 +152,8 @@ def _verdict(outcome: Outcome, target: Target) -> list[str]:
     if judged is None:
         return [target.text, wanted, "not measured", "-", "-"]
     against = f" against {judged.peer}" if judged.peer else ""
-    spread = f"{_number(min(judged.rounds))} - {_number(max(judged.rounds))}"
-    verdict = [_number(judged.ratio), spread, "yes" if judged.met else "no"]
+    spread = f"{number(min(judged.rounds))} - {number(max(judged.rounds))}"
+    verdict = [number(judged.ratio), spread, "yes" if judged.met else "no"]
     return [f"{target.text} ({judged.ours}{against})", wanted, *verdict]
 
 
@@ -134,7 +164,7 @@ def _target_record(outcome: Outcome, target: Target) -> dict[str, object]:
 
 def _facts(row: Row) -> list[str]:
     names = dict.fromkeys(name for sample in row.samples for name in sample.facts)
-    shown = [f"{name} {_number(row.median(name))}" for name in names]
+    shown = [f"{name} {number(row.median(name))}" for name in names]
     lines = [f"{row.entrant.name}: {', '.join(shown)}."] if shown else []
     return lines + ([f"{row.entrant.name} failed: {row.trouble}"] if row.trouble else [])
 
@@ -172,5 +202,6 @@ def _busy(sample: Sample) -> float:
     return (sample.client + sample.server) / (seconds * cores)
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """Return a figure with three digits."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -60,7 +60,15 @@ from tests.invariants import (
 )
 from tests.object_site import use_storage
 from tests.s3_service import PROGRAMS, S3Service, find_program
-from tests.site import Picture, Site, finish, kill_group, left_behind, open_site
+from tests.site import (
+    Picture,
+    Site,
+    close_streams,
+    finish,
+    kill_group,
+    left_behind,
+    open_site,
+)
 from tests.sshd_fixture import scp_only, sftp_only
 from tests.staging import use_folder
 from tests.truth import Inventory, Truth
@@ -487,7 +495,7 @@ def _ask_second(site: Site, tree: Tree, way: Way) -> tuple[int, list[str]]:
                 break
         guard.cancel()
         kill_group(process)
-        process.communicate()
+        close_streams(process)
     if left > 0 and not safe:
         return 0, ["a second installation looked at nothing"]
     here = {path.name: path for path in tree.files}

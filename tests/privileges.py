@@ -1,7 +1,9 @@
 """What this account and this system may do, and what the system has."""
 
+import ctypes
 import os
 import shutil
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,6 +12,7 @@ import pytest
 
 from mydata_like.transfer.sessions import count_cpus
 
+IS_WINE = sys.platform == "win32" and hasattr(ctypes.windll.ntdll, "wine_get_version")
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 
 
@@ -79,8 +82,9 @@ needs_holes = pytest.mark.skipif(
 needs_proc = pytest.mark.skipif(
     not Path("/proc/self/status").exists() or os.name == "nt", reason="needs the files in /proc"
 )
+HAS_PROCESS_NAMES = _has_process_names()
 needs_process_names = pytest.mark.skipif(
-    not _has_process_names(), reason="Wine 8 lacks the SystemProcessIdInformation of Windows"
+    not HAS_PROCESS_NAMES, reason="Wine 8 lacks the SystemProcessIdInformation of Windows"
 )
 needs_shell = pytest.mark.skipif(os.name == "nt", reason="Windows has no POSIX shell")
 needs_case = pytest.mark.skipif(

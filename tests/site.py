@@ -278,7 +278,7 @@ def finish(process: "subprocess.Popen[str]", patience: float = DEADLINE) -> Ende
         kill_group(process)
         output, complaints = process.communicate()
         raise AssertionError(f"hangs after {output[-2000:]} {complaints[-2000:]}") from None
-    assert not left_behind(process.pid), "processes outlive the command"
+    assert not (left := left_behind(process.pid)), f"processes outlive the command: {left}"
     return Ended(process.returncode, output, complaints)
 
 
@@ -299,7 +299,7 @@ def finish_reading(process: "subprocess.Popen[str]") -> Ended:
     assert process.stderr is not None
     with process:
         output, complaints = process.stdout.read(), process.stderr.read()
-    assert not left_behind(process.pid), "processes outlive the command"
+    assert not (left := left_behind(process.pid)), f"processes outlive the command: {left}"
     return Ended(process.returncode, output, complaints)
 
 
@@ -314,6 +314,14 @@ def kill_group(process: "subprocess.Popen[str]") -> None:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
         return
+
+
+def close_streams(process: "subprocess.Popen[str]") -> None:
+    """Wait for a killed command and read no more; in Wine, a console may keep its pipes open."""
+    process.wait()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream:
+            stream.close()
 
 
 # Seconds; a worker notices the end of the engine after its imports, which take long in Wine.

@@ -103,7 +103,8 @@ def use_folder(site: Site, mounted: Path | None = None) -> Path:
     """
     location = site.server.box_location
     box = site.server.box_name
-    mark_folder(StagingArea(box=box, location=str(location), username="", hosts=()))
+    named = "/" + location.as_posix().removeprefix("/")  # as the server names it
+    mark_folder(StagingArea(box=box, location=named, username="", hosts=()), location)
     settings = tomlkit.parse(site.config.read_text(encoding="utf-8"))
     settings["transfer"] |= {"method": "folder", "folder": str(mounted or location)}
     site.config.write_text(tomlkit.dumps(settings), encoding="utf-8")

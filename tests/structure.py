@@ -1,16 +1,18 @@
 """Measure the structure of the code: modules, lines, imports, names.
 
-`python -m tests.structure [directory]` prints the figures. `python -m tests.structure --list PAGE`
-writes the list of modules into a page. The source is only parsed, not imported, so it works in any
-directory that contains the package.
+`python -m tests.structure [directory]` prints the figures, and what they were at 4b686c66. With
+`--sizes` it prints the table of sizes for `tests/sizes.toml`, with `--route` the way of one tiny
+file, and with `--list PAGE` it writes the list of modules into a page. The source is only parsed,
+not imported (except for `--route`), so it works in any directory that contains the package.
 """
 
 import ast
 import io
 import re
+import statistics
 import sys
-import textwrap
 import tokenize
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,13 +22,39 @@ from pathlib import Path
 
 PACKAGE = "mydata_like"
 ROOT = Path(__file__).parents[1]
-LINE_LENGTH = 100
+BUDGET = Path(__file__).with_name("sizes.toml")
+SLACK = 0.03  # share of a figure by which a package may be smaller
+SHORT = 3  # lines of a module that does not count as one
+OTHER_CODE = ("benchmarks", "packaging")  # folders of unit tests for what is not in the package
 LIST_BEGINS = "<!-- Made by `make pages` from the docstrings of all modules. -->\n"
 LIST_ENDS = "<!-- The end of what is made. -->\n"
 # References in a comment that make a statement about a library or a standard verifiable.
 EVIDENCE = re.compile(r"\b(?:\d+\.\d+|RFC ?\d+|CVE-\d|https?://|bug|issue)", re.IGNORECASE)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+LOCATED = (ast.stmt, ast.expr, ast.excepthandler, ast.arg, ast.keyword, ast.alias, ast.pattern)
 IMPORTS = (ast.Import, ast.ImportFrom)
+# At 4b686c66, as this program counts.
+THEN = {
+    "lines of the product": 83_950,
+    "modules of more than 3 lines": 331,
+    "lines of code": 60_861,
+    "% of the lines in docstrings": 10.0,
+    "lines of tests": 74_786,
+    "% of the product's": 89.1,
+    "functions": 6_614,
+    "lines of a function, median": 6,
+    "lines of a function, 90 %": 16,
+    "lines of a function, longest": 57,
+    "private functions used in one place": 1_776,
+    "lines in these": 15_771,
+    "words in docs": 80_259,
+    "words in the log of measurements": 14_303,
+    "files of unit tests": 194,
+    "of them without a module's name": 83,
+    "import depth": 31,
+    "circles of imports": 0,
+    "comments with evidence per 1,000 lines": 0.7,
+}
 TYPE_CHECKING = ("TYPE_CHECKING", "typing.TYPE_CHECKING")
 
 
@@ -61,34 +89,48 @@ class Module:
         return [node.name for node in self.tree.body if isinstance(node, ast.ClassDef)]
 
     def count_code(self) -> int:
-        """Return the number of lines that are neither empty, comment nor docstring."""
+        """Return the number of lines on which a node of the syntax tree begins or ends.
+
+        Docstrings, also of attributes, do not count; neither do blank lines and comments.
+        """
         prose: set[int] = set()
+        code: set[int] = set()
         for node in ast.walk(self.tree):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                first = node.body[0] if node.body else None
-                if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                    prose.update(range(first.lineno, (first.end_lineno or 0) + 1))
-        lines = enumerate(self.text.splitlines(), 1)
+            if isinstance(node, ast.Expr) and _is_text(node.value):
+                prose.update(range(node.lineno, (node.end_lineno or 0) + 1))
+            if isinstance(node, LOCATED):
+                code |= {node.lineno, node.end_lineno or node.lineno}
+        return len(code - prose)
+
+    @property
+    def lines(self) -> int:
+        return len(self.text.splitlines())
+
+    def count_docstring_lines(self) -> int:
+        """Return the number of lines in the docstrings of the module, its classes and functions."""
         return sum(
-            bool(line.strip()) and not line.strip().startswith("#") and number not in prose
-            for number, line in lines
+            (node.body[0].end_lineno or 0) - node.body[0].lineno + 1
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            and ast.get_docstring(node, clean=False)
         )
 
-    def count_imports(self) -> int:
-        """Return the number of lines that import something."""
-        return sum(
-            (node.end_lineno or node.lineno) - node.lineno + 1
-            for node in ast.walk(self.tree)
-            if isinstance(node, ast.Import | ast.ImportFrom)
-        )
+    @cached_property
+    def functions(self) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+        return [node for node in ast.walk(self.tree) if isinstance(node, FUNCTIONS)]
 
-    def count_wrapped_imports(self) -> int:
-        """Return the same number if the names of an import were wrapped, not one on each line."""
-        return sum(
-            len(textwrap.wrap(ast.unparse(node), LINE_LENGTH))
+    def find_used_once(self) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+        """Return the private functions whose name occurs once in the module."""
+        names = Counter(
+            node.id if isinstance(node, ast.Name) else node.attr
             for node in ast.walk(self.tree)
-            if isinstance(node, ast.Import | ast.ImportFrom)
+            if isinstance(node, ast.Name | ast.Attribute)
         )
+        return [
+            it
+            for it in self.functions
+            if it.name.startswith("_") and not it.name.startswith("__") and names[it.name] == 1
+        ]
 
     def comments(self) -> dict[int, str]:
         """Return the comments by line."""
@@ -177,30 +219,122 @@ class Structure:
                     found[name].append(module.name)
         return {name: where for name, where in sorted(found.items()) if len(where) > 1}
 
-    def figures(self) -> Iterator[tuple[str, str]]:
-        """Yield the figures, each with its name."""
+    def count_packages(self) -> dict[str, tuple[int, int]]:
+        """Return the lines of code and the modules of each package; `entry` is what is above them.
+
+        Modules of up to three lines do not count: a package may need them.
+        """
+        found: dict[str, tuple[int, int]] = {}
+        for module in self.modules.values():
+            parts = module.path.relative_to(self.root).parts
+            package = parts[1] if len(parts) > 2 else "entry"
+            lines, modules = found.get(package, (0, 0))
+            found[package] = lines + module.count_code(), modules + (module.lines > SHORT)
+        return dict(sorted(found.items()))
+
+    def figures(self) -> dict[str, float]:
+        """Return the figures, each with its name."""
         modules = list(self.modules.values())
-        lines = sum(len(module.text.splitlines()) for module in modules)
+        lines = sum(module.lines for module in modules)
+        tests = sum(_count_lines(path) for path in (self.root / "tests").rglob("*.py"))
+        sizes = sorted(measure_function(it) for module in modules for it in module.functions)
+        once = [it for module in modules for it in module.find_used_once()]
         evidence = sum(
             bool(EVIDENCE.search(text)) for module in modules for text in module.comments().values()
         )
-        imports = sum(module.count_imports() for module in modules)
-        wrapped = sum(module.count_wrapped_imports() for module in modules)
-        written = sum(not module.is_package for module in modules)
-        yield "modules", f"{len(modules)}"
-        yield "modules that are no package", f"{written}"
-        yield "lines", f"{lines:,}"
-        yield "lines for each of these modules", f"{lines / written:.0f}"
-        yield "lines of code", f"{sum(module.count_code() for module in modules):,}"
-        yield "lines that import", f"{imports / lines:.1%}"
-        yield "the same, names wrapped", f"{wrapped / (lines - imports + wrapped):.1%}"
-        yield "import depth", f"{self.measure_depth()}"
-        yield "circles of imports", f"{len(self.find_circles())}"
-        yield "words of the vocabulary", f"{len(self.vocabulary)}"
-        yield "words defined twice", f"{len(find_repeated(self.vocabulary))}"
-        yield "module names in use twice", f"{len(self.find_shared_modules())}"
-        yield "class names in use twice", f"{len(self.find_shared_classes())}"
-        yield "comments with evidence per 1,000 lines", f"{evidence / lines * 1000:.1f}"
+        return {
+            "lines of the product": lines,
+            f"modules of more than {SHORT} lines": sum(module.lines > SHORT for module in modules),
+            "lines of code": sum(module.count_code() for module in modules),
+            "% of the lines in docstrings": share(
+                sum(module.count_docstring_lines() for module in modules), lines
+            ),
+            "lines of tests": tests,
+            "% of the product's": share(tests, lines),
+            "functions": len(sizes),
+            "lines of a function, median": statistics.median(sizes),
+            "lines of a function, 90 %": sizes[len(sizes) * 9 // 10],
+            "lines of a function, longest": sizes[-1],
+            "private functions used in one place": len(once),
+            "lines in these": sum(map(measure_function, once)),
+            "words in docs": sum(_count_words(page) for page in self._find_pages("*.md")),
+            "words in the log of measurements": sum(
+                _count_words(page) for page in self._find_pages("measurements.md")
+            ),
+            "files of unit tests": len(self.find_unit_tests()),
+            "of them without a module's name": len(self.find_unnamed_tests()),
+            "import depth": self.measure_depth(),
+            "circles of imports": len(self.find_circles()),
+            "comments with evidence per 1,000 lines": round(evidence / lines * 1000, 1),
+        }
+
+    def _find_pages(self, pattern: str) -> Iterator[Path]:
+        return (self.root / "docs").rglob(pattern)
+
+    def find_unit_tests(self) -> list[Path]:
+        """Return the files of unit tests in the folders of packages, relative to that of all."""
+        folder = self.root / "tests" / "unit"
+        return [path.relative_to(folder) for path in sorted(folder.glob("*/**/test_*.py"))]
+
+    def find_unnamed_tests(self) -> list[str]:
+        """Return the files of unit tests whose name does not begin with that of a module.
+
+        What follows the name is an aspect of the module, as in `test_lock_lease`.
+        """
+        return [
+            path.as_posix()
+            for path in self.find_unit_tests()
+            if path.parts[0] not in OTHER_CODE and not self._names_module(path)
+        ]
+
+    def _names_module(self, path: Path) -> bool:
+        words = path.stem.split("_")[1:]
+        package = ".".join((PACKAGE, *path.parent.parts))
+        names = ("_".join(words[:count]) for count in range(1, len(words) + 1))
+        return any(f"{package}.{name}" in self.modules for name in names)
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _count_lines(path: Path) -> int:
+    return len(path.read_text("utf-8").splitlines())
+
+
+def _count_words(path: Path) -> int:
+    return len(path.read_text("utf-8").split())
+
+
+def measure_function(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Return the number of its lines."""
+    return (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def share(part: int, whole: int) -> float:
+    """Return a percentage."""
+    return round(100 * part / whole, 1)
+
+
+def read_budget() -> dict[str, tuple[int, int]]:
+    """Return the most lines of code and modules that each package may have."""
+    table = tomllib.loads(BUDGET.read_text("utf-8"))
+    return {package: (lines, modules) for package, (lines, modules) in table.items()}
+
+
+def compare_sizes(
+    sizes: Mapping[str, tuple[int, int]], budget: Mapping[str, tuple[int, int]]
+) -> list[str]:
+    """Return what is to be done about packages that are above the budget or far below it."""
+    found = []
+    for package in sorted(sizes.keys() | budget.keys()):
+        counts, limits = sizes.get(package, (0, 0)), budget.get(package, (0, 0))
+        for count, limit, what in zip(counts, limits, ("lines of code", "modules"), strict=True):
+            if count > limit:
+                found.append(f"{package}: {count:,} {what}, more than its {limit:,}; make it less")
+            elif count < limit * (1 - SLACK):
+                found.append(f"{package}: {count:,} {what}; lower its {limit:,} to that")
+    return found
 
 
 def replace_module_list(page: str, house: Structure) -> str:
@@ -294,15 +428,30 @@ def _find_components(graph: Mapping[str, set[str]]) -> list[set[str]]:
     return found
 
 
+def print_figures(root: Path) -> None:
+    """Print the figures of this or another directory, and what they were."""
+    for name, value in Structure(root).figures().items():
+        then = f"{THEN[name]:,}" if name in THEN else ""
+        sys.stdout.write(f"{name:40} {then:>10} {value:>10,}\n")
+
+
 def main() -> None:
-    """Print the figures of this or another directory, or write the list of modules."""
-    if sys.argv[1:2] == ["--list"]:
-        page = Path(sys.argv[2])
-        page.write_text(replace_module_list(page.read_text("utf-8"), Structure()), "utf-8")
-        return
-    root = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT
-    for name, value in Structure(root).figures():
-        sys.stdout.write(f"{name:40} {value:>10}\n")
+    """Print the figures or the way of one file, or write what is made from the modules."""
+    match sys.argv[1:]:
+        case ["--list", name]:
+            page = Path(name)
+            page.write_text(replace_module_list(page.read_text("utf-8"), Structure()), "utf-8")
+        case ["--sizes"]:
+            for package, counts in Structure().count_packages().items():
+                sys.stdout.write(f"{package} = {list(counts)}\n")
+        case ["--route"]:
+            # It loads the program and the servers.
+            from tests.route import print_route
+
+            print_route()
+        case words:
+            sys.stdout.write(f"{'':40} {'4b686c66':>10} {'now':>10}\n")
+            print_figures(Path(words[0]) if words else ROOT)
 
 
 if __name__ == "__main__":

@@ -18,10 +18,11 @@ from typing import Final
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.selftest.tampering import TamperingProxy
+from mydata_like.settings.values import CIPHERS
 from mydata_like.ssh.capabilities import build_scp, probe, quote
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.libssh_version import checks_gcm
-from mydata_like.ssh.session import CIPHERS, Endpoint, OpenSession
+from mydata_like.ssh.session import Endpoint, OpenSession
 from tests.sshd_fixture import STACKS, endpoint_of, sshd_with
 
 GCM: Final = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com")

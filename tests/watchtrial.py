@@ -183,7 +183,7 @@ class Trial:
         since, path = len(self._watch.events), self._site.data / HELD
         path.write_bytes(os.urandom(50_000))
         with held(path):
-            waiting = self._watch.wait_for("file_waiting", since, code="file.in-use")
+            waiting = self._watch.wait_for("file_waiting", since, code="waiting.open")
             ended = self._watch.wait_for("run_finished", since, waiting=1)
             place = self._site.command("where", str(path), "--json").lines[-1]
         since = len(self._watch.events)

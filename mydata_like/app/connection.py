@@ -6,13 +6,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 from mydata_like.app.settings_service import find_state, offer_takeover, server_settings_file
 from mydata_like.core.errors import ItemError, Problem, SettingsError, UploaderError
 from mydata_like.core.events import Event, FileSkipped, FolderSkipped, Notice
 from mydata_like.core.model import Facility, InstrumentRecord, User
 from mydata_like.core.ports import Clock, Emit
+from mydata_like.core.problems import PROBLEMS
 from mydata_like.engine.datasets import Identity
 from mydata_like.engine.pipeline import begin, settle
 from mydata_like.hostos.machine_info import describe_machine
@@ -154,16 +154,6 @@ def describe_identity(connection: Connection, settings: Settings, uploader: str)
     )
 
 
-# The settings that cause each skip reason and that a server may set.
-FILTERS: Final = {
-    "skipped.pattern": ("filters.includes", "filters.excludes"),
-    "skipped.filtered": ("filters.owner", "filters.experiment", "filters.dataset"),
-    "skipped.old": ("filters.ignore_older_than",),
-    "skipped.young": ("filters.ignore_newer_than",),
-    "skipped.ignored": ("filters.default_ignores",),
-}
-
-
 class ServerSettingsCache:
     """The server's settings for this uploader, cached for when it is unavailable."""
 
@@ -263,7 +253,10 @@ def _find_server_filters(reload: Callable[[], Loaded] | None) -> dict[str, str]:
     if loaded is None:
         return {}
     theirs = {decision.setting.key for decision in loaded.find_server_decisions()}
-    chosen = {code: [key for key in keys if key in theirs] for code, keys in FILTERS.items()}
+    chosen = {
+        code: [key for key in problem.filters if key in theirs]
+        for code, problem in PROBLEMS.items()
+    }
     return {code: ", ".join(keys) for code, keys in chosen.items() if keys}
 
 

@@ -100,6 +100,7 @@ from mydata_like.state.state_files import (
 )
 from mydata_like.transfer.archive_reader import TarArchives
 from mydata_like.transfer.file_source import read_checksum
+from mydata_like.transfer.pool import StagingTransport
 from mydata_like.transfer.sessions import count_cpus
 from mydata_like.transfer.worker_process import WorkerStarter
 
@@ -482,7 +483,8 @@ class _Builder:
         settings, emit = self._request.settings, self._observer.emit
         bandwidth = Bandwidth(self._clock)
         count = settings.transfer.channels or ChannelTuner()
-        channels = ChannelPool(transport, self._gate, emit, bandwidth, count)
+        describe = transport.describe_capacity if isinstance(transport, StagingTransport) else str
+        channels = ChannelPool(transport, self._gate, emit, bandwidth, count, describe)
         channels.gauge.count_idle(measure_idle)
         return RunLimits(settings.limits, channels, self._clock, emit)
 

@@ -248,17 +248,35 @@ def copy_api_key(settings: Settings, secrets: SecretSources, url: str) -> tuple[
     )
 
 
+def find_former_key(settings: Settings, secrets: SecretSources, url: str = "") -> str:
+    """Return another address for which the account's API key is stored, if this one has none.
+
+    The secrets file lists its addresses. A keyring does not: only `url` is looked up there.
+    """
+    try:
+        owner = find_owner(settings, SecretKind.API_KEY)
+    except SettingsError:
+        return ""
+    if _has_key(secrets, owner):
+        return ""
+    former = Owner.of(url, owner.account) if url else owner
+    if former.origin != owner.origin and _has_key(secrets, former):
+        return former.origin
+    origins = secrets.file.find_origins(owner.account)
+    return next((it for it in reversed(origins) if it != owner.origin), "")
+
+
+def _has_key(secrets: SecretSources, owner: Owner) -> bool:
+    try:
+        return find_key(secrets, owner, API_KEYS) is not None
+    except SettingsError:  # no keyring
+        return False
+
+
 def offer_former_key(settings: Settings, former: Settings, secrets: SecretSources) -> str:
     """Return how to use the key of the former address for the new one, if only that has a key."""
-    for one, wanted in ((settings, False), (former, True)):
-        try:
-            found = bool(locate_secret(one, secrets, SecretKind.API_KEY))
-        except SettingsError:  # no address, or no keyring
-            found = False
-        if found is not wanted:
-            return ""
-    origin = find_owner(former, SecretKind.API_KEY).origin
-    return f"The API key is stored for {origin}. {offer_key(origin)}"
+    origin = find_former_key(settings, secrets, former.server.url)
+    return f"The API key is stored for {origin}. {offer_key(origin)}" if origin else ""
 
 
 def store_s3_secret(

@@ -2,44 +2,67 @@
 
 import hashlib
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from mydata_like.app.cleanup_service import find_key
-from mydata_like.app.run_request import RunObserver, RunRequest
+from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connected
 from mydata_like.app.run_service import open_run, to_all
 from mydata_like.app.settings_service import find_places, find_state, ledger_file
+from mydata_like.app.staging_service import list_endpoints, open_approval_request
 from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import RunError
-from mydata_like.core.events import Event, FileFailed, FileReplaced, FileWaiting
+from mydata_like.core.events import Event, FileFailed, FileSkipped, FileVerified, FileWaiting
 from mydata_like.core.extra_sources import source_key
 from mydata_like.core.formatting import format_path
 from mydata_like.core.local_files import bounded_ns, signed
-from mydata_like.core.model import ChangeChoice, ChangedFile, HoldReason, KeptCopy, Undo
+from mydata_like.core.model import (
+    ChangeChoice,
+    ChangedFile,
+    HoldReason,
+    KeptCopy,
+    Replacement,
+    Undo,
+)
+from mydata_like.core.staging_path import kept_path
 from mydata_like.engine.layout_walk import ScanScope
 from mydata_like.engine.scheduler import SOURCE
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import find_shards
 from mydata_like.ledger.file_queries import FileQueries
 from mydata_like.settings.schema import Settings
+from mydata_like.transfer.probe_file import open_probe
+
+# Called with the replacement that never arrived, and the bytes in its place; raises if the record
+# is not to describe these.
+Confirm = Callable[[Replacement, KeptCopy], None]
 
 
 def undo_replacement(
-    settings: Settings, config: Path | None, path: Path, observer: RunObserver
+    settings: Settings, config: Path | None, path: Path, observer: RunObserver, confirm: Confirm
 ) -> KeptCopy:
     """Put the newest kept content of a file back in its place on the server, and verify it.
 
     The newer content is kept in its turn, and is not sent again while the local file stays as it
-    is. Return what was brought back. Raises `UploaderError`.
+    is. If nothing is kept because the newer content never arrived, only the record is changed.
+    Return what was brought back. Raises `UploaderError`.
     """
-    copy, shard = _find_copy(settings, config, path)
+    found, shard = _find_copy(settings, config, path)
+    in_place = isinstance(found, Replacement)
+    if isinstance(found, Replacement):
+        copy = _measure_place(settings, config, found, observer)
+        confirm(found, copy)
+    else:
+        copy = found
     seen: list[Event] = []
     request = RunRequest(
         settings=settings,
         config=config,
         reason=SOURCE,  # nothing is scanned
         part=ScanScope(shard=shard),
-        undo=Undo(copy, _describe_local(settings, copy)),
+        undo=Undo(copy, _describe_local(settings, copy), in_place),
     )
     observer = replace(observer, emit=to_all(observer.emit, seen.append))
     with open_run(request, observer) as run:
@@ -48,9 +71,31 @@ def undo_replacement(
     if problem or problems:
         code, message, hint = problem or problems[0]
         raise RunError(message, hint=hint, code=code)
-    if not any(isinstance(it, FileReplaced) for it in seen):
-        raise _nothing_kept(path)
+    if not any(isinstance(it, FileVerified | FileSkipped) for it in seen):
+        raise _nothing_kept(copy.key)
     return copy
+
+
+def _measure_place(
+    settings: Settings, config: Path | None, lost: Replacement, observer: RunObserver
+) -> KeptCopy:
+    """Return the bytes in the place of those that never arrived; the staging host measures them."""
+    request, places = RunRequest(settings=settings, config=config), find_places(config)
+    gate = build_gate(request, observer, SystemClock())
+    with connected(request, observer, gate) as connection:
+        approval_request = open_approval_request(connection, settings, places, observer.emit)
+        approved = approval_request.fetch_approval()
+    if approved is None:
+        raise _nothing_kept(lost.key)
+    endpoint = list_endpoints(approval_request, approved.area, settings, places)[0]
+    with open_probe(endpoint, os.fsencode(approved.area.location)) as there:
+        size, checksum = there.inspect(os.fsencode(lost.remote))
+    if size is None or checksum in ("", lost.checksum):
+        raise _nothing_kept(lost.key)
+    path = kept_path(lost.remote, checksum)
+    return KeptCopy(
+        lost.key, lost.dataset, lost.datafile, lost.remote, path, size, checksum, "", ""
+    )
 
 
 def _describe_local(settings: Settings, copy: KeptCopy) -> ChangedFile | None:
@@ -85,8 +130,13 @@ def _compute_checksum(path: Path) -> str:
         return hashlib.file_digest(file, partial(hashlib.md5, usedforsecurity=False)).hexdigest()
 
 
-def _find_copy(settings: Settings, config: Path | None, path: Path) -> tuple[KeptCopy, Shard]:
-    """Return the newest kept content of a file, and the shard whose ledger knows of it."""
+def _find_copy(
+    settings: Settings, config: Path | None, path: Path
+) -> tuple[KeptCopy | Replacement, Shard]:
+    """Return the newest kept content of a file, and the shard whose ledger knows of it.
+
+    If nothing is kept, return the replacement that is incomplete.
+    """
     directory = settings.data.directory or Path()
     root, places = os.fsencode(directory), find_places(config)
     keys = [find_key(directory, place) for place in (Path.cwd() / path, directory / path)]
@@ -96,12 +146,15 @@ def _find_copy(settings: Settings, config: Path | None, path: Path) -> tuple[Kep
             for key in (*filter(None, keys), source_key(path)):
                 if queries and (found := queries.find_kept(key)):
                     return found[0], shard
-    raise _nothing_kept(path)
+                lost = queries.find_replacement(key) if queries else None
+                if lost and lost.modified_ns < 0:  # of an older version, which kept nothing
+                    return lost, shard
+    raise _nothing_kept(os.fsencode(path))
 
 
-def _nothing_kept(path: Path) -> RunError:
+def _nothing_kept(path: bytes) -> RunError:
     return RunError(
-        f"The server keeps no earlier content of {format_path(os.fsencode(path))}.",
+        f"The server keeps no earlier content of {format_path(path)}.",
         hint="mydata-like where shows what is kept of a file.",
         code="changed.nothing-kept",
     )

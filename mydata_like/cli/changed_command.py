@@ -14,9 +14,10 @@ from mydata_like.app.undo_service import undo_replacement
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.output import Shape, print_failure, print_json, print_lines
 from mydata_like.cli.stdin_commands import stopped_by_signals
+from mydata_like.cli.terminal import stdin_is_terminal
 from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.formatting import format_path, format_size
-from mydata_like.core.model import ChangeChoice
+from mydata_like.core.model import ChangeChoice, KeptCopy, Replacement
 from mydata_like.core.parsing import moment_of_ns
 from mydata_like.engine.run import INTERRUPTED_EXIT
 from mydata_like.settings.schema import Settings
@@ -84,19 +85,21 @@ def keep(
 @app.command()
 def undo(
     path: Annotated[Path, typer.Argument(metavar="PATH", help="The local file.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Change the record without asking.")] = False,
     config: ConfigOption = None,
     assignments: SetOption = None,
 ) -> None:
     """Bring the earlier content of a replaced file back to the server.
 
     The local file is not touched. Its newer content is kept on the server as the earlier one was,
-    and is not sent again until the local file changes.
+    and is not sent again until the local file changes. If the newer content never arrived, the
+    server's record is changed after a question: to the size and checksum of what is there.
     """
     observer = RunObserver()
     try:
         settings = load_settings(config, assignments or ()).settings
         with stopped_by_signals(observer.cancel):
-            back = undo_replacement(settings, config, path, observer)
+            back = undo_replacement(settings, config, path, observer, _pass if yes else _ask)
     except UploaderError as error:
         print_failure(error, Shape.TEXT)
         raise typer.Exit(error.exit_code) from None
@@ -108,6 +111,24 @@ def undo(
             "has verified it. No local file was changed."
         ]
     )
+
+
+def _pass(lost: Replacement, there: KeptCopy) -> None:
+    """Change the record without a question."""
+
+
+def _ask(lost: Replacement, there: KeptCopy) -> None:
+    """Let the user decide whether the record is to describe the bytes that are there."""
+    print_lines(
+        [
+            f"{format_path(lost.key)}: the newer content is not in its place in the staging area.",
+            f"  The server's record: {format_size(lost.size)}, MD5 {lost.checksum}",
+            f"  In the staging area: {format_size(there.size)}, MD5 {there.checksum}",
+        ]
+    )
+    if not stdin_is_terminal():
+        raise BadParameter("Standard input is not a terminal: use --yes.")
+    typer.confirm("Have the record describe what is in the staging area?", abort=True)
 
 
 def _choose(

@@ -94,15 +94,16 @@ DETAILS = (
 class EventLines:
     """Writes each event, or with `brief` those about the whole run, as a line of JSON.
 
-    The outcomes of a dry run are in no ledger, so brief events name the first unhealthy files of
-    each kind. If the reader closes the pipe, the run continues and nothing more is written.
+    The outcomes of a dry run are in no ledger, so brief events name the first files of each kind
+    that are unhealthy, or would replace others. If the reader closes the pipe, the run continues
+    and nothing more is written.
     """
 
     def __init__(self, stream: TextIO, *, brief: bool = False, dry_run: bool = False) -> None:
         self._stream: TextIO | None = stream
         self._brief = brief
         self._dry_run = dry_run
-        self._named: Counter[type[Event]] = Counter()
+        self._named: Counter[tuple[type[Event], bool]] = Counter()
         self._lock = Lock()
 
     def show(self, event: Event) -> None:
@@ -124,11 +125,15 @@ class EventLines:
                 self._stream = None
 
     def _is_named(self, event: Event) -> bool:
-        if not self._dry_run or not isinstance(event, FileWaiting | FileSkipped | FileFailed):
+        if not self._dry_run or not (
+            isinstance(event, FileWaiting | FileSkipped | FileFailed)
+            or (isinstance(event, FileWanted) and event.changed)
+        ):
             return False
+        kind = type(event), is_held(event)
         with self._lock:
-            self._named[type(event)] += 1
-            return self._named[type(event)] <= NAMED_PROBLEMS
+            self._named[kind] += 1
+            return self._named[kind] <= NAMED_PROBLEMS
 
 
 LITTER = "skipped.ignored"  # a NAS may have such a folder in each folder

@@ -455,9 +455,11 @@ class RunFinished:
     in this run, which took `seconds`; `omitted` of these bytes did not have to be sent in it:
     earlier runs have left them, or they are holes. `unfinished` bytes were sent of files that have
     not arrived completely. `replaced` is how often the content of a file on the server was replaced
-    by other content. `problem` is why it ended early, or null.
-    `shard` is as in `run_started`; `limit` is the most frequent one of `stages_measured`. `run` is
-    empty if the run could not begin. `compared` is as in `files_known`.
+    by other content. `kept` are those of the `skipped` files whose different copies on the server
+    the user keeps, `held` those of the `waiting` ones that wait for the user's choice, and
+    `replacing` the files to be sent whose names have other content there. `problem` is why it ended
+    early, or null. `shard` is as in `run_started`; `limit` is the most frequent one of
+    `stages_measured`. `run` is empty if the run could not begin. `compared` is as in `files_known`.
     """
 
     run: str
@@ -476,6 +478,9 @@ class RunFinished:
     limit: str = ""
     omitted: int = 0
     replaced: int = 0
+    kept: int = 0
+    held: int = 0
+    replacing: int = 0
     compared: datetime | None = None
     unfinished: int = 0
 

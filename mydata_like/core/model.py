@@ -476,10 +476,14 @@ class ChangedFile(NamedTuple):
 
 
 class Undo(NamedTuple):
-    """Kept bytes that take their place again; `local` has the user's choice for the local file."""
+    """Kept bytes that take their place again; `local` has the user's choice for the local file.
+
+    If they are `in_place`, only the record describes other bytes, which are nowhere.
+    """
 
     copy: KeptCopy
     local: ChangedFile | None
+    in_place: bool = False
 
 
 class CheckedGroup(NamedTuple):

@@ -394,11 +394,14 @@ class Ledger(Protocol):
     def forget_spot_checks(self, records: Sequence[DatafileId]) -> None:
         """Remove records that were verified again, or that are no longer known."""
 
-    def recheck(self, found: Iterable[Recheck]) -> None:
+    def recheck(self, found: Iterable[Recheck]) -> int:
         """Take "verified" away from what must be checked again; its datasets are due for a listing.
 
-        The effect is durable on return.
+        The effect is durable on return. Return the number of files.
         """
+
+    def is_doubted(self, key: bytes) -> bool:
+        """Return whether an answer of the server contradicted that it has a file as verified."""
 
     def record(self, entries: Sequence[Entry]) -> None:
         """Record these rows (written soon, in order, by one writer); replaces older ones."""

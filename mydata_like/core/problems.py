@@ -35,7 +35,8 @@ class ProblemInfo(NamedTuple):
 
     `setting` is the key to show when the settings open. For a reason to skip, `intended` states
     whether the user wanted it, by a setting or because such files are not data; files skipped for
-    other reasons count as left behind. It is None for codes that skip nothing.
+    other reasons count as left behind. It is None for codes that skip nothing. `filters` are the
+    keys that the user intends it by; if the server set them, it counts as left behind.
     """
 
     meaning: str
@@ -43,6 +44,7 @@ class ProblemInfo(NamedTuple):
     action: Action = Action.NOTHING
     setting: str = ""
     intended: bool | None = None
+    filters: tuple[str, ...] = ()
 
 
 USER, ADMINISTRATOR, SERVER, NOBODY = Fixer
@@ -152,6 +154,7 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         OPEN_SETTINGS,
         "filters.dataset",
         intended=True,
+        filters=("filters.owner", "filters.experiment", "filters.dataset"),
     ),
     "skipped.layout": ProblemInfo(
         "A folder does not match the layout.", USER, OPEN_SETTINGS, "data.layout", intended=False
@@ -162,6 +165,7 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         OPEN_SETTINGS,
         "filters.ignore_older_than",
         intended=True,
+        filters=("filters.ignore_older_than",),
     ),
     "skipped.young": ProblemInfo(
         "A folder is skipped because it is too new.",
@@ -169,6 +173,7 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         OPEN_SETTINGS,
         "filters.ignore_newer_than",
         intended=True,
+        filters=("filters.ignore_newer_than",),
     ),
     "skipped.owner": ProblemInfo(
         "The server has no owner with the name of the folder.",
@@ -186,8 +191,14 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         OPEN_SETTINGS,
         "filters.includes",
         intended=True,
+        filters=("filters.includes", "filters.excludes"),
     ),
-    "skipped.ignored": ProblemInfo("A file is skipped by the default list.", NOBODY, intended=True),
+    "skipped.ignored": ProblemInfo(
+        "A file is skipped by the default list.",
+        NOBODY,
+        intended=True,
+        filters=("filters.default_ignores",),
+    ),
     "skipped.by-server": ProblemInfo(
         "A file or folder is skipped by a filter that the server set, so it counts as left behind.",
         ADMINISTRATOR,

@@ -1,5 +1,6 @@
 """The state that all resources share, and access rights."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -34,6 +35,7 @@ class ServerContext:
     times: ServerClock
     verifier: Verifier
     auto_approve: bool
+    admit: Callable[[str], None] | None = None  # called with the public key of what is approved
     allows_removal: bool = False
 
     @property

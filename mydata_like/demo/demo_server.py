@@ -8,7 +8,7 @@ import io
 import os
 import secrets
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -186,6 +186,7 @@ class EmbeddedServer:
         verify_delay: float = 0.2,
         zone: str = "Australia/Melbourne",
         auto_approve: bool = False,
+        admit: Callable[[str], None] | None = None,
         allows_removal: bool = False,
         port: int = 0,
     ) -> None:
@@ -203,6 +204,7 @@ class EmbeddedServer:
             times=self._times,
             verifier=self._verifier,
             auto_approve=auto_approve,
+            admit=admit,
             allows_removal=allows_removal,
         )
         self.faults = FaultList()
@@ -381,9 +383,10 @@ class EmbeddedServer:
         """Add a second, verified replica of a datafile in the server's default box."""
         copy_replica(self.site, datafile)
 
-    def rewrite(self, datafile: int, md5sum: str) -> None:
-        """Change the checksum of a datafile's record, as if it had been replaced."""
-        self._store.change("UPDATE datafile SET md5sum = ? WHERE id = ?", md5sum, datafile)
+    def rewrite(self, datafile: int, md5sum: str, size: int | None = None) -> None:
+        """Change the checksum of a datafile's record, and its size, as if it had been replaced."""
+        sql = "UPDATE datafile SET md5sum = ?, size = coalesce(?, size) WHERE id = ?"
+        self._store.change(sql, md5sum, size, datafile)
 
     def hold_verification(self) -> None:
         """Verify nothing until `release_verification`."""

@@ -5,8 +5,9 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import tomlkit
@@ -17,7 +18,7 @@ from mydata_like.demo.fixtures import FACILITY, make_samples
 from mydata_like.demo.invariants import FileKey
 from mydata_like.demo.ssh_servers import AsyncSshd, PrivateSshd
 from mydata_like.demo.uploaders import ScpAddress
-from mydata_like.ssh.keys import create_key
+from mydata_like.ssh.keys import PublicKey, create_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +86,7 @@ def open_demo() -> Iterator[DemoSite]:
         folder = Path(tempfile.mkdtemp(prefix="mydata-like-demo-"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         make_samples(folder / "data")
-        yield stack.enter_context(start_site(folder))
+        yield stack.enter_context(start_site(folder, admits=True))
 
 
 @contextmanager
@@ -93,21 +94,31 @@ def start_site(
     folder: Path,
     *,
     auto_approve: bool = True,
+    admits: bool = False,
     sshd: PrivateSshd | AsyncSshd | None = None,
 ) -> Iterator[DemoSite]:
     """Start server and staging host in a folder whose subfolder `data` is uploaded.
 
     Without `sshd`, the staging host is OpenSSH's server, or if that is missing an `AsyncSshd`,
-    which offers only SFTP and scp.
+    which offers only SFTP and scp. With `admits`, it accepts every key that the server approves at
+    once, as if its administrator had added it.
     """
     with ExitStack() as stack:
         sshd = sshd or _find_sshd(folder / "sshd")
         stack.enter_context(sshd)
-        server = stack.enter_context(EmbeddedServer(folder / "server", auto_approve=auto_approve))
+        admit = partial(_admit, sshd) if admits else None
+        server = stack.enter_context(
+            EmbeddedServer(folder / "server", auto_approve=auto_approve, admit=admit)
+        )
         server.set_address(ScpAddress(sshd.username, sshd.host, sshd.port, (sshd.fingerprint,)))
         place = DemoSite(folder=folder, server=server, sshd=sshd, data=folder / "data")
         sshd.authorize(create_key(place.key_file).public)
         yield place
+
+
+def _admit(sshd: PrivateSshd | AsyncSshd, line: str) -> None:
+    with suppress(ValueError):  # not a key: its logins are refused
+        sshd.authorize(PublicKey.parse(line))
 
 
 def _find_sshd(folder: Path) -> PrivateSshd | AsyncSshd:

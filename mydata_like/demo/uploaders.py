@@ -214,6 +214,8 @@ class Registrations:
             raise failed() from None
         if self._site.auto_approve:
             approve(self._site.store, self._site.times, row["uuid"])
+            if self._site.admit:
+                self._site.admit(data["requester_public_key"])
         created = self._store.row("SELECT * FROM registration WHERE id = ?", number)
         assert created is not None
         shown = self._show(created) | {"name": data.get("name", "")}

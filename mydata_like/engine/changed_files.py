@@ -13,6 +13,7 @@ from mydata_like.core.model import (
     HELD_FILES,
     ChangeChoice,
     ChangedFile,
+    Datafile,
     DatasetId,
     FileToSend,
     HoldReason,
@@ -42,8 +43,7 @@ REMOTE = Problem(
 )
 KEPT_THERE = Problem(
     KEPT,
-    "The local file differs from the verified copy on the server, and the user chose to keep "
-    "the copy.",
+    "The local file differs from the copy on the server, and the user chose to keep the copy.",
     "If the local file changes again, this choice no longer applies.",
 )
 
@@ -171,7 +171,7 @@ class ChangedFiles:
     def _find_hold(
         self, wanted: FileToSend, copy: VerifiedCopy, row: ChangedFile | None
     ) -> HoldReason:
-        if wanted.file.size * 2 < copy.size:
+        if has_shrunk(wanted.file, copy):
             return HoldReason.SHRUNK
         if row and row.hold is HoldReason.HOST and _applies(row, wanted.file, copy):
             return HoldReason.HOST
@@ -232,6 +232,11 @@ class ChangedFiles:
             self._emit(Notice(problem=HELD_FILES))
 
 
+def has_shrunk(file: LocalFile, copy: VerifiedCopy | Datafile) -> bool:
+    """Return whether a file is so much smaller than its copy that it may be damaged."""
+    return file.size * 2 < copy.size
+
+
 def _applies(row: ChangedFile, file: LocalFile, copy: VerifiedCopy) -> bool:
     """Return whether a row is of the file as it is now, and of the copy that the server has."""
     return row.is_of(file) and (row.copy_size, row.copy_checksum) == (copy.size, copy.checksum)
@@ -253,6 +258,7 @@ def describe_hold(file: LocalFile | ChangedFile, copy: VerifiedCopy, hold: HoldR
     verified = copy.verified_at[:10]
     verified_on = f", verified on {verified} by the server's clock" if verified else ""
     there, path = f"{format_size(copy.size)}{verified_on}", format_path(file.key)
+    stored = "verified copy" if verified else "copy"  # also one that the server contradicts
     hint = (
         f'To replace the copy, run: mydata-like changed replace "{path}". To keep it, run: '
         f'mydata-like changed keep "{path}".'
@@ -261,7 +267,7 @@ def describe_hold(file: LocalFile | ChangedFile, copy: VerifiedCopy, hold: HoldR
         case HoldReason.SHRUNK:
             return Problem(
                 HELD,
-                f"The local file ({local}) is much smaller than the verified copy on the server "
+                f"The local file ({local}) is much smaller than the {stored} on the server "
                 f"({there}).",
                 hint,
             )

@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -174,8 +174,10 @@ class ChannelPool:
         emit: Emit,
         bandwidth: Bandwidth,
         limit: int | ChannelTuner = 0,
+        describe_capacity: Callable[[], str] = str,
     ) -> None:
         self.bandwidth = bandwidth
+        self._describe_capacity = describe_capacity
         self.gauge = ThroughputMeter(gate.clock)
         self._transport = transport
         self._gate = gate
@@ -190,6 +192,7 @@ class ChannelPool:
         self._granted_until = 0.0
         self._refusals: Counter[int] = Counter()  # of lost channels in a row, by number
         self._substitutes: dict[int, Channel] = {}  # by the number of the channel that was lent
+        self._capped = 0  # the fixed limit of which it was reported that it is not reached
         self._refusal = ""  # what is to be reported as soon as a channel is open
         self._reported: tuple[str, int] | None = None  # the last refusal, with the limit
         self._lock = Condition()
@@ -381,6 +384,7 @@ class ChannelPool:
                 self._opening -= 1
         admitted = self._admit(channel)
         self._report_refusal()
+        self._report_cap()
         return admitted
 
     def _take_fresh(self) -> Channel | None:
@@ -466,6 +470,26 @@ class ChannelPool:
             self._granted = granted
             self._granted_until = self._gate.clock.monotonic() + pause
             self._refusal = f"the staging host allows no more: {why}"
+
+    def explain_cap(self, wanted: int) -> str:
+        """Return why fewer channels than `wanted` may work; empty if that many may."""
+        allowed = self.limit
+        if allowed >= wanted:
+            return ""
+        why = self._describe_capacity()
+        text = f"of {wanted}, this computer and the staging host allow {allowed}"
+        return f"{text}: {why}" if why else text
+
+    def _report_cap(self) -> None:
+        """Report once that a fixed limit exceeds what the processors of both sides support."""
+        with self._lock:
+            wanted = 0 if isinstance(self._limit, ChannelTuner) else self._limit
+            ready = self._opened and wanted > self._transport.capacity
+            if not ready or self._capped == wanted:
+                return
+            self._capped = wanted
+        reason, bandwidth = self.explain_cap(wanted), self.bandwidth.total
+        self._emit(LimitsChanged(channels=self.limit, bandwidth=bandwidth, reason=reason))
 
     def _report_refusal(self) -> None:
         """Report once that the host allows no more channels, when none is being opened."""

@@ -46,6 +46,7 @@ from mydata_like.engine.changed_files import (
     UNREAD,
     ChangedFiles,
     describe_unsent,
+    has_shrunk,
 )
 from mydata_like.engine.dataset_index import (
     ArchiveState,
@@ -394,13 +395,14 @@ class Check:
     def _find_copy(
         self, view: DatasetView, wanted: FileToSend, entry: Entry | None
     ) -> VerifiedCopy | None:
-        """Return what the server has as verified of a file, by its own record or in an archive."""
+        """Return what the server has of a file that must not be lost, also in an archive."""
         record, copy = wanted.datafile, None
         if record and record.replicas:
             stored = find_replica(record, self._box) or record.replicas[0]
             verified_at = stored.verified_at if stored.verified else None
             proven = stored.verified or self._was_verified(wanted.file, record, entry)
-            if proven and not record.unfinished:
+            # What shrinks is held even if the server does not verify its copy, or not yet.
+            if (proven or has_shrunk(wanted.file, record)) and not record.unfinished:
                 copy = VerifiedCopy(record.size, record.checksum, verified_at or "")
         elif entry and entry.archive and entry.checksum and view.find_verified(entry.archive):
             copy = VerifiedCopy(entry.size, entry.checksum)

@@ -1,4 +1,4 @@
-"""The gate at which a whole run waits, delays between attempts, and the guards that close it."""
+"""The gate at which a whole run waits, backoff between attempts, and the guards that close it."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -211,7 +211,7 @@ class Gate:
     def _probe(self, action: Callable[[], T], error: RunError, condition: str) -> T:
         begun = self.clock.monotonic()
         interval, given_up = FIRST_PROBE, False
-        told, told_until = error, begun + _find_rest(error)
+        reported, reported_until = error, begun + _find_rest(error)
         try:
             while True:
                 left = begun + self._patience(error) - self.clock.monotonic()
@@ -228,9 +228,9 @@ class Gate:
                 except PAUSING as again:
                     error = again
                     now = self.clock.monotonic()
-                    if again.problem_code != told.problem_code or 0 < told_until <= now:
+                    if again.problem_code != reported.problem_code or 0 < reported_until <= now:
                         self._report_change(_describe_outage(again), condition)
-                        told, told_until = again, now + _find_rest(again)
+                        reported, reported_until = again, now + _find_rest(again)
         finally:
             self._open(condition, report=not given_up)
 

@@ -37,6 +37,11 @@ UNVERIFIED = Problem(
     "The server has not verified this file yet.",
     "Try again after a successful run.",
 )
+CONTRADICTED = Problem(
+    "free.unverified",
+    "An answer of the server contradicts that it has this file.",
+    "Keep the file. The next run compares it with the server again.",
+)
 SETTLING = Problem(
     "free.settling",
     "The file changed recently and may still be written to.",
@@ -362,6 +367,8 @@ class LocalCleanup:
                 return
             entry = entries.get(file.key)
             refused = file.problem or (UNKNOWN if entry is None else judge_entry(entry))
+            if refused == UNVERIFIED and self._ledger.is_doubted(file.key):
+                refused = CONTRADICTED
             if refused is None and isinstance(records, Records) and self._proof.is_stale(records):
                 records = self._ask(entries[one.key] for one in part[number:] if one.key in entries)
             if refused is None and isinstance(records, Problem):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from mydata_like.core.errors import Problem
+from mydata_like.core.errors import HELD, KEPT, Problem
 from mydata_like.core.events import (
     ChannelChanged,
     CommandDone,
@@ -106,6 +106,9 @@ class Totals:
     verified_bytes: int = 0
     waiting: int = 0
     skipped: int = 0
+    kept: int = 0  # of these; see `RunFinished`, also for the next ones
+    held: int = 0
+    replacing: int = 0
     left_behind: int = 0  # files and folders; see `RunFinished`
     failed: int = 0
     wanted: int = 0
@@ -309,6 +312,9 @@ class RunProgress:
             shard=self._shard,
             omitted=sums.omitted,
             replaced=sums.replaced,
+            kept=sums.kept,
+            held=sums.held,
+            replacing=sums.replacing,
             compared=sums.compared,
             unfinished=max(0, sums.carried_bytes - (sums.sent_bytes - sums.omitted)),
         )
@@ -327,6 +333,7 @@ class RunProgress:
     def _count_wanted(self, event: FileWanted) -> None:
         self._sums.wanted += 1
         self._sums.wanted_bytes += event.size
+        self._sums.replacing += event.changed
 
     def _count_registered(self, _: FileRegistered) -> None:
         self._sums.registered += 1
@@ -339,11 +346,13 @@ class RunProgress:
         self._sums.verified += 1
         self._sums.verified_bytes += event.size
 
-    def _count_waiting(self, _: FileWaiting) -> None:
+    def _count_waiting(self, event: FileWaiting) -> None:
         self._sums.waiting += 1
+        self._sums.held += event.problem.code == HELD
 
     def _count_skipped(self, event: FileSkipped) -> None:
         self._sums.skipped += 1
+        self._sums.kept += event.problem.code == KEPT
         self._count_left_behind(event.problem)
 
     def _count_failed(self, _: FileFailed) -> None:

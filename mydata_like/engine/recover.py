@@ -47,8 +47,8 @@ REPLACING = Problem(
     "server.replacing",
     "The server's record describes a newer version of this file that never arrived, and the "
     "local file was missing when it should have been sent again.",
-    "Restore the file and run again. If mydata-like where shows an earlier version, bring it back "
-    "with mydata-like changed undo.",
+    "Restore the file and run again. To return to the earlier version that the server still has, "
+    "run: mydata-like changed undo PATH.",
 )
 
 
@@ -150,6 +150,9 @@ class Recovery:
         self._ledger.record([earlier])
         if undone.local:
             self._ledger.record_changed(undone.local)
+        if undone.in_place:
+            back = back._replace(kept="", kept_size=0)
+            newer = undo._replace(modified=record.modified)
         self._ledger.record_kept([newer])
         self._ledger.record_replacements([back])
 
@@ -309,10 +312,14 @@ class Recovery:
         if entry and (entry.state, entry.checksum) == (EntryState.REPAIRED, it.checksum):
             self._ledger.record([entry._replace(state=EntryState.VERIFIED, datafile=it.datafile)])
         self._ledger.forget_replacements([it])
-        local = self._undo and self._undo.local
-        if local and local.key == it.key:
+        if not self._undo or self._undo.copy.key != it.key:
+            return
+        if local := self._undo.local:
             self._see(it.key, local.size)
             self._context.emit(FileSkipped(path=it.key, size=local.size, problem=KEPT_THERE))
+        else:
+            self._see(it.key, it.size)
+            self._context.emit(FileVerified(path=it.key, size=it.size, checksum=it.checksum))
 
     def _report(self, it: Replacement, problem: Problem) -> None:
         """Report an outcome for a file that the run has not found; it counts like any other."""

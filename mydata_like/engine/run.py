@@ -148,6 +148,9 @@ class Run:
             context.progress.summary(context.run, context.clock.now(), problem),
             limit=context.shares.limit,
         )
+        doubted = min(finished.verified, self._stages.spot_checks.contradicted)
+        waiting = finished.waiting + doubted
+        finished = replace(finished, verified=finished.verified - doubted, waiting=waiting)
         return RunEnd(finished, exit_code or (SOME_FAILED_EXIT if finished.failed else 0))
 
     def _execute_stages(self) -> tuple[Problem | None, int]:

@@ -80,9 +80,7 @@ class RunLimits:
         """
         with self._lock:
             self.channels.change_limit(count or ChannelTuner(self.channels.limit))
-        allowed = self.channels.limit
-        few = f"; of {count}, this computer and the staging host allow {allowed}"
-        self._report(BY_HAND + (few if allowed < count else ""))
+        self._report("; ".join(filter(None, (BY_HAND, self.channels.explain_cap(count)))))
 
     def _find_planned(self) -> Planned:
         return find_planned(self._settings, self.clock.now().astimezone())

@@ -57,6 +57,7 @@ class SpotChecks:
         self._lock = Lock()
         self._refused: set[DatafileId] = set()  # those that the server does not verify in this run
         self._started = False
+        self.contradicted = 0  # files that were verified, of datasets with a copy that is not
 
     def add(self, new: Sequence[Entry]) -> None:
         """Choose some of the rows whose records were new to the ledger."""
@@ -129,7 +130,8 @@ class SpotChecks:
     def _report(self, datasets: set[DatasetId], files: int) -> None:
         if not datasets:
             return
-        self._ledger.recheck([Recheck(dataset) for dataset in sorted(datasets)])
+        doubted = self._ledger.recheck([Recheck(dataset) for dataset in sorted(datasets)])
+        self.contradicted += doubted
         self._emit(Notice(problem=_contradicted(files)))
 
 

@@ -376,6 +376,7 @@ class WindowController(QObject):
             missing=found.missing,
             awaited=found.awaited.problem if found.awaited else None,
             at_risk=found.at_risk,
+            kept=found.kept,
             sources=found.sources,
             data_problem=None if found.missing else found.data_problem,
             whole=_later(self.state.whole, found.whole),
@@ -483,7 +484,8 @@ class WindowController(QObject):
         self._finished = monotonic()
         past = PastRunState.of(event, self.state.reason, self._live.progress.reported.seconds)
         whole = self.state.whole if past.partial else past
-        self._move(Trigger.RUN_FINISHED, last=past, whole=whole)
+        kept = max(self.state.kept, past.kept)  # until the ledger is read
+        self._move(Trigger.RUN_FINISHED, last=past, whole=whole, kept=kept)
         if past.problem is not None and past.problem.code != STOPPED_BY_USER:
             self.problem_raised.emit(past.problem)
 

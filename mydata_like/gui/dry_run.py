@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from mydata_like.core.errors import Problem
 from mydata_like.core.events import (
     Event,
     FileFailed,
@@ -23,6 +22,7 @@ from mydata_like.core.events import (
     FilesKnown,
     FilesSeen,
     FileWaiting,
+    FileWanted,
     FolderFailed,
     FolderFound,
     FolderSkipped,
@@ -42,7 +42,8 @@ translate = QCoreApplication.translate
 FOLDER, OWNER, EXPERIMENT, DATASET, FOUND, KNOWN, MISSING = range(7)
 # In characters; the folder gets the rest.
 WIDTHS = {OWNER: 12, EXPERIMENT: 25, DATASET: 24, FOUND: 10, KNOWN: 16, MISSING: 16}
-LeftFile = FileWaiting | FileSkipped | FileFailed
+# Files to name: those that would not be sent, and those that would replace others.
+LeftFile = FileWaiting | FileSkipped | FileFailed | FileWanted
 Left = LeftFile | FolderSkipped | FolderFailed
 STATE_BY_EVENT = {
     FileWaiting: "waiting",
@@ -119,13 +120,13 @@ def _count_column(name: str, title: str, count: Callable[[PlannedFolder], int]) 
 
 
 class LeftModel(RowsModel[Left]):
-    """The files and folders that a run would not upload, with the reasons."""
+    """The files and folders that a run would not upload, with the reasons, and what it replaces."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.columns = (
-            Column("path", self.tr("Not uploaded now"), _path_of, mark=_mark_left, tip=_tip_of),
-            Column("why", self.tr("Why"), _reason_of, tip=_tip_of),
+            Column("path", self.tr("File or folder"), _path_of, mark=_mark_left, tip=_tip_of),
+            Column("remark", self.tr("Remark"), _reason_of, tip=_tip_of),
         )
 
     @property
@@ -150,6 +151,13 @@ def _path_of(event: Left) -> str:
 
 
 def _reason_of(event: Left) -> str:
+    if isinstance(event, FileWanted):
+        if event.verified_at is None:
+            said = translate("dry run", "The server has other content: %1, not verified.")
+        else:
+            said = translate("dry run", "The server has other content: %1, verified on %2.")
+            said = said.replace("%2", texts.moment(event.verified_at))
+        return said.replace("%1", texts.size(event.size_before))
     return with_labels(texts.problem_text(event.problem))
 
 
@@ -158,6 +166,8 @@ def _tip_of(event: Left) -> str:
 
 
 def _mark_left(event: Left) -> RowIcon | None:
+    if isinstance(event, FileWanted):
+        return RowIcon(translate("dry run", "Would be replaced"), "server", "working")
     return mark_of(STATE_BY_EVENT[type(event)])
 
 
@@ -212,7 +222,7 @@ class DryRunDialog(QDialog):
         return table
 
     def _make_left_table(self) -> QTableView:
-        table = self._set_up_table(self._left, self.tr("Not uploaded now"))
+        table = self._set_up_table(self._left, self.tr("Files and folders with remarks"))
         header = table.horizontalHeader()
         header.resizeSection(0, column_width(table, 48))
         header.setStretchLastSection(True)
@@ -253,21 +263,26 @@ class DryRunDialog(QDialog):
         for event in events:
             self._progress.add(event)
             if isinstance(event, RunFinished):
-                self._show_end(event.problem)
+                self._show_end(event)
 
     @Slot()
     def _enable_upload(self) -> None:
         """Enable the upload button if there are files to send and no run is active."""
         self._upload.setEnabled(self._wanted and self._controller.state.can_start)
 
-    def _show_end(self, problem: Problem | None) -> None:
+    def _show_end(self, end: RunFinished) -> None:
         self._summed = True
-        if problem is not None:
-            self._summary.setText(with_labels(texts.problem_text(problem)))
+        if end.problem is not None:
+            self._summary.setText(with_labels(texts.problem_text(end.problem)))
             return
         sums = self._progress.reported
-        self._summary.setText(f"{_describe_wanted(sums)}\n{_describe_rest(sums)}".strip())
-        more = max(0, sums.waiting + sums.skipped + sums.failed - self._left.files)
+        lines = (
+            f"{_describe_wanted(sums)} {_describe_replacing(end.replacing)}",
+            _describe_rest(sums, end.held),
+        )
+        self._summary.setText("\n".join(lines).strip())
+        noted = end.replacing + sums.waiting + sums.skipped + sums.failed
+        more = max(0, noted - self._left.files)
         self._more.setText(self.tr("and %Ln more file(s)", None, more))
         self._more.setVisible(more > 0)
         self._wanted = sums.wanted > 0
@@ -306,13 +321,29 @@ def _describe_wanted(sums: RunProgressed) -> str:
     )
 
 
-def _describe_rest(sums: RunProgressed) -> str:
+def _describe_replacing(files: int) -> str:
+    """Describe the files that would be sent although their names are taken; empty for none."""
+    if not files:
+        return ""
+    return translate(
+        "dry run", "%Ln file(s) would replace other content on the server.", None, files
+    )
+
+
+def _describe_waiting(held: int) -> str:
+    if not held:
+        return translate("dry run", "%1 waiting")
+    text = translate("dry run", "%1 waiting, of which %2 held until you choose")
+    return text.replace("%2", texts.count(held))
+
+
+def _describe_rest(sums: RunProgressed, held: int) -> str:
     """Describe the files that would not be sent; empty if there are none."""
     settled = sums.verified + sums.wanted + sums.waiting + sums.skipped + sums.failed
     parts = (
         (sums.verified, translate("dry run", "%1 on the server")),
         (sums.found - settled, translate("dry run", "%1 sent before and not verified yet")),
-        (sums.waiting, translate("dry run", "%1 waiting")),
+        (sums.waiting, _describe_waiting(held)),
         (sums.skipped, translate("dry run", "%1 left out")),
         (sums.failed, translate("dry run", "%1 that cannot be read")),
     )

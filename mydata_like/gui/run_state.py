@@ -265,6 +265,7 @@ class PastRunState:
     verified: int = 0
     waiting: int = 0
     skipped: int = 0
+    kept: int = 0  # as in `RunFinished`
     left_behind: int = 0
     failed: int = 0
     sent: int = 0
@@ -285,6 +286,7 @@ class PastRunState:
             verified=event.verified,
             waiting=event.waiting,
             skipped=event.skipped,
+            kept=event.kept,
             left_behind=event.left_behind,
             failed=event.failed,
             sent=event.sent,
@@ -353,6 +355,7 @@ class RunState:
     ended, `whole` the newest that covered everything, `interrupted` one that was interrupted since.
     `sources` are the added folders that are not finished. `set_by_server` are the settings that the
     server overrides.
+    `kept` is the number of changed files whose copies on the server the user keeps.
     `data_problem` is why the data directory cannot be read. `missing` are keys of settings.
     """
 
@@ -374,6 +377,7 @@ class RunState:
     next_start: datetime | None = None
     schedule: str = "manual"
     at_risk: AtRisk = NO_RISK
+    kept: int = 0
     missing: tuple[str, ...] = ()
     set_by_server: tuple[ServerDecision, ...] = ()
     server: ServerIndicator = ServerIndicator.UNKNOWN

@@ -87,6 +87,8 @@ def name_choice(setting: Setting, choice: str) -> str:
 def name_zero(setting: Setting) -> str:
     """Return what a zero means if it is not an amount; empty if it is one."""
     return {
+        "data.keep_replaced": translate("settings", "not kept"),
+        "data.brake": translate("settings", "off"),
         "transfer.channels": translate("settings", "automatic"),
         "transfer.batch_below": translate("settings", "each file alone"),
         "limits.bandwidth": translate("settings", "no limit"),
@@ -167,6 +169,11 @@ def _name_choices() -> Mapping[str, Mapping[str, str]]:
             "upload": translate("settings", "Upload for the facility"),
             "skip": translate("settings", "Skip"),
         },
+        "data.changed": {
+            "keep-both": translate("settings", "Send, and keep the earlier copy"),
+            "hold": translate("settings", "Hold until you choose"),
+            "replace": translate("settings", "Send always, hold nothing"),
+        },
         "filters.symlinks": {
             "skip": translate("settings", "Skip"),
             "files": translate("settings", "Follow to files"),
@@ -180,6 +187,7 @@ def _name_choices() -> Mapping[str, Mapping[str, str]]:
             "s3": translate("settings", "Object storage (S3)"),
         },
         "transfer.ssh": {"auto": translate("settings", "Automatic")},
+        "transfer.compression": {"auto": translate("settings", "Automatic")},
         "window.opens": {
             "normal": translate("settings", "Normal"),
             "minimized": translate("settings", "Minimised"),

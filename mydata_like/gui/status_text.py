@@ -177,10 +177,20 @@ def _describe_safe(state: RunState, last: PastRunState) -> str:
             "sentences", "%Ln file(s) of the last upload are safe", None, last.verified
         )
     text = translate("sentences", "All %Ln file(s) are safe on the server", None, last.verified)
-    if last.compared is None:
+    if state.kept:
+        text = translate("sentences", "%Ln file(s) are safe on the server", None, last.verified)
+    if last.compared is not None:
+        text = translate("sentences", "%1, last compared %2").replace("%1", text)
+        text = text.replace("%2", texts.moment(last.compared))
+    if not state.kept:
         return text
-    compared = translate("sentences", "%1, last compared %2").replace("%1", text)
-    return compared.replace("%2", texts.moment(last.compared))
+    kept = translate(
+        "sentences",
+        "%1; %Ln file(s) differ from the server's copies, which you kept",
+        None,
+        state.kept,
+    )
+    return kept.replace("%1", text)
 
 
 def safe_sentence(state: RunState) -> str:
@@ -202,6 +212,18 @@ def safe_sentence(state: RunState) -> str:
         text = translate(
             "sentences",
             "Everything up to %1 is safe on the server, except for what was left out on purpose.",
+        )
+    if whole.kept:
+        text = translate(
+            "sentences",
+            "Everything up to %1 is safe on the server, except for the files whose copies "
+            "on the server you kept.",
+        )
+    if whole.skipped > whole.kept > 0:
+        text = translate(
+            "sentences",
+            "Everything up to %1 is safe on the server, except for what was left out on purpose "
+            "and the files whose copies on the server you kept.",
         )
     text = text.replace("%1", texts.moment(whole.started))
     if whole.compared is None:

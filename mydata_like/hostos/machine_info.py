@@ -8,7 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -70,9 +70,20 @@ class MachineTraits(NamedTuple):
 
 def find_traits() -> MachineTraits:
     """Return the traits of this computer."""
-    return MachineTraits(
-        socket.gethostname(), read_system_id(), choose_lasting(psutil.net_if_addrs())
-    )
+    return MachineTraits(socket.gethostname(), read_system_id(), choose_lasting(list_addresses()))
+
+
+def list_addresses(
+    read: Callable[[], Mapping[str, Sequence[Any]]] = psutil.net_if_addrs,
+) -> Mapping[str, Sequence[Any]]:
+    """Return psutil's addresses by the interface's name; none if the system does not list them.
+
+    That happens on Windows while interfaces come and go.
+    """
+    try:
+        return read()
+    except (OSError, RuntimeError):
+        return {}
 
 
 def choose_lasting(addresses: Mapping[str, Sequence[Any]]) -> frozenset[str]:
@@ -118,7 +129,7 @@ def _macos_id() -> str:
 
 def describe_machine(data_directory: Path | None = None) -> MachineFacts:
     """Return the current facts; the disk is that of the data directory."""
-    interface = choose_interface(psutil.net_if_addrs(), _outward_address())
+    interface = choose_interface(list_addresses(), _outward_address())
     frozen = getattr(sys, "frozen", False)
     location = Path(sys.executable).parent if frozen else Path(__file__).parents[1]
     system, release, version, machine = _describe_system()

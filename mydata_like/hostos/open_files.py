@@ -17,7 +17,7 @@ from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from threading import Lock
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import psutil
 
@@ -45,16 +45,17 @@ class OpenPath(NamedTuple):
 
 
 def find_each(
-    paths: Sequence[bytes], ask: Callable[[Sequence[bytes]], Sequence[int]]
+    paths: Sequence[bytes], ask: Callable[[Sequence[bytes]], Sequence[int] | None]
 ) -> Iterator[OpenPath]:
     """Yield each path that a process has open.
 
-    `ask` returns the processes that have any of the given paths open, not which path.
+    `ask` returns the processes that have any of the given paths open, not which path, or None if
+    the system does not tell because of one of them.
     """
     processes = ask(paths) if paths else ()
     if processes and len(paths) == 1:
         yield OpenPath(paths[0], processes[0])
-    elif processes:
+    elif (processes or processes is None) and len(paths) > 1:
         middle = len(paths) // 2
         yield from find_each(paths[:middle], ask)
         yield from find_each(paths[middle:], ask)
@@ -234,6 +235,7 @@ if sys.platform == "linux":
 elif sys.platform == "win32":
     from ctypes import wintypes
 
+    _REFUSED: Final = 5  # ERROR_ACCESS_DENIED: one of the files is a folder
     _MORE: Final = 234  # ERROR_MORE_DATA
     _LISTINGS: Final = 5  # attempts to list all processes while more come
     _SESSION_KEY: Final = 33  # CCH_RM_SESSION_KEY and its end
@@ -254,11 +256,15 @@ elif sys.platform == "win32":
         )
 
     class FileWriters:
-        """Finds the programs that have files open; safe to call from any thread."""
+        """Finds the programs that have files open; safe to call from any thread.
 
-        def __init__(self) -> None:
+        `library` is the Restart Manager, if not that of the system. Where it does not work, no
+        program is known to have a file open.
+        """
+
+        def __init__(self, library: Any = None) -> None:
             self._lock = Lock()
-            self._library = _load_library()
+            self._library = library or _load_library()
 
         def __call__(self, files: Sequence[LocalFile]) -> Mapping[bytes, str]:
             """Return by key those of the files that a program has open, and its name."""
@@ -271,8 +277,11 @@ elif sys.platform == "win32":
                         found[keys[path]] = name_process(process)
             return found
 
-        def _ask(self, paths: Sequence[bytes]) -> list[int]:
-            """Return the other processes that have any of these files open."""
+        def _ask(self, paths: Sequence[bytes]) -> list[int] | None:
+            """Return the other processes that have any of these files open.
+
+            None if one of them is a folder now, as then the Restart Manager tells of none.
+            """
             library, session = self._library, wintypes.DWORD()
             if library is None or library.RmStartSession(
                 ctypes.byref(session), 0, ctypes.create_unicode_buffer(_SESSION_KEY)
@@ -282,7 +291,8 @@ elif sys.platform == "win32":
                 names = (wintypes.LPCWSTR * len(paths))(*map(_plain, paths))
                 if library.RmRegisterResources(session, len(paths), names, 0, None, 0, None):
                     return []
-                return [it for it in _list_processes(library, session) if not _is_ours(it)]
+                processes = _list_processes(library, session)
+                return processes and [it for it in processes if not _is_ours(it)]
             finally:
                 library.RmEndSession(session)
 
@@ -306,8 +316,11 @@ elif sys.platform == "win32":
         library.RmEndSession.argtypes = (number,)
         return library
 
-    def _list_processes(library: ctypes.WinDLL, session: wintypes.DWORD) -> list[int]:
-        """Return the processes of a session; more may come while they are listed."""
+    def _list_processes(library: ctypes.WinDLL, session: wintypes.DWORD) -> list[int] | None:
+        """Return the processes of a session, or None as `_ask` does.
+
+        More may come while they are listed.
+        """
         needed, reasons = wintypes.UINT(), wintypes.DWORD()
         for _ in range(_LISTINGS):
             count = wintypes.UINT(needed.value)
@@ -315,6 +328,8 @@ elif sys.platform == "win32":
             error = library.RmGetList(
                 session, ctypes.byref(needed), ctypes.byref(count), found, ctypes.byref(reasons)
             )
+            if error == _REFUSED:
+                return None
             if error != _MORE:
                 return [] if error else [it.process for it in found[: count.value]]
         return []
@@ -330,7 +345,7 @@ elif sys.platform == "win32":
             return True
         try:
             return os.getpid() in {above.pid for above in psutil.Process(process).parents()}
-        except psutil.Error:
+        except (psutil.Error, OSError):
             return False
 
 else:

@@ -19,10 +19,10 @@ from mydata_like.core.file_status import (
     StepTimes,
     Suggestion,
 )
-from mydata_like.core.model import KeptCopy
+from mydata_like.core.model import KeptCopy, Replacement
 from mydata_like.ledger import ledger_file
 from mydata_like.ledger.row_query import connect_to_current
-from mydata_like.ledger.sql import FIND_KEPT, FIND_ROOT, SHOWN, parse_entry
+from mydata_like.ledger.sql import FIND_KEPT, FIND_REPLACEMENT, FIND_ROOT, SHOWN, parse_entry
 from mydata_like.ledger.sqlite_ledger import NO_ROOT
 
 _ENTRY: Final = (
@@ -138,6 +138,11 @@ class FileQueries:
                 copy = KeptCopy._make(row)
                 self._kept[copy.key] += [copy] if copy.until else []
         return self._kept.get(key, [])
+
+    def find_replacement(self, key: bytes) -> Replacement | None:
+        """Return the replacement of a file that is not known to be complete."""
+        rows = self._ask(FIND_REPLACEMENT, root=self._root, key=key)
+        return Replacement._make(rows[0]) if rows else None
 
     def iter_below(self, key: bytes) -> Iterator[tuple[bytes, FileEvidence]]:
         """Yield the knowledge of all files at and below a path, ordered by key."""

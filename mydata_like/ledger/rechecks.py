@@ -219,14 +219,16 @@ def overlay(connection: sqlite3.Connection, ledger: Path) -> None:
         connection.executescript(_OVERLAY)
 
 
-def take(cursor: sqlite3.Cursor, notes: Iterable[Recheck], now: int) -> None:
-    """Change the rows of a ledger as notes demand, in the transaction in progress."""
+def take(cursor: sqlite3.Cursor, notes: Iterable[Recheck], now: int) -> int:
+    """Change the rows of a ledger as notes demand, in the transaction; return their number."""
     _find(cursor, notes)
+    (files,) = cursor.execute("SELECT count(*) FROM doubted").fetchone()
     values = {**RECHECK._asdict(), "now": now}
     for statement in filter(str.strip, _TAKE.split(";")):
         cursor.execute(statement, values)
     for statement in filter(str.strip, _DROP.split(";")):
         cursor.execute(statement)
+    return int(files)
 
 
 def _find(connection: sqlite3.Connection | sqlite3.Cursor, notes: Iterable[Recheck]) -> None:

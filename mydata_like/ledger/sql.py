@@ -188,6 +188,9 @@ COUNT_RECHECKS = (
     "SELECT count(*) FROM outcomes WHERE root = ? AND outcome = 'waiting'"
     " AND code = 'waiting.recheck'"
 )
+FIND_DOUBTED = (
+    "SELECT 1 FROM outcomes WHERE root = ? AND path = ? AND code = 'waiting.recheck' LIMIT 1"
+)
 COUNT_KEPT = "SELECT count(*) FROM outcomes WHERE root = ? AND code = 'skipped.changed'"
 # What must be checked again may have been reported as verified before that was known.
 FORGET_OUTCOMES = (
@@ -204,10 +207,12 @@ RECORD_REPLACEMENT = (
     "INSERT OR REPLACE INTO replacements (root, key, dataset, datafile, remote, staged, size,"
     " checksum, at, modified_ns, kept, kept_size) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-FIND_REPLACEMENTS = (
+_REPLACEMENT = (
     "SELECT key, dataset, datafile, remote, staged, size, checksum, at, modified_ns, kept,"
-    " kept_size FROM replacements WHERE root = ? ORDER BY key"
+    " kept_size FROM replacements WHERE root = "
 )
+FIND_REPLACEMENTS = f"{_REPLACEMENT}? ORDER BY key"
+FIND_REPLACEMENT = f"{_REPLACEMENT}:root AND key = :key"
 FORGET_REPLACEMENT = "DELETE FROM replacements WHERE root = ? AND key = ? AND checksum = ?"
 NOTE_BATCH = "INSERT INTO batches (root, keys) VALUES (?, ?)"
 FIND_BATCHES = "SELECT id, CAST(keys AS BLOB) FROM batches WHERE root = ?"

@@ -259,14 +259,20 @@ class SqliteLedger:
         with self._file.transaction() as cursor:
             cursor.executemany(sql.FORGET_SPOT_CHECK, rows)
 
-    def recheck(self, found: Iterable[Recheck]) -> None:
+    def recheck(self, found: Iterable[Recheck]) -> int:
         """Take "verified" away from what must be checked again; its datasets are due for a listing.
 
-        The effect is durable on return.
+        The effect is durable on return. Return the number of files.
         """
         with self._file.transaction() as cursor:
-            rechecks.take(cursor, found, self._seconds())
+            files = rechecks.take(cursor, found, self._seconds())
         self.flush()
+        return files
+
+    def is_doubted(self, key: bytes) -> bool:
+        """Return whether an answer of the server contradicted that it has a file as verified."""
+        with self._file.used() as cursor:
+            return bool(cursor.execute(sql.FIND_DOUBTED, (self._root, key)).fetchone())
 
     def record(self, entries: Sequence[Entry]) -> None:
         """Record these rows; they replace older ones."""

@@ -25,6 +25,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from mydata_like import __version__
+from mydata_like.core.local_files import LocalFile
+from mydata_like.hostos.open_files import FileWriters
 from mydata_like.hostos.process import find_program
 from mydata_like.server.http import build_trust
 from mydata_like.settings.schema import Server
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 _EMPTY: Final = 8  # colours; a window with text in it has hundreds
 _GRID: Final = 4  # pixels between two samples
+_ASK: Final = "ask"  # the word for the process of `_open_file`
 _MOST_OUTPUT: Final = 600  # characters of a failed upload's output that are shown
 
 
@@ -122,6 +125,38 @@ def _tampering() -> str:
     return try_changes(Path(os.environ[HOME]))
 
 
+def _open_file() -> str:
+    """Ask in another process which program has a file open: this one, until it closes the file."""
+    if sys.platform not in ("linux", "win32"):
+        raise LeftOut("this system does not tell which files are open")
+    path = Path(os.environ[HOME]) / "acquired"
+    with path.open("ab"):
+        name = _ask_for_program(path)
+    if not name:
+        raise RuntimeError("The system does not tell that this program has a file open.")
+    if _ask_for_program(path) == name:  # a virus scanner may have it open now
+        raise RuntimeError(f"The system says that {name} has a file open that is closed.")
+    return f"the system tells that {name} has a file open, and when it has closed it"
+
+
+def _ask_for_program(path: Path) -> str:
+    command = [*find_program(), "--self-test", _ASK, str(path)]
+    ended = subprocess.run(  # noqa: S603 - our own program
+        command, capture_output=True, encoding="utf-8", check=True
+    )
+    return ended.stdout.strip()
+
+
+def _find_program_of(path: Path) -> str:
+    """Return the name of the program that has a file open; empty if there is none."""
+    status, key = path.stat(), os.fsencode(path.name)
+    size, modified_ns = status.st_size, status.st_mtime_ns
+    file = LocalFile(
+        os.fsencode(path), key, b"", key, size, modified_ns, status.st_dev, status.st_ino
+    )
+    return FileWriters()([file]).get(key, "")
+
+
 def _s3() -> str:
     """Open a client for object storage, which reads botocore's data files; nothing is sent."""
     from mydata_like.transfer.s3_client import Bucket, S3Options, open_client
@@ -195,6 +230,7 @@ PARTS: Final = MappingProxyType[str, Callable[[], str]](
         "keyring": _keyring,
         "ssh": _ssh,
         "tampering": _tampering,
+        "open file": _open_file,
         "s3": _s3,
         "speed": _speed,
         "upload": _upload,
@@ -269,7 +305,8 @@ def main(words: list[str]) -> int:
     No user data is read or changed, and nothing is sent over the network.
     """
     if words:
-        sys.stdout.write(PARTS[words[0]]() + "\n")
+        found = _find_program_of(Path(words[1])) if words[0] == _ASK else PARTS[words[0]]()
+        sys.stdout.write(found + "\n")
         return 0
     with TemporaryDirectory(prefix="mydata-like-self-test-") as home:
         return max([_try(name, home) for name in PARTS])

@@ -85,7 +85,8 @@ class RequestDeadline:
                         raise ConnectionAbortedError(str(error)) from error
                     self._check_way(sock)
                     continue
-                self.heard()
+                if received:  # and not the end
+                    self.heard()
                 return received
         finally:
             sock.settimeout(self.silence)
@@ -175,7 +176,8 @@ class _Dialled(HTTPConnection):
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for name, value in _KEEP_ALIVE.items():
             if option_number := getattr(socket, name, None):
-                sock.setsockopt(socket.IPPROTO_TCP, option_number, value)
+                with suppress(OSError):  # an older system, or Wine, does not take it
+                    sock.setsockopt(socket.IPPROTO_TCP, option_number, value)
         sock.settimeout(timeout)
         return sock
 

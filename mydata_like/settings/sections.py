@@ -208,6 +208,16 @@ class Data(Section):
             legacy=("upload_invalid_user_folders", "upload_invalid_user_or_group_folders"),
         ),
     ] = "upload"
+    changed: Annotated[
+        Literal["keep-both", "hold", "replace"],
+        FieldInfo(
+            "Changed files",
+            "What happens to a file that was rewritten after the server verified it: it is sent "
+            "and the earlier copy is kept for a while, unless the file shrank below half its size; "
+            "or it is held until you choose; or it is always sent. A file to which data was only "
+            "appended is sent in any case.",
+        ),
+    ] = "keep-both"
     keep_replaced: Annotated[
         float,
         Range(0, 3660),
@@ -219,16 +229,6 @@ class Data(Section):
             unit="days",
         ),
     ] = 30.0
-    changed: Annotated[
-        Literal["keep-both", "hold", "replace"],
-        FieldInfo(
-            "Changed files",
-            "What happens to a file that was rewritten after the server verified it. keep-both "
-            "sends it and keeps the earlier copy for a while; a file that shrank below half its "
-            "size is held until you choose. hold holds every rewritten file. replace holds "
-            "nothing. A file to which data was only appended is always sent.",
-        ),
-    ] = "keep-both"
     replace_freely: Annotated[
         tuple[Line, ...],
         FieldInfo(

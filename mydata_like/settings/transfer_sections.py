@@ -12,6 +12,7 @@ from mydata_like.core.patterns import PathPatterns
 from mydata_like.settings.fields import FieldInfo, Section
 from mydata_like.settings.schedule_section import parse_period, parse_speed
 from mydata_like.settings.values import (
+    CIPHERS,
     Cipher,
     Fingerprint,
     Jump,
@@ -306,13 +307,7 @@ class Transfer(Section):
             "The SSH ciphers to offer, in order of preference; only modern ones are allowed.",
             legacy=("cipher",),
         ),
-    ] = (
-        "aes128-gcm@openssh.com",
-        "aes256-gcm@openssh.com",
-        "aes128-ctr",
-        "aes256-ctr",
-        "chacha20-poly1305@openssh.com",
-    )
+    ] = CIPHERS
     host_keys: Annotated[
         tuple[Fingerprint, ...],
         once_each("fingerprint"),

@@ -144,13 +144,13 @@ _READERS: Final[Mapping[type, Callable[[object], object]]] = MappingProxyType(
 )
 
 
-CIPHERS = (
+CIPHERS = (  # those that are allowed, in order of preference
     "aes128-gcm@openssh.com",
     "aes256-gcm@openssh.com",
-    "chacha20-poly1305@openssh.com",
     "aes128-ctr",
     "aes192-ctr",
     "aes256-ctr",
+    "chacha20-poly1305@openssh.com",
 )
 
 DIRECT = "none"  # as a proxy: a direct connection

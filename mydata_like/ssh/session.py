@@ -6,14 +6,8 @@ from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 from mydata_like.core.errors import RejectedError
+from mydata_like.settings.values import CIPHERS
 
-CIPHERS: Final = (
-    "aes128-gcm@openssh.com",
-    "aes256-gcm@openssh.com",
-    "aes128-ctr",
-    "aes256-ctr",
-    "chacha20-poly1305@openssh.com",
-)
 KEY_EXCHANGES: Final = (
     "mlkem768x25519-sha256",
     "curve25519-sha256",

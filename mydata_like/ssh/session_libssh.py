@@ -25,11 +25,11 @@ from ssh.session import SSH_AUTH_AGAIN, SSH_CLOSED_ERROR, SSH_WRITE_PENDING
 from ssh.session import Session as LibrarySession
 
 from mydata_like.core.errors import TransientError
+from mydata_like.settings.values import CIPHERS
 from mydata_like.ssh import dialing
 from mydata_like.ssh.keys import KeyPair, PublicKey
 from mydata_like.ssh.libssh_version import select_inward
 from mydata_like.ssh.session import (
-    CIPHERS,
     HOST_KEYS,
     KEY_EXCHANGES,
     MACS,

@@ -26,12 +26,12 @@ from paramiko.common import (
 from paramiko.packet import Packetizer
 
 from mydata_like.core.errors import SettingsError, TransientError
+from mydata_like.settings.values import CIPHERS
 from mydata_like.ssh import dialing
 from mydata_like.ssh.agent import FIDO_KEYS, Agent, AgentKey
 from mydata_like.ssh.dialing import acknowledge_at_once
 from mydata_like.ssh.keys import KeyPair, PublicKey
 from mydata_like.ssh.session import (
-    CIPHERS,
     KEY_EXCHANGES,
     MACS,
     CommandResult,

@@ -207,6 +207,10 @@ class StagingTransport:
         """The maximum number of channels; more accurate once the first is open."""
         return self._sessions.capacity
 
+    def describe_capacity(self) -> str:
+        """Return the maximum number of channels, and the processors that it depends on."""
+        return self._sessions.describe_capacity()
+
     @property
     def round_trip(self) -> float:
         """The round trip in seconds; 0 while unknown."""
@@ -291,7 +295,8 @@ class StagingTransport:
 
     def open_shared(self, number: int, own: WorkerProcess) -> WorkerProcess | None:
         """Return another worker for a channel's large files; None if its own one sends them."""
-        if self._settings.channels > STREAMS:
+        wanted = min(self._settings.channels, self.capacity)
+        if max(wanted, self._sessions.count_open_channels()) > STREAMS:
             return None  # they need all places of the sessions
         slot = self._sessions.find_shared(number, own)
         if slot is None:

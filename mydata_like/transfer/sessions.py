@@ -140,6 +140,20 @@ class Sessions:
         sessions = self._count()
         return min(sessions * self._count_channels(), max(sessions, _MANY))
 
+    def count_open_channels(self) -> int:
+        """Return the number of channels, each once if it uses two sessions."""
+        with self._changed:
+            return len(set[int]().union(*(worker.channels for worker in self._workers)))
+
+    def describe_capacity(self) -> str:
+        """Return the capacity, and the processors that it depends on, for the user."""
+        sessions, (here, *there) = self._count(), self._cpus
+        theirs = f", {min(there)} there" if there else ""
+        return (
+            f"{self.capacity} channels over {sessions} session{'s' * (sessions != 1)} "
+            f"({here} processor{'s' * (here != 1)} here{theirs})"
+        )
+
     def replace_endpoints(self, endpoints: Sequence[Destination]) -> None:
         """Open further sessions with these endpoints of the same hosts."""
         self._rotation.endpoints = tuple(endpoints)

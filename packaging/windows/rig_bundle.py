@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 LONGEST: Final = 3600.0  # seconds for the build; 5 minutes on two free cores
 # Parts of Windows itself, of which the rig has stand-ins.
-PARTS_OF_WINDOWS: Final = ("icuuc.dll", "bcryptprimitives.dll", "ucrtbase.dll")
+PARTS_OF_WINDOWS: Final = ("icuuc.dll", "bcryptprimitives.dll", "rstrtmgr.dll", "ucrtbase.dll")
 
 
 def build_bundle(rig: Rig) -> None:

@@ -15,13 +15,21 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parents[2]
 TIMEOUT: Final = 300  # seconds for one test, on a busy computer
+REPLACED: Final = "tests/flow/test_run_replaced.py"  # its kills are those of the step `kill`
 TESTS: Final = (
     "tests/faults",
     "tests/flow/test_marks.py",
     "tests/flow/test_run_swapped.py",
     "tests/flow/test_run_odd_names.py",
+    "tests/flow/test_run_changed.py",
+    f"{REPLACED}::test_changed_files_are_replaced_and_the_earlier_ones_kept",
+    f"{REPLACED}::test_undoing_twice_ends_with_the_local_content_which_is_safe",
+    f"{REPLACED}::test_kept_files_are_removed_when_their_time_has_passed",
+    "tests/flow/test_run_held.py",
+    "tests/flow/test_run_open_elsewhere.py",
     "tests/flow/test_run_ssh_choices.py",
     "tests/flow/test_run_cut_off.py",
+    "tests/flow/test_contradicted.py",
     "tests/flow/test_freeing.py",
     "tests/flow/test_free_trials.py",
     "tests/contract/test_server_api.py",

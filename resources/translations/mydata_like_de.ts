@@ -390,8 +390,8 @@
         <translation>Ordner</translation>
     </message>
     <message>
-        <source>Not uploaded now</source>
-        <translation>Was jetzt nicht hochgeladen wird</translation>
+        <source>Files and folders with remarks</source>
+        <translation>Dateien und Ordner mit Anmerkungen</translation>
     </message>
     <message numerus="yes">
         <source>and %Ln more file(s)</source>
@@ -635,6 +635,29 @@
             <numerusform>%Ln Eigentümer ist dem Server unbekannt; seine Daten gehen an die Einrichtung:</numerusform>
             <numerusform>%Ln Eigentümer sind dem Server unbekannt; ihre Daten gehen an die Einrichtung:</numerusform>
         </translation>
+    </message>
+</context>
+<context>
+    <name>FormerKeyQuestion</name>
+    <message>
+        <source>Use the stored key</source>
+        <translation>Abgelegten Schlüssel verwenden</translation>
+    </message>
+    <message>
+        <source>Use the API key that is stored for %1 also for %2?</source>
+        <translation>Den API-Schlüssel, der für %1 abgelegt ist, auch für %2 verwenden?</translation>
+    </message>
+    <message>
+        <source>The key gives access to the account, and is sent to the new address from then on. Do this only if both are addresses of the same server.</source>
+        <translation>Der Schlüssel gibt Zugang zum Konto und wird von da an an die neue Adresse gesendet. Tun Sie das nur, wenn beides Adressen desselben Servers sind.</translation>
+    </message>
+    <message>
+        <source>&amp;Use the key</source>
+        <translation>Schlüssel &amp;verwenden</translation>
+    </message>
+    <message>
+        <source>&amp;Cancel</source>
+        <translation>A&amp;bbrechen</translation>
     </message>
 </context>
 <context>
@@ -1175,12 +1198,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 <context>
     <name>LeftModel</name>
     <message>
-        <source>Not uploaded now</source>
-        <translation>Jetzt nicht hochgeladen</translation>
+        <source>File or folder</source>
+        <translation>Datei oder Ordner</translation>
     </message>
     <message>
-        <source>Why</source>
-        <translation>Warum</translation>
+        <source>Remark</source>
+        <translation>Anmerkung</translation>
     </message>
 </context>
 <context>
@@ -1584,7 +1607,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Sonst ist alles in Ordnung.</translation>
     </message>
     <message>
-        <source>&amp;Replace the server&apos;s…</source>
+        <source>Rep&amp;lace the server&apos;s…</source>
         <translation>Kopie des Servers erse&amp;tzen …</translation>
     </message>
     <message>
@@ -1598,6 +1621,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>No problems are known.</source>
         <translation>Es sind keine Probleme bekannt.</translation>
+    </message>
+    <message>
+        <source>Choose whether to replace the copies or to keep them: for the selected files, or else for all that are listed.</source>
+        <translation>Entscheiden Sie, ob die Kopien ersetzt oder behalten werden: für die ausgewählten Dateien, sonst für alle aufgeführten.</translation>
     </message>
     <message>
         <source>Show this kind</source>
@@ -1961,6 +1988,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The secret of the S3 access key, from the administrator of the object storage. Each access key and S3 address has its own.</source>
         <translation>Der geheime Teil des S3-Zugriffsschlüssels, vom Administrator des Objektspeichers. Zu jedem Zugriffsschlüssel und jeder S3-Adresse gehört ein eigener.</translation>
+    </message>
+    <message>
+        <source>Use the key stored for %1…</source>
+        <translation>Schlüssel verwenden, der für %1 abgelegt ist …</translation>
     </message>
     <message>
         <source>Forget</source>
@@ -2572,6 +2603,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>The first run finds out.</source>
         <translation>Der erste Lauf stellt es fest.</translation>
     </message>
+    <message>
+        <source>Different from the server&apos;s copies, which you kept.</source>
+        <translation>Verschieden von den Kopien des Servers, die Sie behalten haben.</translation>
+    </message>
     <message numerus="yes">
         <source>Except for %Ln file(s) left out on purpose.</source>
         <translation>
@@ -2594,6 +2629,13 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>%1; the oldest is from %2</source>
         <translation>%1; die älteste ist von %2</translation>
+    </message>
+    <message numerus="yes">
+        <source>; %Ln more file(s) differ from the server&apos;s copies, which you kept</source>
+        <translation>
+            <numerusform>; %Ln weitere Datei weicht von der Kopie des Servers ab, die Sie behalten haben</numerusform>
+            <numerusform>; %Ln weitere Dateien weichen von den Kopien des Servers ab, die Sie behalten haben</numerusform>
+        </translation>
     </message>
     <message numerus="yes">
         <source>%Ln left out</source>
@@ -3201,6 +3243,17 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
             <numerusform>Jetzt würde nichts hochgeladen, und %Ln Dateien sind nicht auf dem Server.</numerusform>
         </translation>
     </message>
+    <message numerus="yes">
+        <source>%Ln file(s) would replace other content on the server.</source>
+        <translation>
+            <numerusform>%Ln Datei würde anderen Inhalt auf dem Server ersetzen.</numerusform>
+            <numerusform>%Ln Dateien würden anderen Inhalt auf dem Server ersetzen.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>%1 waiting, of which %2 held until you choose</source>
+        <translation>%1 wartend, davon %2 zurückgehalten, bis Sie entscheiden</translation>
+    </message>
     <message>
         <source>%1 on the server</source>
         <translation>%1 auf dem Server</translation>
@@ -3212,6 +3265,18 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>%1 waiting</source>
         <translation>%1 wartend</translation>
+    </message>
+    <message>
+        <source>The server has other content: %1, not verified.</source>
+        <translation>Der Server hat anderen Inhalt: %1, nicht geprüft.</translation>
+    </message>
+    <message>
+        <source>The server has other content: %1, verified on %2.</source>
+        <translation>Der Server hat anderen Inhalt: %1, geprüft: %2.</translation>
+    </message>
+    <message>
+        <source>Would be replaced</source>
+        <translation>Würde ersetzt</translation>
     </message>
     <message>
         <source>%1 left out</source>
@@ -3887,6 +3952,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>An API key belongs to a server and an account, but one of them is not set.</source>
         <translation>Ein API-Schlüssel gehört zu einem Server und einem Konto, aber eines von beiden ist nicht eingestellt.</translation>
+    </message>
+    <message>
+        <source>An answer of the server contradicts that it has this file.</source>
+        <translation>Eine Antwort des Servers widerspricht dem, dass er diese Datei hat.</translation>
     </message>
     <message>
         <source>An archive that the server has not verified yet may contain this file.</source>
@@ -4605,6 +4674,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Behalten Sie die Datei, und melden Sie es der Administration des Servers.</translation>
     </message>
     <message>
+        <source>Keep the file. The next run compares it with the server again.</source>
+        <translation>Behalten Sie die Datei. Der nächste Lauf vergleicht sie wieder mit dem Server.</translation>
+    </message>
+    <message>
         <source>Keep the file. The next run sends it again if it is missing.</source>
         <translation>Behalten Sie die Datei. Der nächste Lauf sendet sie wieder, wenn sie fehlt.</translation>
     </message>
@@ -4953,6 +5026,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Ressource belegt</translation>
     </message>
     <message>
+        <source>Restore the file and run again. To return to the earlier version that the server still has, run: mydata-like changed undo PATH.</source>
+        <translation>Stellen Sie die Datei wieder her, und starten Sie einen neuen Lauf. Um zur früheren Fassung zurückzukehren, die der Server noch hat, führen Sie aus: mydata-like changed undo PFAD.</translation>
+    </message>
+    <message>
         <source>Restrict its permissions: chmod 600 %1</source>
         <translation>Schränken Sie die Zugriffsrechte ein: chmod 600 %1</translation>
     </message>
@@ -5027,6 +5104,18 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The file was found and is not verified yet.</source>
         <translation>Die Datei wurde gefunden und ist noch nicht geprüft.</translation>
+    </message>
+    <message>
+        <source>The local file (%1, changed on %2 UTC) is much smaller than the copy on the server (%3).</source>
+        <translation>Die lokale Datei (%1, geändert am %2 UTC) ist viel kleiner als die Kopie auf dem Server (%3).</translation>
+    </message>
+    <message>
+        <source>The local file (%1, changed on %2 UTC) is much smaller than the copy on the server (%3, verified on %4 by the server&apos;s clock).</source>
+        <translation>Die lokale Datei (%1, geändert am %2 UTC) ist viel kleiner als die Kopie auf dem Server (%3, geprüft am %4 nach der Uhr des Servers).</translation>
+    </message>
+    <message>
+        <source>The local file differs from the copy on the server, and the user chose to keep the copy.</source>
+        <translation>Die lokale Datei unterscheidet sich von der Kopie auf dem Server; es wurde gewählt, die Kopie zu behalten.</translation>
     </message>
     <message>
         <source>The proxy for %1 fails: %2.</source>
@@ -5247,10 +5336,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Report this to the server&apos;s administrator. Other files are not affected.</source>
         <translation>Melden Sie es der Administration des Servers. Andere Dateien sind nicht betroffen.</translation>
-    </message>
-    <message>
-        <source>Restore the file and run again. If mydata-like where shows an earlier version, bring it back with mydata-like changed undo.</source>
-        <translation>Stellen Sie die Datei wieder her, und starten Sie einen Lauf. Wenn mydata-like where einen früheren Stand zeigt, holen Sie ihn mit mydata-like changed undo zurück.</translation>
     </message>
     <message>
         <source>Runs over both send these files twice. Upload only one of the two directories.</source>
@@ -5907,10 +5992,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The local file differs from the server&apos;s copy, which is no longer in the staging area.</source>
         <translation>Die lokale Datei weicht von der Kopie des Servers ab, die nicht mehr im Annahmebereich liegt.</translation>
-    </message>
-    <message>
-        <source>The local file differs from the verified copy on the server, and the user chose to keep the copy.</source>
-        <translation>Die lokale Datei weicht von der geprüften Kopie auf dem Server ab, und es wurde entschieden, die Kopie zu behalten.</translation>
     </message>
     <message>
         <source>The local file has the same name as an archive of other files on the server.</source>
@@ -7971,9 +8052,23 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
             <numerusform>Alle %Ln Dateien sind sicher auf dem Server</numerusform>
         </translation>
     </message>
+    <message numerus="yes">
+        <source>%Ln file(s) are safe on the server</source>
+        <translation>
+            <numerusform>%Ln Datei ist sicher auf dem Server</numerusform>
+            <numerusform>%Ln Dateien sind sicher auf dem Server</numerusform>
+        </translation>
+    </message>
     <message>
         <source>%1, last compared %2</source>
         <translation>%1, zuletzt verglichen: %2</translation>
+    </message>
+    <message numerus="yes">
+        <source>%1; %Ln file(s) differ from the server&apos;s copies, which you kept</source>
+        <translation>
+            <numerusform>%1; %Ln Datei weicht von der Kopie des Servers ab, die Sie behalten haben</numerusform>
+            <numerusform>%1; %Ln Dateien weichen von den Kopien des Servers ab, die Sie behalten haben</numerusform>
+        </translation>
     </message>
     <message>
         <source>Everything up to %1 is safe on the server.</source>
@@ -7982,6 +8077,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Everything up to %1 is safe on the server, except for what was left out on purpose.</source>
         <translation>Alles bis %1 ist sicher auf dem Server, außer was absichtlich ausgelassen wurde.</translation>
+    </message>
+    <message>
+        <source>Everything up to %1 is safe on the server, except for the files whose copies on the server you kept.</source>
+        <translation>Alles bis %1 ist sicher auf dem Server, außer den Dateien, deren Kopien auf dem Server Sie behalten haben.</translation>
+    </message>
+    <message>
+        <source>Everything up to %1 is safe on the server, except for what was left out on purpose and the files whose copies on the server you kept.</source>
+        <translation>Alles bis %1 ist sicher auf dem Server, außer was absichtlich ausgelassen wurde und den Dateien, deren Kopien auf dem Server Sie behalten haben.</translation>
     </message>
     <message>
         <source>%1 Last compared with it %2.</source>
@@ -8097,6 +8200,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Whether to upload folders for the facility or skip them if the server does not know their owner.</source>
         <translation>Ob Ordner für die Einrichtung hochgeladen oder übersprungen werden, wenn der Server ihren Eigentümer nicht kennt.</translation>
+    </message>
+    <message>
+        <source>What happens to a file that was rewritten after the server verified it: it is sent and the earlier copy is kept for a while, unless the file shrank below half its size; or it is held until you choose; or it is always sent. A file to which data was only appended is sent in any case.</source>
+        <translation>Was mit einer Datei geschieht, die neu geschrieben wurde, nachdem der Server sie geprüft hatte: Sie wird gesendet und die frühere Kopie eine Zeit lang behalten, außer wenn die Datei auf weniger als die Hälfte geschrumpft ist; oder sie wird zurückgehalten, bis Sie entscheiden; oder sie wird immer gesendet. Eine Datei, an die nur etwas angehängt wurde, wird in jedem Fall gesendet.</translation>
     </message>
     <message>
         <source>Upload only owners&apos; folders whose name contains this text; empty uploads all.</source>
@@ -8503,6 +8610,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Archive winziger Dateien</translation>
     </message>
     <message>
+        <source>not kept</source>
+        <translation>nicht behalten</translation>
+    </message>
+    <message>
+        <source>off</source>
+        <translation>aus</translation>
+    </message>
+    <message>
         <source>each file alone</source>
         <translation>jede Datei allein</translation>
     </message>
@@ -8609,6 +8724,18 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Skip</source>
         <translation>Überspringen</translation>
+    </message>
+    <message>
+        <source>Send, and keep the earlier copy</source>
+        <translation>Senden, frühere Kopie behalten</translation>
+    </message>
+    <message>
+        <source>Hold until you choose</source>
+        <translation>Zurückhalten, bis Sie entscheiden</translation>
+    </message>
+    <message>
+        <source>Send always, hold nothing</source>
+        <translation>Immer senden, nichts zurückhalten</translation>
     </message>
     <message>
         <source>Follow to files</source>
@@ -8749,10 +8876,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Changed files</source>
         <translation>Geänderte Dateien</translation>
-    </message>
-    <message>
-        <source>What happens to a file that was rewritten after the server verified it. keep-both sends it and keeps the earlier copy for a while; a file that shrank below half its size is held until you choose. hold holds every rewritten file. replace holds nothing. A file to which data was only appended is always sent.</source>
-        <translation>Was mit einer Datei geschieht, die neu geschrieben wurde, nachdem der Server sie geprüft hatte. keep-both sendet sie und bewahrt die frühere Kopie eine Zeit lang auf; eine Datei, die auf weniger als die Hälfte geschrumpft ist, wird zurückgehalten, bis Sie entscheiden. hold hält jede neu geschriebene Datei zurück. replace hält nichts zurück. Eine Datei, an die nur Daten angehängt wurden, wird immer gesendet.</translation>
     </message>
     <message>
         <source>Replace freely</source>

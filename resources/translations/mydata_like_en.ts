@@ -310,6 +310,13 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>; %Ln more file(s) differ from the server&apos;s copies, which you kept</source>
+        <translation>
+            <numerusform>; %Ln more file differs from the server&apos;s copy, which you kept</numerusform>
+            <numerusform>; %Ln more files differ from the server&apos;s copies, which you kept</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%Ln left out</source>
         <translation>
             <numerusform>%Ln left out</numerusform>
@@ -451,6 +458,13 @@
         <translation>
             <numerusform>Nothing would be uploaded now, and %Ln file is not on the server.</numerusform>
             <numerusform>Nothing would be uploaded now, and %Ln files are not on the server.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) would replace other content on the server.</source>
+        <translation>
+            <numerusform>%Ln file would replace other content on the server.</numerusform>
+            <numerusform>%Ln files would replace other content on the server.</numerusform>
         </translation>
     </message>
 </context>
@@ -631,6 +645,20 @@
         <translation>
             <numerusform>%Ln file is safe on the server</numerusform>
             <numerusform>All %Ln files are safe on the server</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) are safe on the server</source>
+        <translation>
+            <numerusform>%Ln file is safe on the server</numerusform>
+            <numerusform>%Ln files are safe on the server</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%1; %Ln file(s) differ from the server&apos;s copies, which you kept</source>
+        <translation>
+            <numerusform>%1; %Ln file differs from the server&apos;s copy, which you kept</numerusform>
+            <numerusform>%1; %Ln files differ from the server&apos;s copies, which you kept</numerusform>
         </translation>
     </message>
 </context>

@@ -15,11 +15,12 @@ from mydata_like.core.errors import StagingError, TransientError, UploaderError
 from mydata_like.core.events import ChannelChanged, Notice
 from mydata_like.core.ports import SentFile
 from mydata_like.selftest.tampering import TamperingProxy
+from mydata_like.settings.values import CIPHERS
 from mydata_like.ssh import dialing
 from mydata_like.ssh.connect import connect, fetch_host_key
 from mydata_like.ssh.keys import create_key, load_key
 from mydata_like.ssh.libssh_version import checks_gcm
-from mydata_like.ssh.session import CIPHERS, HOST_KEYS, Endpoint
+from mydata_like.ssh.session import HOST_KEYS, Endpoint
 from mydata_like.ssh.session_libssh import LibsshTransport
 from tests.fakes.place import checksum
 from tests.openssh import on_host

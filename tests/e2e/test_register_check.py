@@ -4,10 +4,12 @@ from contextlib import contextmanager
 
 import pytest
 
+from mydata_like.demo.demo_site import open_demo
 from mydata_like.demo.uploaders import ScpAddress
+from mydata_like.ssh.keys import create_key
 from tests.fakes.objects import ObjectServer, refusal
 from tests.object_site import BOX, add_storage
-from tests.site import make_data, open_site
+from tests.site import Site, make_data, open_site
 from tests.sshd_fixture import needs_sshd, noisy, scp_only, sftp_only, with_programs
 from tests.staging import use_folder
 
@@ -53,6 +55,18 @@ def test_a_way_that_is_open_is_proved_and_nothing_is_left(site):
     assert "checksum" in steps["file"]["message"]
     assert (site.changes(before), staged(site)) == ([], [])
     assert not list(site.state.glob("check-*"))
+
+
+def test_the_demonstration_admits_keys_that_its_server_approves(tmp_path):
+    own = f"transfer.key_file={create_key(tmp_path / 'own').path}"
+    with open_demo() as place:
+        site = Site(place)
+        trust = ("--accept-host-key", place.sshd.fingerprint)
+        assert site.command("register", *trust, settings=(own,)).code == 0
+
+        code, steps = check(site, own)
+
+        assert (code, steps["host 127.0.0.1"]["result"]) == (0, "ok")
 
 
 def test_a_host_whose_shell_prints_something_first_is_proved_as_well(tmp_path):

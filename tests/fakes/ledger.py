@@ -39,6 +39,7 @@ class MemoryLedger:
         self.spot_checks: dict[DatafileId, bytes] = {}
         self.found: dict[bytes, LocalFile] = {}  # files that exist only here
         self.listed: dict[DatasetId, DatasetListing] = {}
+        self.doubted: set[bytes] = set()
         self.clock = FakeClock()
         self.writes: dict[DatasetId, datetime] = {}
         self.replacements: dict[bytes, Replacement] = {}
@@ -113,7 +114,8 @@ class MemoryLedger:
         for record in records:
             self.spot_checks.pop(record, None)
 
-    def recheck(self, found: Iterable[Recheck]) -> None:
+    def recheck(self, found: Iterable[Recheck]) -> int:
+        files = 0
         for it in found:
             self.listed[it.dataset] = DatasetListing(NewestDatafile(0, 0), moment_of(0))
             doubted = [
@@ -125,6 +127,12 @@ class MemoryLedger:
                 or row.archive == (it.archive or None)
             ]
             self.record(doubted)
+            self.doubted.update(row.key for row in doubted)
+            files += len(doubted)
+        return files
+
+    def is_doubted(self, key: bytes) -> bool:
+        return key in self.doubted
 
     def open_mapping(self) -> dict[tuple[str, str], Any]:
         return {}

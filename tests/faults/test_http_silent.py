@@ -1,5 +1,7 @@
 """A server that takes requests and does not answer: the time is measured, and reported."""
 
+import socket
+
 import pytest
 
 from mydata_like.app.run_request import SilenceReport
@@ -71,9 +73,15 @@ def test_an_answer_ends_the_silence_of_all_requests(clock, timer):
     assert timer.seconds == 0
 
 
-def test_a_request_that_was_given_up_was_not_answered(web, server, clock, timer):
-    web.on("GET", "group/", reset)
-    web.account = reset
+def end(sock):
+    """Close the connection without an answer."""
+    socket.close(sock.detach())
+
+
+@pytest.mark.parametrize("fault", [reset, end])
+def test_a_request_that_was_given_up_was_not_answered(web, server, clock, timer, fault):
+    web.on("GET", "group/", fault)
+    web.account = fault
     began = clock.monotonic()
     with pytest.raises(UploaderError):
         server.find_group("lab")

@@ -126,6 +126,9 @@ def test_what_free_has_heard_is_honoured_until_a_run_has_repaired_it(site, kind)
 
     assert (kept.sums["freed"], kept.sums["kept"]) == (0, 1)
     assert_doubted(site, NAME)
+    again = site.command("free", str(site.data / NAME), "--yes").output
+    assert "contradicts" in again
+    assert "has not verified" not in again
     carried = run(site)
     assert carried.code == 0
     assert carried.sums.verified == 12

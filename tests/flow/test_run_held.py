@@ -87,6 +87,36 @@ def key(path):
     return f"{FOLDER}/{path.name}"
 
 
+def leave_unverified(site, path):
+    """Send a file that the server does not verify yet."""
+    site.server.hold_verification()
+    write(path, os.urandom(SIZE))
+    assert site.carry("advanced.verify_patience=0.2").sums.waiting == 1
+
+
+def contradict(site, path):
+    """Let `free` find that the server's copy is damaged."""
+    (record,) = [file for file in site.server.datafiles() if file.filename == path.name]
+    record.path.write_bytes(record.path.read_bytes()[::-1])
+    assert site.command("free", "--yes", str(path)).code == 1
+
+
+@pytest.mark.parametrize("doubt", [leave_unverified, contradict])
+def test_a_file_that_shrinks_before_its_copy_is_verified_is_held(opened, doubt):
+    site, files = opened(2)
+    path = files[0].with_name("new.tif") if doubt is leave_unverified else files[0]
+    doubt(site, path)
+    before = stored(site)
+    write(path, b"", OLD + 100)
+
+    ran = site.carry("advanced.verify_patience=0.2")
+
+    assert held(ran) == {key(path)}
+    assert (ran.code, stored(site)) == (0, before)
+    assert "verified copy" not in "".join(it.problem.message for it in ran.of_kind(FileWaiting))
+    site.server.release_verification()
+
+
 def test_files_that_became_empty_are_held_and_every_view_says_so(opened):
     site, files = opened(20)
     before = stored(site)

@@ -23,7 +23,7 @@ from mydata_like.core.events import (
 from mydata_like.demo.middleware import Fault, Hang
 from tests.builders import a_file
 from tests.invariants import check_carried, check_idle
-from tests.site import kill_group, open_site, yield_processor
+from tests.site import close_streams, kill_group, open_site, yield_processor
 from tests.sshd_fixture import needs_sshd, scp_only, sftp_only, with_programs
 from tests.staging import use_folder
 
@@ -163,7 +163,7 @@ def claimed_elsewhere(site, folder):
         if seen["file_verified"] + seen["file_wanted"] == 1 + len(NAMES) or seen["run_finished"]:
             break
     kill_group(process)
-    process.communicate()
+    close_streams(process)
     assert seen["file_verified"] + seen["file_wanted"] == 1 + len(NAMES), seen
     for left in set(aside(site)) - before:
         left.unlink()
@@ -254,7 +254,7 @@ STEPS = [
 def cut_off(site, step):
     process = step(site)
     kill_group(process)
-    process.communicate()
+    close_streams(process)
     site.server.faults.clear()
 
 
@@ -400,6 +400,7 @@ def test_earlier_content_is_brought_back_and_not_replaced_again(site):
     for _ in range(2):
         carried = site.carry()
         assert [event.problem.code for event in carried.of_kind(FileSkipped)] == ["skipped.changed"]
+        assert carried.sums.kept == 1
         assert (carried.code, carried.sums.waiting, carried.sums.sent) == (0, 0, 0)
 
     local.write_bytes(b"still newer" * 300)
@@ -407,3 +408,48 @@ def test_earlier_content_is_brought_back_and_not_replaced_again(site):
     check_carried(site, site.carry())
     again = site.command("changed", "undo", "alice/Scan/other.tif")
     assert (again.code, "changed.nothing-kept" in again.complaints) == (3, True)
+
+
+def cut_off_by_older_version(site, local):
+    """Leave a record as older versions did: it describes bytes that are nowhere any more."""
+    (record,) = [file for file in records(site) if file.filename == local.name]
+    newer = local.read_bytes()
+    checksum = hashlib.md5(newer).hexdigest()
+    noted = (record.id, len(newer), checksum)
+    site.server.rewrite(record.id, checksum, len(newer))
+    with closing(sqlite3.connect(site.ledgers[0])) as connection, connection:
+        connection.execute(
+            "INSERT INTO replacements (root, key, dataset, datafile, remote, staged, size,"
+            " checksum, at) SELECT root, key, dataset, ?1, remote, remote || '.part', ?2, ?3, 1"
+            " FROM entries WHERE key = ?4",
+            (*noted, os.fsencode(local.relative_to(site.data).as_posix())),
+        )
+        connection.execute(
+            "UPDATE entries SET state = 'repaired', size = ?2, checksum = ?3 WHERE datafile = ?1",
+            noted,
+        )
+    local.unlink()
+    return record
+
+
+def test_a_record_of_bytes_that_never_arrived_can_describe_what_is_there_again(tmp_path):
+    with changed_site(tmp_path, ()) as site:
+        local = site.data / "alice/Scan/deep er/large.tif"
+        before = cut_off_by_older_version(site, local)
+        (failed,) = [event for event in site.carry().of_kind(FileFailed)]
+        assert failed.problem.code == "server.replacing"
+        assert "mydata-like changed undo" in failed.problem.hint
+
+        asked = site.command("changed", "undo", str(local))
+        assert asked.code != 0
+        assert before.md5sum in asked.output
+        done = site.command("changed", "undo", "--yes", str(local))
+
+        assert done.code == 0, done
+        (record,) = [file for file in records(site) if file.filename == "large.tif"]
+        assert (record.md5sum, record.size, record.verified) == (before.md5sum, before.size, True)
+        assert record.path.read_bytes() == before.path.read_bytes()
+        assert site.carry().of_kind(FileFailed) == []
+        assert (
+            "verified: the server had a verified copy" in site.command("where", str(local)).output
+        )

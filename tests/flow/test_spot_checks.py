@@ -68,6 +68,16 @@ def test_a_sample_that_fails_makes_its_whole_dataset_due(site):
     assert "are safe on the server" in site.command("run").output
 
 
+def test_a_run_does_not_count_what_a_sample_contradicts_as_verified(site):
+    for file in site.server.datafiles():
+        if file.dataset_name == "Small":
+            file.path.write_bytes(b"-" * file.size)
+
+    sums = site.run().sums
+
+    assert (sums["found"], sums["verified"], sums["waiting"]) == (MANY + 5, MANY, 5)
+
+
 def test_what_a_run_cannot_ask_for_is_asked_for_by_the_next_one(site):
     site.server.hold_verification()
     site.carry()

@@ -7,14 +7,26 @@ from typing import Self
 
 from mydata_like.app.settings_service import find_places, ledger_file
 from mydata_like.core.errors import Problem
-from mydata_like.core.model import DatasetId, Entry, EntryState, Outcome
+from mydata_like.core.local_files import signed
+from mydata_like.core.model import (
+    ChangedFile,
+    DatasetId,
+    Entry,
+    EntryState,
+    HoldReason,
+    Outcome,
+    VerifiedCopy,
+)
 from mydata_like.core.queries import View
+from mydata_like.engine.changed_files import describe_hold
 from mydata_like.ledger.row_query import RowQuery
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Settings
+from tests.builders import a_file
 from tests.fakes.clock import FakeClock
 
 ROOT = b"/data"
+LONG_AGO = 1_600_000_000
 
 
 def an_entry(
@@ -46,6 +58,27 @@ class WrittenLedger:
     def fill(self, count: int, name: Callable[[int], bytes] = b"d/file %06d.tif".__mod__) -> None:
         """Record `count` verified files of increasing size."""
         self.ledger.record([an_entry(name(number), size=number) for number in range(count)])
+
+    def hold(self, name: str) -> None:
+        """Record a file of `alice/Scan` that became empty, and is held."""
+        path = a_file(Path(os.fsdecode(self.root)) / "alice/Scan" / name, 0, LONG_AGO)
+        status, key = path.stat(), f"alice/Scan/{name}".encode()
+        row = ChangedFile(
+            key,
+            0,
+            status.st_mtime_ns,
+            status.st_ctime_ns,
+            signed(status.st_ino),
+            DatasetId(7),
+            10_000_000,
+            "c" * 32,
+            "2020-11-03T10:00:00",
+            HoldReason.SHRUNK,
+        )
+        self.ledger.record_changed(row)
+        copy = VerifiedCopy(row.copy_size, row.copy_checksum, row.copy_verified_at)
+        problem = describe_hold(row, copy, row.hold)
+        self.ledger.record_outcomes([Outcome(key, 0, row.modified_ns, "waiting", problem)])
 
     def open(self, view: View) -> RowQuery | None:
         self.opened += 1

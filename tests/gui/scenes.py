@@ -6,6 +6,7 @@ twice the size, in German and in the pseudo-language.
 
 import os
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -23,6 +24,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from mydata_like.core.errors import HELD
 from mydata_like.core.extra_sources import Destination, KnownSource
 from mydata_like.gui.base import AppContext, NavigationRequest
 from mydata_like.gui.drop.drop_dialog import DropDialog
@@ -37,6 +39,7 @@ from mydata_like.gui.pages.page_registry import list_pages
 from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.gui.settings_editor.connection_test_view import ConnectionTestDialog
 from mydata_like.gui.settings_editor.settings_dialog import SettingsDialog
+from mydata_like.gui.tables.problem_groups import ProblemFilter
 from mydata_like.gui.tables.queue_actions import HoldBackToast
 from mydata_like.gui.theme.colours import DARK, LIGHT, Shades, build_palette
 from mydata_like.gui.tray.app_shell import QuitPrompt
@@ -49,6 +52,7 @@ from mydata_like.gui.wizard import SetupWizard
 from mydata_like.gui.wizard.mydata_import_dialog import MyDataImportDialog
 from mydata_like.gui.wizard.step_base import Readiness
 from mydata_like.settings.layers import ServerDecision, find_setting
+from tests.gui.ledgers import WrittenLedger
 from tests.gui.speed_records import a_record, costly_encryption, keep
 
 # One setting of each tab.
@@ -135,6 +139,7 @@ def list_scenes() -> list[Scene]:
         Scene("takeover", _take_over),
         Scene("connection", _try_connection),
         Scene("overview-safe", partial(_open_page, "overview"), Moment.SAFE),
+        Scene("problems-held", _show_held, Moment.SAFE),
     ]
 
 
@@ -183,6 +188,23 @@ def _hold_back(name: str, stage: Stage) -> QWidget:
     toast = stage.window.find_page(name).findChild(HoldBackToast)
     assert toast
     toast.hold_back([b"bob/Long run/part_7.csv"])
+    return window
+
+
+def _show_held(stage: Stage) -> QWidget:
+    """Show changed files that wait for the user's choice."""
+    controller = stage.desk.controller
+    assert controller.config
+    with closing(WrittenLedger.of(controller.settings, controller.config)) as written:
+        for number in range(3):
+            written.hold(f"Image{number:03d}.tif")
+    window = _open_page("problems", stage)
+    _wait_until(lambda: not stage.desk.tasks.busy)
+    controller.ledger_changed.emit()
+    kinds = stage.window.find_page("problems").findChild(ProblemFilter)
+    assert kinds
+    kinds.look_for(f"waiting:{HELD}")
+    _wait_until(lambda: bool(kinds.group) and kinds.group.problem.code == HELD)
     return window
 
 

@@ -6,7 +6,11 @@ import pytest
 from PySide6.QtCore import QLocale, QSize, QTranslator
 from PySide6.QtWidgets import QApplication, QWidget
 
-from mydata_like.gui.base import AppContext
+from mydata_like.core.model import HELD_FILES
+from mydata_like.gui.base import AppContext, NavigationRequest
+from mydata_like.gui.pages.page_registry import list_pages
+from mydata_like.gui.pages.problems_page import ProblemsPage
+from mydata_like.gui.run_state import Phase
 from mydata_like.gui.theme import style
 from mydata_like.gui.theme_settings import set_language
 from mydata_like.gui.window import MainWindow
@@ -14,6 +18,7 @@ from tests.gui import audit
 from tests.gui.poses import move, pose
 from tests.gui.pseudo import PseudoTranslator
 from tests.gui.scenes import Moment, Scene, Stage, list_scenes
+from tests.gui.scripted import run_that
 
 SMALL, USUAL = QSize(1024, 700), QSize(1366, 768)
 LAYERS = 3
@@ -61,6 +66,12 @@ def look(desks, qapp, qtbot):
     yield look_at
     qapp.setFont(font)
     style.apply(qapp, "light")
+
+
+@pytest.fixture(autouse=True)
+def english(qapp):
+    """Return to English after a test."""
+    yield
     for translator in qapp.findChildren(QTranslator):
         qapp.removeTranslator(translator)
     QLocale.setDefault(QLocale.c())
@@ -86,7 +97,7 @@ def examine(shown: QWidget, checks: list[Check], size: QSize) -> list[str]:
     return found
 
 
-def test_nothing_stands_in_anybodys_way_in_light_and_dark(look, qapp):
+def test_nothing_stands_in_anybodys_way_in_light(look):
     checks = [
         audit.find_nameless,
         audit.find_markup,
@@ -98,6 +109,9 @@ def test_nothing_stands_in_anybodys_way_in_light_and_dark(look, qapp):
         audit.find_clipped,
     ]
     assert look(checks, USUAL) == {}
+
+
+def test_dark_texts_are_readable_and_have_room(look, qapp):
     style.apply(qapp, "dark")
     assert look([audit.find_faint, audit.find_clipped], SMALL) == {}
 
@@ -109,8 +123,40 @@ def test_no_text_is_clipped_at_twice_its_size(look, qapp):
     assert look([audit.find_clipped], SMALL) == {}
 
 
-def test_german_has_room_and_a_key_for_everything_and_so_has_the_longest_language(look, qapp):
+def test_german_has_room_and_a_key_for_everything(look, qapp):
     set_language(qapp, "de")
     assert look([audit.find_clipped, audit.find_clashes], SMALL) == {}
+
+
+def test_the_longest_language_has_room(look, qapp):
+    set_language(qapp, "de")
     qapp.installTranslator(PseudoTranslator(qapp))
     assert look([audit.find_clipped], SMALL) == {}
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_no_key_has_two_meanings_on_any_page_in_any_state(
+    language, still_desk, written, qapp, qtbot
+):
+    for name in ("a.tif", "b.tif"):
+        written.hold(name)
+    set_language(qapp, language)
+    window = MainWindow(still_desk)
+    qtbot.addWidget(window)
+    window.show()
+    still_desk.controller._look_timer.stop()
+    clashes = {}
+    for page in list_pages():
+        window.show_page(NavigationRequest(page.name, "waiting" if page.name == "problems" else ""))
+        for phase in Phase:
+            still_desk.controller._set(phase=phase, last=run_that(waiting=2), problem=None)
+            qtbot.waitUntil(lambda: not still_desk.tasks.busy)
+            QApplication.processEvents()
+            if found := audit.find_clashes(window):
+                clashes[page.name, phase] = found
+    held = window.findChild(ProblemsPage)
+    assert held._card.problem.message == HELD_FILES.message
+    letters = {audit._key(button.text()) for button in (held._replace, held._keep)}
+    bar = {audit._key(action.text()) for action in window.list_actions()}
+    assert not letters & bar  # which shows its letters only where it is too narrow
+    assert clashes == {}

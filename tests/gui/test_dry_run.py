@@ -54,6 +54,32 @@ def test_what_stays_here_is_named_and_the_sentence_follows_from_the_numbers(
     qtmodeltester.check(left)
 
 
+def test_what_would_be_replaced_or_held_is_counted_and_named(desk, site, qtbot, qtmodeltester):
+    assert site.carry().code == 0
+    folder = site.data / "alice" / "Tomogram 7"
+    larger, *_ = sorted(folder.iterdir(), key=lambda path: path.stat().st_size, reverse=True)
+    emptied = next(path for path in site.data.rglob("*.csv") if path != larger)
+    larger.write_bytes(bytes(reversed(larger.read_bytes())) + b"more")
+    emptied.write_bytes(b"")
+
+    dialog = open_dialog(desk, qtbot)
+    qtbot.waitUntil(lambda: dialog.ended, timeout=DEADLINE)
+
+    told = dialog._summary.text()
+    assert "1 file(s) would replace other content on the server." in told
+    assert "1 waiting, of which 1 held until you choose" in told
+    remarks = {
+        row.data(): row.siblingAtColumn(1).data()
+        for row in (dialog._left.index(at, 0) for at in range(dialog._left.rowCount()))
+    }
+    keys = [str(path.relative_to(site.data)) for path in (larger, emptied)]
+    assert sorted(remarks) == sorted(keys)
+    assert remarks[keys[0]].startswith("The server has other content: ")
+    assert "much smaller" in remarks[keys[1]]
+    assert dialog._more.isHidden()
+    qtmodeltester.check(dialog._left)
+
+
 def test_that_all_is_there_is_said_where_all_is_there(desk, site, qtbot):
     assert site.carry().code == 0
 

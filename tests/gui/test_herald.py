@@ -25,6 +25,14 @@ def paused(problem):
     return RunState(phase=Phase.PAUSED, problem=problem)
 
 
+def test_files_whose_copies_the_user_keeps_are_never_reported_as_safe():
+    one = herald()
+    one.on_state(RUNNING, 0)
+    message = one.on_state(ended(sent=3, found=4, verified=3, skipped=1, kept=1), SILENT)
+
+    assert message.text.endswith("They are safe on the server.")
+
+
 @pytest.mark.parametrize(
     ("before", "after", "kind", "page"),
     [

@@ -427,6 +427,52 @@ def test_with_any_doubt_nothing_is_called_safe_or_nothing(qtbot, changes):
     assert _icon_of(state)[0] != "check"
 
 
+def test_files_whose_copies_the_user_keeps_are_named_apart_from_safe_ones(qtbot, controller):
+    whole = run_that(found=6, verified=4, skipped=2, kept=1)
+    state = RunState(phase=Phase.IDLE, last=whole, kept=1)
+    assert overview_sentence(state) == (
+        "4 file(s) are safe on the server; 1 file(s) differ from the server's copies, which you "
+        "kept"
+    )
+    said = said_of(qtbot, state)
+    assert "1 file(s)" in said
+    assert "Different from the server's copies, which you kept." in said
+    assert "Nothing" not in said
+    page = QWidget()
+    qtbot.addWidget(page)
+    headline = Headline(controller, page)
+    headline.show_state(state)
+    assert "1 file(s) were left out on purpose." in (
+        label.text() for label in headline.findChildren(PlainLabel)
+    )
+
+
+def test_kept_copies_are_named_next_to_what_is_at_risk(qtbot):
+    risk = AtRisk(files=3, bytes=5000)
+    state = RunState(phase=Phase.IDLE, last=run_that(waiting=3, skipped=2), at_risk=risk, kept=2)
+
+    assert "All " not in overview_sentence(state)
+    said = said_of(qtbot, state)
+    assert "3 file(s)" in said
+    assert any(
+        "2 more file(s) differ from the server's copies, which you kept" in it for it in said
+    )
+
+
+@pytest.mark.parametrize(
+    ("skipped", "except_for"),
+    [
+        (2, "the files whose copies on the server you kept."),
+        (3, "what was left out on purpose and the files whose copies on the server you kept."),
+    ],
+)
+def test_until_when_everything_is_safe_excepts_kept_copies(skipped, except_for):
+    whole = run_that(found=6, verified=6 - skipped, skipped=skipped, kept=2)
+    said = safe_sentence(RunState(phase=Phase.RUNNING, whole=whole))
+
+    assert said.endswith(f"is safe on the server, except for {except_for}")
+
+
 def test_a_run_that_was_cut_off_is_said_with_what_exists_only_here(qtbot):
     risk = AtRisk(files=34, bytes=170_000_000)
     state = RunState(phase=Phase.IDLE, last=run_that(), interrupted=CUT, at_risk=risk)

@@ -5,37 +5,26 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QLocale, Qt, QTranslator
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QListView, QPushButton, QToolButton
 
 from mydata_like.app.held_choices import take_choices
 from mydata_like.core.errors import Problem
-from mydata_like.core.local_files import signed
-from mydata_like.core.model import (
-    HELD_FILES,
-    ChangeChoice,
-    ChangedFile,
-    DatasetId,
-    HoldReason,
-    Outcome,
-    VerifiedCopy,
-)
+from mydata_like.core.model import HELD_FILES, ChangeChoice
 from mydata_like.core.queries import ProblemGroup
-from mydata_like.engine.changed_files import describe_hold
 from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.pages.problems_page import ProblemsPage, ReplaceQuestion
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.tables.problem_groups import ProblemCard, ProblemGroupsModel
 from mydata_like.gui.theme.widgets import PlainLabel, RowIcon
+from mydata_like.gui.theme_settings import set_language
 from mydata_like.gui.window import DEFAULT_SIZE, MainWindow
 from tests.builders import a_file
 from tests.gui.conftest import DEADLINE
-from tests.gui.ledgers import an_outcome
+from tests.gui.ledgers import LONG_AGO, an_outcome
 from tests.gui.scripted import run_that
-
-LONG_AGO = 1_600_000_000
 
 
 @pytest.fixture
@@ -119,25 +108,7 @@ def test_with_settings_that_cannot_be_read_only_their_problem_is_shown(tmp_path,
 def held(written):
     """Two files that became empty, and are held."""
     for name in ("a.tif", "b.tif"):
-        path = a_file(Path(os.fsdecode(written.root)) / "alice/Scan" / name, 0, LONG_AGO)
-        status, key = path.stat(), f"alice/Scan/{name}".encode()
-        row = ChangedFile(
-            key,
-            0,
-            status.st_mtime_ns,
-            status.st_ctime_ns,
-            signed(status.st_ino),
-            DatasetId(7),
-            10_000_000,
-            "c" * 32,
-            "2020-11-03T10:00:00",
-            HoldReason.SHRUNK,
-        )
-        written.ledger.record_changed(row)
-        copy = VerifiedCopy(row.copy_size, row.copy_checksum, row.copy_verified_at)
-        problem = describe_hold(row, copy, row.hold)
-        outcome = Outcome(key, 0, row.modified_ns, "waiting", problem)
-        written.ledger.record_outcomes([outcome])
+        written.hold(name)
     return written
 
 
@@ -149,7 +120,8 @@ def choices(ledger):
 
 def test_the_copies_of_held_files_are_kept_by_a_button(held, open_page, still_desk, qtbot):
     page = open_page()
-    assert page._card.problem == HELD_FILES
+    assert page._card.problem.message == HELD_FILES.message
+    assert "mydata-like" not in page._card.as_text()
     qtbot.waitUntil(lambda: page._files.model.rowCount() == 2)
 
     click(qtbot, button(page, "&Keep the server's"))
@@ -167,7 +139,7 @@ def test_the_copies_of_selected_files_are_replaced_after_a_question(
     settle(qtbot, still_desk)
     page._files.table.selectRow(0)
 
-    click(qtbot, button(page, "&Replace the server's…"))
+    click(qtbot, button(page, "Rep&lace the server's…"))
     question = page.findChild(ReplaceQuestion)
     assert "1 file" in question.text()
     assert choices(held) == [ChangeChoice.NONE] * 2
@@ -175,6 +147,26 @@ def test_the_copies_of_selected_files_are_replaced_after_a_question(
     qtbot.waitUntil(page._chosen.isVisible)
 
     assert sorted(choices(held)) == [ChangeChoice.NONE, ChangeChoice.REPLACE]
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_the_buttons_of_held_files_leave_room_for_the_kinds(
+    language, held, still_desk, qapp, qtbot
+):
+    set_language(qapp, language)
+    window = MainWindow(still_desk)
+    qtbot.addWidget(window)
+    window.resize(1024, 700)
+    window.show_page(NavigationRequest("problems", "waiting"))
+    window.show()
+    page = window.findChild(ProblemsPage)
+    qtbot.waitUntil(page._keep.isVisible)
+    settle(qtbot, still_desk)
+
+    for translator in qapp.findChildren(QTranslator):
+        qapp.removeTranslator(translator)
+    QLocale.setDefault(QLocale.c())
+    assert page._kinds.width() >= page.fontMetrics().averageCharWidth() * 24
 
 
 def test_a_file_that_changed_again_gets_no_choice(held, open_page, still_desk, qtbot):
@@ -194,7 +186,7 @@ def test_other_kinds_have_no_buttons_for_copies(ill, open_page):
     page = open_page()
 
     assert not button(page, "&Keep the server's").isVisible()
-    assert not button(page, "&Replace the server's…").isVisible()
+    assert not button(page, "Rep&lace the server's…").isVisible()
 
 
 def test_the_worst_kind_comes_first(ill, open_page):

@@ -13,6 +13,7 @@ from mydata_like.gui.application import Program
 from mydata_like.gui.launch_options import LaunchOptions
 from mydata_like.gui.settings_editor.connection_test_view import ConnectionTestDialog
 from mydata_like.gui.settings_editor.dialog_opener import SettingsDialogOpener
+from mydata_like.gui.settings_editor.secret_row import FormerKeyQuestion
 from mydata_like.gui.settings_editor.settings_dialog import (
     SettingsDialog,
     describe_starts,
@@ -248,6 +249,31 @@ def test_a_stored_api_key_is_reported_and_can_be_forgotten(qtbot, config, open_d
     save(qtbot, dialog)
 
     assert KEY not in config.with_name("secrets.toml").read_text()
+
+
+def test_the_key_of_another_address_is_used_after_a_question(qtbot, config, open_dialog):
+    keep(config, "https://data.example.org", "facility", KEY)
+    dialog = open_dialog()
+    row = dialog.key_row
+    qtbot.waitUntil(lambda: row.state == "Stored in the secrets file", timeout=DEADLINE)
+    assert not row.former.isVisibleTo(dialog)
+
+    type_into(qtbot, dialog, "server.url", "https://new.example.org")
+    qtbot.waitUntil(lambda: row.former.isVisibleTo(dialog), timeout=DEADLINE)
+    assert row.former.text() == "Use the key stored for https://data.example.org…"
+    file = config.with_name("secrets.toml")
+    for answer, addresses in (("&Cancel", 1), ("&Use the key", 2)):
+        row.former.click()
+        question = row.findChildren(FormerKeyQuestion)[-1]
+        assert "https://new.example.org" in question.text()
+        assert question.defaultButton().text() == "&Cancel"
+        next(one for one in question.buttons() if one.text() == answer).click()
+        qtbot.waitUntil(lambda: not dialog._desk.tasks.busy)
+        assert len(tomllib.loads(file.read_text())) == addresses
+    qtbot.waitUntil(lambda: row.state == "Stored in the secrets file", timeout=DEADLINE)
+    assert not row.former.isVisibleTo(dialog)
+    assert tomllib.loads(file.read_text())["https://new.example.org"] == {"facility": KEY}
+    assert config.read_text() == FILE
 
 
 def test_an_invalid_api_key_is_refused_with_a_message(qtbot, dialog, config):

@@ -10,6 +10,7 @@ from mydata_like.app.settings_service import (
 )
 from mydata_like.demo.demo_server import EmbeddedServer
 from mydata_like.demo.middleware import HTML_PAGE, Fault, Hang, Reply
+from mydata_like.gui.settings_editor.secret_row import FormerKeyQuestion
 from mydata_like.gui.wizard import SetupWizard
 from mydata_like.gui.wizard.step_base import Readiness
 from tests.embedded import Api
@@ -148,3 +149,23 @@ def test_enter_goes_on_and_the_cursor_is_in_the_first_field(open_wizard, server)
     person.wait_for(person.wizard.account)
 
     assert person.wizard.account.username.hasFocus()
+
+
+def test_the_key_of_another_address_is_offered_where_the_wizard_asks_for_it(
+    open_wizard, server, config
+):
+    save_settings(config, {"server.url": server.url, "server.username": "demo"})
+    keep_key(config, server)
+    person = open_wizard(server__url=server.url.replace("127.0.0.1", "localhost"))
+    account = person.wizard.account
+    person.wait_for(account)
+    person.wait(account.former.isVisible)
+    assert account.former.text() == f"Use the key stored for {server.url}…"
+
+    account.former.click()
+    question = account.findChild(FormerKeyQuestion)
+    next(one for one in question.buttons() if one.text() == "&Use the key").click()
+
+    person.wait(lambda: account.readiness is Readiness.READY)
+    assert account.verdict.text == "You are signed in as Demo Account."
+    assert not account.former.isVisible()

@@ -135,8 +135,9 @@ class Headline(QWidget):
             return ""
         if last.left_behind and last.verified:
             return self.tr("%Ln other file(s) are safe there.", None, last.verified)
-        if last.safe and last.skipped:
-            return self.tr("%Ln file(s) were left out on purpose.", None, last.skipped)
+        if last.safe and last.skipped > last.kept:
+            left_out = last.skipped - last.kept
+            return self.tr("%Ln file(s) were left out on purpose.", None, left_out)
         return ""
 
     def _choose_action(self, state: RunState) -> tuple[str, Callable[[], None]] | None:

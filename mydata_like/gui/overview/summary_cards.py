@@ -83,7 +83,8 @@ class SummaryRow(QWidget):
             more = with_labels(texts.engine_text(state.data_problem.message))
             return self.tr("Cannot be read"), more
         if state.at_risk.files:
-            return self._describe_files(state.at_risk)
+            fact, more = self._describe_files(state.at_risk)
+            return fact, f"{more}{self._describe_kept(state.kept)}"
         return self._describe_left_out(state) or self._describe_nothing(state)
 
     def _describe_open(self, state: RunState) -> tuple[str, str] | None:
@@ -101,6 +102,14 @@ class SummaryRow(QWidget):
             return fact, size
         more = self.tr("%1; the oldest is from %2").replace("%1", size)
         return fact, more.replace("%2", texts.moment(at_risk.oldest))
+
+    def _describe_kept(self, files: int) -> str:
+        """Return what to add to the unsafe files; empty if the user keeps no copy."""
+        if not files:
+            return ""
+        return self.tr(
+            "; %Ln more file(s) differ from the server's copies, which you kept", None, files
+        )
 
     def _describe_left_out(self, state: RunState) -> tuple[str, str] | None:
         """Return what the newest run left out, for the case that the ledger has no unsafe file."""
@@ -124,6 +133,9 @@ class SummaryRow(QWidget):
             return self.tr("Not known yet"), self.tr("The next run finds out.")
         if not whole.found:
             return self.tr("No files"), self.tr("The last run found none.")
+        if state.kept:
+            fact = self.tr("%Ln file(s)", None, state.kept)
+            return fact, self.tr("Different from the server's copies, which you kept.")
         if whole.skipped:
             more = self.tr("Except for %Ln file(s) left out on purpose.", None, whole.skipped)
         else:

@@ -25,7 +25,7 @@ from mydata_like.core.queries import FileRow, ProblemGroup, Row, Table, View
 from mydata_like.gui.base import PAGE_MARGINS, AppContext, NavigationRequest, Page, PageTitle
 from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.gui.tables import table_panel
-from mydata_like.gui.tables.columns import problem_columns
+from mydata_like.gui.tables.columns import SentenceDelegate, problem_columns
 from mydata_like.gui.tables.problem_groups import ProblemCard, ProblemFilter, mark_of_group
 from mydata_like.gui.tables.table_panel import RowActions, TablePanel, action_button, path_of
 from mydata_like.gui.theme import texts
@@ -64,11 +64,14 @@ class ProblemsPage(Page):
         self._run = ProblemCard(self)
         self._kinds = ProblemFilter(desk.memory, self)
         self._card = ProblemCard(self)
-        self._replace = QPushButton(self.tr("&Replace the server's…"), self._card)
+        self._replace = QPushButton(self.tr("Rep&lace the server's…"), self._card)
         self._keep = QPushButton(self.tr("&Keep the server's"), self._card)
         self._chosen = PlainLabel("", self)
         self._hide = QAction(icon("skipped"), self.tr("Hide this kind"), self)
-        self._files = TablePanel(desk, "problems", problem_columns(), self)
+        columns = problem_columns()
+        self._files = TablePanel(desk, "problems", columns, self)
+        sentences = SentenceDelegate(self._files.table)
+        self._files.table.setItemDelegateForColumn(len(columns) - 1, sentences)
         self._actions = RowActions(desk.controller, self)
         self._toast = Toast()
         self._no_problems = EmptyMessage("problems", self)
@@ -226,7 +229,15 @@ class ProblemsPage(Page):
             part.setVisible(is_held)
         self._chosen.setVisible(is_held and bool(self._chosen.text()))
         about = self._kinds.model.about(group)
-        self._card.show_problem(group.problem, mark_of_group(group), about)
+        problem = group.problem
+        if is_held:  # the engine's hint names the commands
+            problem = problem._replace(
+                hint=self.tr(
+                    "Choose whether to replace the copies or to keep them: for the selected files, "
+                    "or else for all that are listed."
+                )
+            )
+        self._card.show_problem(problem, mark_of_group(group), about)
         hidden = self._kinds.is_hidden(group)
         self._hide.setText(self.tr("Show this kind") if hidden else self.tr("Hide this kind"))
         kinds = frozenset({group.kind})

@@ -4,16 +4,24 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from PySide6.QtCore import QCoreApplication, QTimer, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QToolButton, QWidget
+from PySide6.QtCore import QCoreApplication, Qt, QTimer, Signal, Slot
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QHBoxLayout,
+    QLineEdit,
+    QPushButton,
+    QToolButton,
+    QWidget,
+)
 
 from mydata_like.app import settings_service
-from mydata_like.core.errors import SettingsError
+from mydata_like.core.errors import SettingsError, UploaderError
 from mydata_like.gui import setting_labels
 from mydata_like.gui.settings_editor.editors import Choice
 from mydata_like.gui.settings_editor.form import CHANGED_MARK, SideNote, StatusIcon
 from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.widgets import Prompt
 from mydata_like.settings.pending_changes import KeyStore, SecretChange, SecretKind
 from mydata_like.settings.schema import Settings
 
@@ -26,12 +34,14 @@ ASK_AFTER = 400  # milliseconds after the last change of what the secret belongs
 class SecretPlace(NamedTuple):
     """Where a secret is stored, empty if it is not; `problem` is why that is unknown.
 
-    `owner` is what the secret belongs to; see `find_secret_owner`.
+    `owner` is what the secret belongs to; see `find_secret_owner`. `former` is another address for
+    which the account's API key is stored, if this one has none.
     """
 
     owner: tuple[str, str] = ("", "")
     place: str = ""
     problem: SettingsError | None = None
+    former: str = ""
 
     @property
     def removable(self) -> bool:
@@ -66,6 +76,12 @@ def describe_secret(kind: SecretKind) -> SecretTexts:
     return SecretTexts(label, f"{meaning} {stored}")
 
 
+def name_former(address: str) -> str:
+    """Return the text of the button that uses the key of another address."""
+    text = translate("SecretRow", "Use the key stored for %1…")
+    return text.replace("%1", address.replace("&", "&&"))
+
+
 class SecretRow(SideNote):
     """Accepts a new secret, or a request to remove the stored one.
 
@@ -88,6 +104,7 @@ class SecretRow(SideNote):
         self._line = QLineEdit(self)
         self._store = Choice(self)
         self.removal = QPushButton(self.tr("Forget"), self)
+        self.former = QPushButton(self)
         self._reset = QToolButton(self)
         self._state = StatusIcon(self)
         self._problem = StatusIcon(self)
@@ -174,6 +191,7 @@ class SecretRow(SideNote):
         for line in (first, second, facts):
             line.setSpacing(gap)
             self.column.addLayout(line)
+        self.column.addWidget(self.former)
         self.column.addWidget(self._problem)
         self.column.addStretch(1)
 
@@ -181,6 +199,7 @@ class SecretRow(SideNote):
         self._line.textEdited.connect(self._take_text)
         self._store.activated.connect(self._take_text)
         self.removal.clicked.connect(self.forget)
+        self.former.clicked.connect(self._ask_for_former)
         self._reset.clicked.connect(self._take_back)
         self._timer.timeout.connect(self._ask)
 
@@ -224,9 +243,35 @@ class SecretRow(SideNote):
             self._place = place
             self._show_state()
 
+    @Slot()
+    def _ask_for_former(self) -> None:
+        if self._owner:
+            question = FormerKeyQuestion(self._place.former, self._owner[0], self)
+            question.confirmed.connect(self._use_former)
+            question.open()
+
+    @Slot()
+    def _use_former(self) -> None:
+        if self._settings is not None:
+            use = partial(copy_api_key, self._settings, self._config, self._place.former)
+            self._tasks.run(use, self._take_former, self._refuse_former, writes=True)
+
+    @Slot(object)
+    def _take_former(self, _nothing: object) -> None:
+        self._place = SecretPlace()
+        self._show_state()
+        self._ask()
+
+    @Slot(object)
+    def _refuse_former(self, error: UploaderError) -> None:
+        self.complain(f"{error.message} {error.hint}".strip())
+
     def _show_state(self) -> None:
         change, place = self.change, self._place
         stored = place.owner == self._owner and bool(place.place)
+        former = place.former if place.owner == self._owner and change is None else ""
+        self.former.setVisible(bool(former))
+        self.former.setText(name_former(former))
         self._line.setPlaceholderText(
             self.tr("Stored; type a new one to replace it") if stored else ""
         )
@@ -271,9 +316,65 @@ def find_secret_owner(settings: Settings, kind: SecretKind) -> tuple[str, str]:
 
 def locate_secret(settings: Settings, kind: SecretKind, config: Path | None) -> SecretPlace:
     """Return where a secret is stored, or why that is unknown."""
-    owner = find_secret_owner(settings, kind)
+    owner, secrets = find_secret_owner(settings, kind), settings_service.open_secrets(config)
+    place, problem, former = "", None, ""
     try:
-        secrets = settings_service.open_secrets(config)
-        return SecretPlace(owner, settings_service.locate_secret(settings, secrets, kind))
+        place = settings_service.locate_secret(settings, secrets, kind)
+        if kind is SecretKind.API_KEY and not place:
+            former = _find_former_key(settings, config)
     except SettingsError as error:
-        return SecretPlace(owner, problem=error)
+        problem = error
+        if error.problem_code == NO_KEYRING and kind is SecretKind.API_KEY:
+            former = _find_former_key(settings, config)
+    return SecretPlace(owner, place, problem, former)
+
+
+def _find_former_key(settings: Settings, config: Path | None) -> str:
+    """Return another address with the account's key, also in the keyring for the saved address."""
+    secrets = settings_service.open_secrets(config)
+    try:
+        saved = settings_service.load_settings(config, must_exist=False).settings.server.url
+        return settings_service.find_former_key(settings, secrets, saved)
+    except SettingsError:
+        return ""
+
+
+def copy_api_key(settings: Settings, config: Path | None, address: str) -> None:
+    """Store the account's API key of another address also for that of these settings.
+
+    Raises `SettingsError` if there is none, or if it cannot be stored.
+    """
+    secrets = settings_service.open_secrets(config)
+    settings_service.copy_api_key(settings, secrets, address)
+
+
+class FormerKeyQuestion(Prompt):
+    """Asks whether to use the key of another address; `confirmed` is emitted if so."""
+
+    confirmed = Signal()
+
+    def __init__(self, former: str, address: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setIcon(Prompt.Icon.Question)
+        self.setWindowTitle(self.tr("Use the stored key"))
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        text = self.tr("Use the API key that is stored for %1 also for %2?")
+        self.setText(text.replace("%1", former).replace("%2", address))
+        self.setInformativeText(
+            self.tr(
+                "The key gives access to the account, and is sent to the new address from then "
+                "on. Do this only if both are addresses of the same server."
+            )
+        )
+        role = Prompt.ButtonRole
+        self._use = self.addButton(self.tr("&Use the key"), role.AcceptRole)
+        cancel = self.addButton(self.tr("&Cancel"), role.RejectRole)
+        self.setDefaultButton(cancel)
+        self.setEscapeButton(cancel)
+        self.buttonClicked.connect(self._answer)
+
+    @Slot(QAbstractButton)
+    def _answer(self, button: QAbstractButton) -> None:
+        if button is self._use:
+            self.confirmed.emit()

@@ -20,6 +20,16 @@ FRACTION = Qt.ItemDataRole.UserRole + 1  # from 0 to 1; None for no bar
 STATUS = Qt.ItemDataRole.UserRole + 2  # a `Status` of `gui.theme.colours`
 
 
+class SentenceDelegate(QStyledItemDelegate):
+    """Shows the beginning of a text that is too long, which matters most in a sentence."""
+
+    def initStyleOption(
+        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        super().initStyleOption(option, index)
+        option.textElideMode = Qt.TextElideMode.ElideRight
+
+
 class BarDelegate(QStyledItemDelegate):
     """Paints the text, and along the lower edge a bar of the same value, on a thin line."""
 
@@ -261,7 +271,7 @@ def file_columns() -> list[Column]:
 
 def problem_columns() -> list[Column]:
     """Return the columns of a table of files and folders with the same problem."""
-    wanted = {"name": 20, "folder": 20, "size": 10, "at": 19, "message": 14}
+    wanted = {"name": 17, "folder": 15, "size": 9, "at": 18, "message": 14}
     columns = {column.name: column for column in file_columns()}
     return [columns[name]._replace(width=width) for name, width in wanted.items()]
 

@@ -268,6 +268,7 @@ class ProblemCard(QFrame):
         self._footer = PlainLabel("", self)
         self._button = QPushButton(self)
         self._copy = QPushButton(icon("copy"), self.tr("Copy as text"), self)
+        self._choices = QHBoxLayout()
         self._buttons = QHBoxLayout()
 
         self.setFrameShape(QFrame.Shape.StyledPanel)
@@ -278,7 +279,8 @@ class ProblemCard(QFrame):
             label.setWordWrap(True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._footer.setForegroundRole(self.palette().ColorRole.PlaceholderText)
-        self._buttons.setSpacing(SPACE)
+        for row in (self._choices, self._buttons):
+            row.setSpacing(SPACE)
         self._buttons.addWidget(self._button)
         self._buttons.addWidget(self._copy)
         self._buttons.addStretch(1)
@@ -288,7 +290,8 @@ class ProblemCard(QFrame):
         layout.addWidget(self._hint, 1, 1)
         layout.addWidget(self._details, 2, 1)
         layout.addWidget(self._footer, 3, 1)
-        layout.addLayout(self._buttons, 4, 1)
+        layout.addLayout(self._choices, 4, 1)
+        layout.addLayout(self._buttons, 5, 1)
         layout.setColumnStretch(1, 1)
         layout.setHorizontalSpacing(LARGE_SPACE)
 
@@ -317,9 +320,10 @@ class ProblemCard(QFrame):
         self._enable()
 
     def add_buttons(self, *buttons: QPushButton) -> None:
-        """Add buttons in front of the others."""
-        for position, button in enumerate(buttons):
-            self._buttons.insertWidget(position, button)
+        """Add buttons in a row above the others."""
+        for button in buttons:
+            self._choices.addWidget(button)
+        self._choices.addStretch(1)
 
     def allow_retry(self, *, allowed: bool) -> None:
         """Enable or disable the retry, which may be impossible now."""

@@ -16,12 +16,19 @@ from mydata_like.core.errors import UploaderError
 from mydata_like.core.model import Facility
 from mydata_like.core.ports import CancelSignal
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.settings_editor.secret_row import NO_KEYRING
+from mydata_like.gui.settings_editor.secret_row import (
+    NO_KEYRING,
+    FormerKeyQuestion,
+    SecretPlace,
+    copy_api_key,
+    locate_secret,
+    name_former,
+)
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import PlainLabel, choose_file, icon
 from mydata_like.gui.wizard.mydata_import_dialog import MyDataImportDialog
 from mydata_like.gui.wizard.step_base import CheckLabel, Readiness, WizardStep
-from mydata_like.settings.pending_changes import KeyStore, SecretChange
+from mydata_like.settings.pending_changes import KeyStore, SecretChange, SecretKind
 from mydata_like.settings.schema import Server
 
 URL = "server.url"
@@ -190,12 +197,17 @@ class AccountStep(WizardStep):
             self.tr("Keep the key in a &file that only you can read (not encrypted)"), self
         )
         self.into_file.hide()
+        self._place = SecretPlace()
+        self.former = QPushButton(self)
+        self.former.hide()
         self.add(self.into_file)
+        self.add(self.former)
         self.add_space()
 
         self.username.textEdited.connect(self._type)
         self.key.textEdited.connect(self._type)
         self._page.clicked.connect(self._open_page)
+        self.former.clicked.connect(self._ask_for_former)
 
     @property
     def readiness(self) -> Readiness:
@@ -207,14 +219,18 @@ class AccountStep(WizardStep):
         self._has_key = beginning.has_key
         self.username.setText(self.settings.server.username)
         self.key.clear()
-        kept = self.tr("Already stored; leave empty to use it")
-        self.key.setPlaceholderText(kept if self._has_key else "")
+        self._show_stored()
         self.guard(self.username, self.account_verdict)
 
     def begin(self) -> None:
         field = self.key if self.username.text() and not self._has_key else self.username
         field.setFocus()
         self._check()
+        self._show_place(SecretPlace())
+        if not self._has_key and self.settings.server.username:
+            kind = SecretKind.API_KEY
+            locate = partial(locate_secret, self.settings, kind, self.config)
+            self._desk.tasks.run(locate, self._show_place)
 
     def changes(self) -> dict[str, object]:
         return {USERNAME: self.username.text().strip()}
@@ -237,6 +253,36 @@ class AccountStep(WizardStep):
 
     def is_done(self, beginning: SetupState) -> bool:
         return beginning.has_key and bool(beginning.loaded.settings.server.username)
+
+    @Slot(object)
+    def _show_place(self, place: SecretPlace) -> None:
+        """Offer the key that is stored for another address of the server."""
+        self._place = place
+        self.former.setVisible(bool(place.former))
+        self.former.setText(name_former(place.former))
+
+    @Slot()
+    def _ask_for_former(self) -> None:
+        question = FormerKeyQuestion(self._place.former, self.settings.server.url, self)
+        question.confirmed.connect(self._use_former)
+        question.open()
+
+    @Slot()
+    def _use_former(self) -> None:
+        use = partial(copy_api_key, self.settings, self.config, self._place.former)
+        self._desk.tasks.run(use, self._take_former, self._show_failure, writes=True)
+
+    @Slot(object)
+    def _take_former(self, _nothing: object) -> None:
+        self._has_key = True
+        self._show_place(SecretPlace())
+        self.username.setText(self.settings.server.username)
+        self._show_stored()
+        self._check()
+
+    def _show_stored(self) -> None:
+        kept = self.tr("Already stored; leave empty to use it")
+        self.key.setPlaceholderText(kept if self._has_key else "")
 
     @Slot()
     def _type(self) -> None:

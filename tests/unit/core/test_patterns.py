@@ -21,7 +21,13 @@ class Reference(GitIgnoreSpecPattern):
     @classmethod
     def pattern_to_regex(cls, pattern):
         regex, include = super().pattern_to_regex(pattern)
-        return regex and re.sub(r"\[\^(?!/\])", "(?!/)[^", regex), include
+        return regex and re.sub(r"\\.|\[\^?\]?[^]]*\]", _restrict, regex), include
+
+
+def _restrict(found):
+    """Return brackets that match no `/`; a `[^` in brackets is content, as in `[A-[^b]`."""
+    text = found[0]
+    return f"(?!/){text}" if text.startswith("[^") and text != "[^/]" else text
 
 
 def build_reference(lines):
@@ -46,6 +52,7 @@ PATH = st.lists(NAME, min_size=1, max_size=5).map("/".join)
     st.lists(PATH, min_size=1, max_size=8),
 )
 @example([(False, "a/**/b/**/a"), (True, "a/")], ["a/b/a", "a/b/b/a/a", "a/a/b/b/a/b"])
+@example([(False, "[A-[^b]")], ["A", "Z", "^", "b", "a", "c"])
 @example([(False, "**"), (True, "**/"), (False, "*/")], ["a", "a/a", "b/a/a"])
 def test_patterns_mean_what_they_mean_to_git(given_lines, paths):
     lines = ["!" * negated + pattern for negated, pattern in given_lines]

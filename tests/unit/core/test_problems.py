@@ -10,8 +10,9 @@ import pytest
 
 from mydata_like.core.problems import INTENDED, PROBLEMS, find_problem_info
 from mydata_like.settings.schema import settings_by_key
+from mydata_like.settings.server_layer import FORBIDDEN
 
-pytestmark = pytest.mark.slow  # all source files are read
+pytestmark = [pytest.mark.slow, pytest.mark.structure]  # all source files are read
 
 PROGRAM = Path(__file__).parents[3] / "mydata_like"
 CODE = re.compile(r"[a-z][a-z0-9-]*\.[a-z-]+")
@@ -58,6 +59,17 @@ def test_settings_open_at_settings_that_exist():
     keys = {info.setting for info in PROBLEMS.values() if info.setting}
 
     assert keys - settings_by_key().keys() == set()
+
+
+def test_every_filter_that_the_server_may_set_names_what_it_skips():
+    """Otherwise, what the server excludes counts as what the user intended."""
+    allowed = {
+        key
+        for key in settings_by_key()
+        if key.startswith("filters.") and key not in (*FORBIDDEN, "filters.settle_seconds")
+    }
+
+    assert allowed == {key for problem in PROBLEMS.values() for key in problem.filters}
 
 
 def test_every_meaning_is_a_sentence():

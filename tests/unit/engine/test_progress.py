@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mydata_like.core.errors import Problem
+from mydata_like.core.errors import HELD, KEPT, Problem
 from mydata_like.core.events import (
     Event,
     FileFailed,
@@ -120,6 +120,24 @@ def test_what_no_setting_leaves_out_is_left_behind(
     add(progress, seen(1), FileSkipped(path=b"f/a", size=5, problem=Problem(code, "Out.")))
 
     assert progress.summary("r", NOW).left_behind == left_behind
+
+
+def test_the_copies_that_the_user_keeps_are_counted_apart(progress: RunProgress) -> None:
+    for code in (KEPT, "skipped.hidden"):
+        add(progress, seen(1), FileSkipped(path=b"f/a", size=5, problem=Problem(code, "Out.")))
+
+    summary = progress.summary("r", NOW)
+    assert (summary.skipped, summary.kept, summary.left_behind) == (2, 1, 0)
+
+
+def test_what_replaces_other_content_and_what_is_held_is_counted(progress: RunProgress) -> None:
+    for code in (HELD, "waiting.settling"):
+        add(progress, seen(1), FileWaiting(path=b"f/a", size=5, problem=Problem(code, "Wait.")))
+    for changed in (True, False):
+        add(progress, seen(1), FileWanted(path=b"f/b", size=5, changed=changed))
+
+    summary = progress.summary("r", NOW)
+    assert (summary.held, summary.replacing) == (1, 1)
 
 
 def test_a_folder_that_was_not_read_is_left_behind_once(progress: RunProgress) -> None:

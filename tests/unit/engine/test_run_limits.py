@@ -39,6 +39,9 @@ class FixedTransport:
     capacity = 4
     round_trip = 0.0
 
+    def open_channel(self):
+        return object()
+
 
 class Bench:
     def __init__(self, **settings):
@@ -105,6 +108,27 @@ def test_channels_are_changed_within_what_can_be_borne(bench):
     assert [event.channels for event in bench.events] == [2, 4]
     assert "of 9" in bench.events[1].reason
     assert all(isinstance(event, LimitsChanged) for event in bench.events)
+
+
+def test_more_channels_than_the_processors_support_are_reported_once_when_one_is_open(bench):
+    pool = ChannelPool(
+        bench.transport,
+        bench.gate,
+        bench.events.append,
+        Bandwidth(bench.clock),
+        32,
+        lambda: "4 channels over 1 session (2 processors here, 1 there)",
+    )
+
+    for _ in range(2):
+        assert pool.open_another()
+
+    (event,) = bench.events
+    assert event.channels == 4
+    assert event.reason == (
+        "of 32, this computer and the staging host allow 4: "
+        "4 channels over 1 session (2 processors here, 1 there)"
+    )
 
 
 class Climbing(Bench):

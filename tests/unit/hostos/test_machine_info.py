@@ -16,6 +16,7 @@ from mydata_like.hostos.machine_info import (
     choose_lasting,
     describe_machine,
     find_traits,
+    list_addresses,
 )
 from mydata_like.server.uploader import MachineRecord
 
@@ -78,6 +79,14 @@ def test_this_computer_has_the_same_traits_whenever_it_is_asked():
     traits = find_traits()
     assert traits == find_traits()
     assert traits.hostname == socket.gethostname()
+
+
+def test_interfaces_that_the_system_cannot_list_are_left_out():
+    def fail():
+        raise RuntimeError("GetAdaptersAddresses() syscall failed.")
+
+    assert list_addresses(fail) == {}
+    assert choose_lasting({}) == frozenset()
 
 
 @pytest.mark.process

@@ -32,7 +32,7 @@ from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import throttled
 from tests.privileges import count_descriptors
 from tests.staging import mark_folder
-from tests.unit.transfer.test_page_cache import forget, is_there
+from tests.unit.transfer.test_file_source_page_cache import forget, is_there
 
 needs_counts = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="only Linux counts what is written"

@@ -11,6 +11,7 @@ from mydata_like.transfer.worker_messages import ChannelOpened
 from tests.fakes.clock import FakeClock
 from tests.privileges import needs_two_processors
 
+ONE = HostCapabilities("shell", cpus=1)
 FAR = ChannelOpened(
     HostCapabilities("shell", cpus=1), "libssh", "aes128-gcm@openssh.com", round_trip=0.05
 )
@@ -116,6 +117,24 @@ def test_large_files_share_sessions_where_that_saves_processor_time(sessions, op
 
     assert (found and found.worker) == (slots[0].worker if shared else None)
     assert sessions.find_shared(1, slots[0].worker) is None
+
+
+def test_a_channel_in_two_sessions_counts_once(sessions):
+    slots = [sessions.find_slot(number, []) for number in (1, 2)]
+    slots[0].worker.channels.add(2)
+
+    assert sessions.count_open_channels() == 2
+
+
+def test_the_capacity_names_the_processors_of_both_sides(sessions):
+    here = count_cpus()
+    assert f"({here} processor{'s' * (here != 1)} here)" in sessions.describe_capacity()
+
+    sessions.mark_open(sessions.find_slot(1, []), replace(NEAR, round_trip=0.0, capabilities=ONE))
+
+    assert sessions.describe_capacity() == (
+        f"8 channels over 1 session ({here} processor{'s' * (here != 1)} here, 1 there)"
+    )
 
 
 def find_first(sessions):

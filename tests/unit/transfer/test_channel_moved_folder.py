@@ -25,7 +25,12 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.place import MODIFIED
 from tests.fakes.web import web_server
 from tests.privileges import needs_links, needs_shell
-from tests.unit.transfer import test_batch_sender, test_sftp_striped, test_single, test_striped
+from tests.unit.transfer import (
+    test_batch_sender,
+    test_multi_stream,
+    test_multi_stream_sftp,
+    test_single_file,
+)
 
 pytestmark = needs_links
 
@@ -64,23 +69,23 @@ def send_batch(place, file, **options):
 
 
 def send_whole(place, file):
-    return test_single.send(place, member_of(file))
+    return test_single_file.send(place, member_of(file))
 
 
 def send_striped(place, file):
-    return test_striped.send(place, member_of(file), test_striped.FarSession())
+    return test_multi_stream.send(place, member_of(file), test_multi_stream.FarSession())
 
 
 def send_by_scp(place, file):
-    return test_single.send_by_scp(place, member_of(file))[0]
+    return test_single_file.send_by_scp(place, member_of(file))[0]
 
 
 def send_by_sftp(place, file):
-    return test_sftp_striped.send(place, member_of(file), test_sftp_striped.SftpOnly())
+    return test_multi_stream_sftp.send(place, member_of(file), test_multi_stream_sftp.SftpOnly())
 
 
 def send_striped_by_sftp(place, file):
-    return test_sftp_striped.send(place, member_of(file), test_sftp_striped.far())
+    return test_multi_stream_sftp.send(place, member_of(file), test_multi_stream_sftp.far())
 
 
 WAYS = {

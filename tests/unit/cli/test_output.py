@@ -20,7 +20,7 @@ from mydata_like.cli.output import (
 )
 from mydata_like.cli.progress_bars import _Picture
 from mydata_like.cli.terminal import GuardedStream
-from mydata_like.core.errors import Problem
+from mydata_like.core.errors import HELD, Problem
 from mydata_like.core.events import (
     ChannelChanged,
     FileFailed,
@@ -93,10 +93,18 @@ def test_brief_events_of_a_dry_run_name_the_first_files_of_each_kind_that_stay()
     for number in range(NAMED_PROBLEMS + 5):
         lines.show(failed(b"%d" % number))
         lines.show(FileWanted(path=b"%d" % number, size=1))
-    lines.show(FileWaiting(path=b"w", size=1, problem=CUT))
+    held = Problem(HELD, "It is held.")
+    for problem in (CUT, held):
+        for _ in range(NAMED_PROBLEMS + 1):
+            lines.show(FileWaiting(path=b"w", size=1, problem=problem))
+    lines.show(FileWanted(path=b"r", size=1, changed=True))
 
     names = [json.loads(line)["event"] for line in stream.getvalue().splitlines()]
-    assert names == ["file_failed"] * NAMED_PROBLEMS + ["file_waiting"]
+    assert names == [
+        *["file_failed"] * NAMED_PROBLEMS,
+        *["file_waiting"] * NAMED_PROBLEMS * 2,
+        "file_wanted",
+    ]
 
 
 def test_a_reader_that_has_gone_does_not_end_the_run():

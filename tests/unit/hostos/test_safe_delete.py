@@ -209,7 +209,7 @@ import os, sys
 from mydata_like.core.errors import FileChangedError
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.hostos.safe_delete import SafeDirectory
-from tests.unit.hostos.test_premises import entry
+from tests.unit.hostos.test_safe_delete import entry
 
 with SafeDirectory(os.fsencode(sys.argv[1])) as premises:
     os.setgroups([])

@@ -143,3 +143,11 @@ def test_of_many_files_the_open_ones_are_found_by_halving():
     assert len(asked) < 60
     assert [*find_each(paths[9:400], ask)] == []
     assert [*find_each([], ask)] == []
+
+
+def test_a_file_that_the_system_refuses_to_tell_of_hides_no_other_one():
+    def ask(paths):
+        return None if b"folder now" in paths else [7] if b"open" in paths else []
+
+    assert [*find_each([b"a", b"open", b"folder now", b"b"], ask)] == [OpenPath(b"open", 7)]
+    assert [*find_each([b"folder now"], ask)] == []

@@ -1,0 +1,89 @@
+"""Write the tables of docs/measurements.md from the recorded results.
+
+    python -m benchmarks.page
+
+A result is a file of `python -m benchmarks --json`, or one without single samples. The page has the
+newest result of each case.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.report import number, table
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "measurements.md"
+RESULTS = ROOT / "benchmarks" / "results"
+BEGINS = "<!-- Made by `make pages` from benchmarks/results. -->\n"
+ENDS = "<!-- The end of what is made. -->\n"
+HEAD = ("case", "ours", "peer", "ours", "peer", "unit", "ratio", "CPU of ours", "of the peer")
+SENDING, SUMMARY = "sending alone", "its own summary"
+PROVEN = "MD5 of both sides"  # a peer with the same proof as a whole run
+
+Row = dict[str, Any]
+
+
+def main() -> None:
+    """Replace the tables of the page."""
+    text = PAGE.read_text()
+    before, _, rest = text.partition(BEGINS)
+    _, _, after = rest.partition(ENDS)
+    PAGE.write_text(f"{before}{BEGINS}\n{make_tables(RESULTS)}\n{ENDS}{after}")
+
+
+def make_tables(results: Path) -> str:
+    """Return one table for each day on which the newest result of some case was measured."""
+    newest: dict[str, tuple[str, Row]] = {}
+    for file in sorted(results.glob("*.json")):
+        record = json.loads(file.read_text())
+        for case in record["cases"]:
+            newest[case["case"]] = case.get("at", record["at"])[:10], case
+    days = sorted({day for day, _ in newest.values()})
+    return "\n".join(
+        "\n".join([f"### {day}", "", *table(HEAD, list(_list_rows(cases, day))), ""])
+        for day in days
+        for cases in [newest.values()]
+    )
+
+
+def _list_rows(cases: Iterable[tuple[str, Row]], day: str) -> Iterator[Sequence[str]]:
+    """Yield our fastest way of sending and our whole run, each against its fastest peer."""
+    for case in sorted((it for at, it in cases if at == day), key=lambda it: _order(it["case"])):
+        rows = [row for row in case["rows"] if "speed" in row]
+        fast = {"reverse": case["unit"] != "s"}
+        ours = [row for row in rows if row["name"].startswith("mydata-like")]
+        peers = [row for row in rows if row not in ours]
+        ours.sort(key=lambda row: row["speed"][0], **fast)
+        peers.sort(key=lambda row: row["speed"][0], **fast)
+        proven = [row for row in peers if row["checks"] == PROVEN]
+        sending = [row for row in ours if SENDING in row["name"]]
+        whole = [row for row in ours if row not in sending and SUMMARY not in row["name"]]
+        for mine, rivals in ((sending, peers), (whole, proven or peers)):
+            if mine and rivals:
+                yield _compare(case, mine[0], rivals[0])
+
+
+def _compare(case: Row, ours: Row, peer: Row) -> Sequence[str]:
+    speeds = ours["speed"][0], peer["speed"][0]
+    ratio = speeds[1] / speeds[0] if case["unit"] == "s" else speeds[0] / speeds[1]
+    return [
+        f"{case['case']}: {case['title']}",
+        ours["name"].removeprefix("mydata-like").strip(" ,"),
+        peer["name"],
+        *map(number, speeds),
+        case["unit"],
+        f"{ratio:.2f}",
+        *(number(row["client_cpu"] + row["server_cpu"]) for row in (ours, peer)),
+    ]
+
+
+def _order(case: str) -> tuple[int, str]:
+    found = re.match(r"P(\d+)", case)
+    return (int(found[1]) if found else 99, case)
+
+
+if __name__ == "__main__":
+    main()
