@@ -192,21 +192,18 @@ class MainWindow(QMainWindow):
     @Slot(object)
     def show_page(self, request: NavigationRequest) -> None:
         """Show a page, with the requested content."""
-        if request.page in ("settings", "set-up", "demo"):
-            self._show_dialog(request)
-            return
-        names = [spec.name for spec in self._specs]
-        self._navigation.setCurrentRow(names.index(request.page))
-        if request.what:
-            self.find_page(request.page).look_for(request.what)
-
-    def _show_dialog(self, request: NavigationRequest) -> None:
-        if request.page == "settings":
-            self.settings_wanted.emit(request.what)
-        elif request.page == "demo":
-            self.demo_wanted.emit()
-        else:
-            self.set_up_wanted.emit()
+        match request.page:
+            case "settings":
+                self.settings_wanted.emit(request.what)
+            case "set-up":
+                self.set_up_wanted.emit()
+            case "demo":
+                self.demo_wanted.emit()
+            case page:
+                names = [spec.name for spec in self._specs]
+                self._navigation.setCurrentRow(names.index(page))
+                if request.what:
+                    self.find_page(page).look_for(request.what)
 
     def mark_demo(self) -> None:
         """Show that this is a demonstration."""
@@ -223,7 +220,7 @@ class MainWindow(QMainWindow):
         self.activateWindow()
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        self._save_geometry()
+        self._desk.memory.setValue("window/geometry", self.saveGeometry())
         self.closing.emit(event)
 
     def _make_actions(self) -> None:
@@ -295,9 +292,6 @@ class MainWindow(QMainWindow):
         self.statusBar().addWidget(self._sentence, 1)
         for part in (self._speed, self._next, self._server):
             self.statusBar().addPermanentWidget(part)
-
-    def _save_geometry(self) -> None:
-        self._desk.memory.setValue("window/geometry", self.saveGeometry())
 
     @Slot(int)
     def _show_row(self, row: int) -> None:

@@ -93,7 +93,19 @@ class DropDialog(QDialog):
         self._failure: DropWarning | None = None  # of the scan
         self._check_failure: DropWarning | None = None  # why the conflicts are unknown
         self._timer = QTimer(self, interval=SHOW_AFTER)
-        self._make_widgets()
+
+        self._title = PlainLabel("", self)
+        self._sum = PlainLabel("", self)
+        self._tree = QTreeView(self)
+        self._hint = PlainLabel(
+            self.tr("Double-click an owner, experiment or dataset to change it."), self
+        )
+        self._list = QListView(self)
+        self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
+        self.upload = self._buttons.addButton(
+            self.tr("&Upload"), QDialogButtonBox.ButtonRole.AcceptRole
+        )
+
         self._set_up_tree()
         self._set_up_list()
 
@@ -133,19 +145,6 @@ class DropDialog(QDialog):
             self._show_failure,
             progress=self._take_preview,
             cancel=True,
-        )
-
-    def _make_widgets(self) -> None:
-        self._title = PlainLabel("", self)
-        self._sum = PlainLabel("", self)
-        self._tree = QTreeView(self)
-        self._hint = PlainLabel(
-            self.tr("Double-click an owner, experiment or dataset to change it."), self
-        )
-        self._list = QListView(self)
-        self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
-        self.upload = self._buttons.addButton(
-            self.tr("&Upload"), QDialogButtonBox.ButtonRole.AcceptRole
         )
 
     def _set_up_tree(self) -> None:

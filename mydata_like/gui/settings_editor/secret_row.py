@@ -110,9 +110,42 @@ class SecretRow(SideNote):
         self._problem = StatusIcon(self)
         self._timer = QTimer(self, interval=ASK_AFTER, singleShot=True)
         self.setFocusProxy(self._line)
-        self._name_parts()
-        self._lay_out()
-        self._connect()
+
+        label = self.label.text()
+        self.label.setBuddy(self._line)
+        self._line.setEchoMode(QLineEdit.EchoMode.Password)
+        self._line.setAccessibleName(label)
+        self._line.setAccessibleDescription(self.help.text())
+        self._store.addItem(self.tr("In the system's keyring"), "keyring")
+        self._store.addItem(self.tr("In a file, not encrypted"), "file")
+        self._store.setAccessibleName(self.tr("Storage: %1").replace("%1", label))
+        self.removal.setAccessibleName(self.tr("Forget: %1").replace("%1", label))
+        self._reset.setText(self.tr("Reset"))
+        self._reset.setAutoRaise(True)
+        self._reset.setAccessibleName(self.tr("Reset: %1").replace("%1", label))
+
+        first, second, facts = QHBoxLayout(), QHBoxLayout(), QHBoxLayout()
+        first.addWidget(self._line, 1)
+        second.addWidget(self._store, 1)
+        second.addWidget(self.removal)
+        facts.addWidget(self._state, 1)
+        facts.addWidget(self._reset)
+        gap = self.fontMetrics().averageCharWidth()
+        second.setContentsMargins(0, gap, 0, 0)
+        for line in (first, second, facts):
+            line.setSpacing(gap)
+            self.column.addLayout(line)
+        self.column.addWidget(self.former)
+        self.column.addWidget(self._problem)
+        self.column.addStretch(1)
+
+        self._line.textEdited.connect(self._take_text)
+        self._store.activated.connect(self._take_text)
+        self.removal.clicked.connect(self.forget)
+        self.former.clicked.connect(self._ask_for_former)
+        self._reset.clicked.connect(self._take_back)
+        self._timer.timeout.connect(self._ask)
+
         self._show_state()
 
     @property
@@ -164,44 +197,6 @@ class SecretRow(SideNote):
         if self._settings is None:
             return None
         return find_secret_owner(self._settings, self._kind)
-
-    def _name_parts(self) -> None:
-        label = self.label.text()
-        self.label.setBuddy(self._line)
-        self._line.setEchoMode(QLineEdit.EchoMode.Password)
-        self._line.setAccessibleName(label)
-        self._line.setAccessibleDescription(self.help.text())
-        self._store.addItem(self.tr("In the system's keyring"), "keyring")
-        self._store.addItem(self.tr("In a file, not encrypted"), "file")
-        self._store.setAccessibleName(self.tr("Storage: %1").replace("%1", label))
-        self.removal.setAccessibleName(self.tr("Forget: %1").replace("%1", label))
-        self._reset.setText(self.tr("Reset"))
-        self._reset.setAutoRaise(True)
-        self._reset.setAccessibleName(self.tr("Reset: %1").replace("%1", label))
-
-    def _lay_out(self) -> None:
-        first, second, facts = QHBoxLayout(), QHBoxLayout(), QHBoxLayout()
-        first.addWidget(self._line, 1)
-        second.addWidget(self._store, 1)
-        second.addWidget(self.removal)
-        facts.addWidget(self._state, 1)
-        facts.addWidget(self._reset)
-        gap = self.fontMetrics().averageCharWidth()
-        second.setContentsMargins(0, gap, 0, 0)
-        for line in (first, second, facts):
-            line.setSpacing(gap)
-            self.column.addLayout(line)
-        self.column.addWidget(self.former)
-        self.column.addWidget(self._problem)
-        self.column.addStretch(1)
-
-    def _connect(self) -> None:
-        self._line.textEdited.connect(self._take_text)
-        self._store.activated.connect(self._take_text)
-        self.removal.clicked.connect(self.forget)
-        self.former.clicked.connect(self._ask_for_former)
-        self._reset.clicked.connect(self._take_back)
-        self._timer.timeout.connect(self._ask)
 
     @Slot()
     def _take_text(self) -> None:
