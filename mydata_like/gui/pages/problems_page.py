@@ -78,25 +78,7 @@ class ProblemsPage(Page):
         self._ledger_error = ""
         self._stack = QStackedWidget(self)
         self._timer = QTimer(self, singleShot=True, interval=REFRESH_AFTER)
-        self._lay_out()
-        self._connect()
-        self._show_state(desk.controller.state)
-        self._show_group()
 
-    def show_page(self) -> None:
-        self._active = True
-        self._files.activate()
-        self._refresh()
-
-    def hide_page(self) -> None:
-        self._active = False
-        self._files.deactivate()
-
-    def look_for(self, what: str) -> None:
-        """Show the first kind with this outcome."""
-        self._kinds.look_for(what)
-
-    def _lay_out(self) -> None:
         self._stack.addWidget(self._make_splitter())
         self._stack.addWidget(self._no_problems)
         self._stack.setCurrentWidget(self._no_problems)
@@ -117,6 +99,22 @@ class ProblemsPage(Page):
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
         whole.addWidget(scroll)
+        self._connect()
+        self._show_state(desk.controller.state)
+        self._show_group()
+
+    def show_page(self) -> None:
+        self._active = True
+        self._files.activate()
+        self._refresh()
+
+    def hide_page(self) -> None:
+        self._active = False
+        self._files.deactivate()
+
+    def look_for(self, what: str) -> None:
+        """Show the first kind with this outcome."""
+        self._kinds.look_for(what)
 
     def _make_splitter(self) -> QSplitter:
         """Return the kinds, with the selected one next to them."""
