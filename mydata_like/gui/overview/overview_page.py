@@ -37,7 +37,7 @@ from mydata_like.gui.status_text import safe_sentence
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import current_shades, quiet
 from mydata_like.gui.theme.metrics import LARGE_SPACE, TITLE
-from mydata_like.gui.theme.widgets import PlainLabel, app_icon, icon
+from mydata_like.gui.theme.widgets import Panel, PlainLabel, app_icon, icon
 from mydata_like.settings.layers import ServerDecision
 from mydata_like.settings.schema import CONTEXT
 
@@ -139,7 +139,7 @@ MAX_VALUE = 200  # characters
 look_up = QCoreApplication.translate  # for the schema's texts: see settings/schema.py
 
 
-class SetByServer(QFrame):
+class SetByServer(Panel):
     """A list of the settings that the server sets; hidden if there are none."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -169,13 +169,6 @@ class SetByServer(QFrame):
             self._decisions = state.set_by_server
             self._lines.setText("\n".join(map(self._describe, self._decisions)))
         self.setVisible(bool(self._decisions))
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(self.palette().mid().color())
-        painter.setBrush(self.palette().base())
-        painter.drawRoundedRect(self.rect().adjusted(0, 0, -1, -1), 6, 6)
 
     def _describe(self, decision: ServerDecision) -> str:
         label = look_up(CONTEXT, decision.setting.about.label)

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QCoreApplication, Qt, QTimer, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
-    QAbstractButton,
     QFrame,
     QPushButton,
     QScrollArea,
@@ -33,7 +32,7 @@ from mydata_like.gui.theme.metrics import SPACE
 from mydata_like.gui.theme.widgets import (
     EmptyMessage,
     PlainLabel,
-    Prompt,
+    Question,
     RowIcon,
     Toast,
     allow_action,
@@ -390,17 +389,12 @@ class ProblemsPage(Page):
         self._actions.show_rows(self._files.table.rows())
 
 
-class ReplaceQuestion(Prompt):
-    """Asks whether to replace verified copies on the server; `confirmed` is emitted if so."""
-
-    confirmed = Signal()
+class ReplaceQuestion(Question):
+    """Asks whether to replace this number of verified copies on the server."""
 
     def __init__(self, files: int, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setIcon(Prompt.Icon.Question)
+        super().__init__(files, parent)
         self.setWindowTitle(self.tr("Replace the server's copies"))
-        self.setTextFormat(Qt.TextFormat.PlainText)
         self.setText(self.tr("Replace the server's copies of %Ln file(s)?", "", files))
         self.setInformativeText(
             self.tr(
@@ -408,17 +402,7 @@ class ReplaceQuestion(Prompt):
                 "this only if the files here are right."
             )
         )
-        role = Prompt.ButtonRole
-        self._replace = self.addButton(self.tr("&Replace"), role.DestructiveRole)
-        cancel = self.addButton(self.tr("&Cancel"), role.RejectRole)
-        self.setDefaultButton(cancel)
-        self.setEscapeButton(cancel)
-        self.buttonClicked.connect(self._answer)
-
-    @Slot(QAbstractButton)
-    def _answer(self, button: QAbstractButton) -> None:
-        if button is self._replace:
-            self.confirmed.emit()
+        self.offer(self.tr("&Replace"), self.tr("&Cancel"))
 
 
 def choose_held(

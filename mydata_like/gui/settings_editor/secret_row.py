@@ -4,9 +4,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from PySide6.QtCore import QCoreApplication, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QTimer, Signal, Slot
 from PySide6.QtWidgets import (
-    QAbstractButton,
     QHBoxLayout,
     QLineEdit,
     QPushButton,
@@ -21,7 +20,7 @@ from mydata_like.gui.settings_editor.editors import Choice
 from mydata_like.gui.settings_editor.form import CHANGED_MARK, SideNote, StatusIcon
 from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import Prompt
+from mydata_like.gui.theme.widgets import Question
 from mydata_like.settings.pending_changes import KeyStore, SecretChange, SecretKind
 from mydata_like.settings.schema import Settings
 
@@ -343,17 +342,12 @@ def copy_api_key(settings: Settings, config: Path | None, address: str) -> None:
     settings_service.copy_api_key(settings, secrets, address)
 
 
-class FormerKeyQuestion(Prompt):
-    """Asks whether to use the key of another address; `confirmed` is emitted if so."""
-
-    confirmed = Signal()
+class FormerKeyQuestion(Question):
+    """Asks whether to use the key of another address, `former`."""
 
     def __init__(self, former: str, address: str, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setIcon(Prompt.Icon.Question)
+        super().__init__(former, parent)
         self.setWindowTitle(self.tr("Use the stored key"))
-        self.setTextFormat(Qt.TextFormat.PlainText)
         text = self.tr("Use the API key that is stored for %1 also for %2?")
         self.setText(text.replace("%1", former).replace("%2", address))
         self.setInformativeText(
@@ -362,14 +356,5 @@ class FormerKeyQuestion(Prompt):
                 "on. Do this only if both are addresses of the same server."
             )
         )
-        role = Prompt.ButtonRole
-        self._use = self.addButton(self.tr("&Use the key"), role.AcceptRole)
-        cancel = self.addButton(self.tr("&Cancel"), role.RejectRole)
-        self.setDefaultButton(cancel)
-        self.setEscapeButton(cancel)
-        self.buttonClicked.connect(self._answer)
-
-    @Slot(QAbstractButton)
-    def _answer(self, button: QAbstractButton) -> None:
-        if button is self._use:
-            self.confirmed.emit()
+        role = Question.ButtonRole.AcceptRole
+        self.offer(self.tr("&Use the key"), self.tr("&Cancel"), role)

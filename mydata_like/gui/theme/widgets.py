@@ -41,6 +41,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import (
+    QAbstractButton,
     QFileDialog,
     QFrame,
     QHBoxLayout,
@@ -343,6 +344,17 @@ class FoldedText(QWidget):
         self.setVisible(bool(text))
 
 
+class Panel(QFrame):
+    """A frame with round corners, in the colour of lists."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(self.palette().mid().color())
+        painter.setBrush(self.palette().base())
+        painter.drawRoundedRect(self.rect().adjusted(0, 0, -1, -1), 6, 6)
+
+
 class EmptyMessage(QWidget):
     """A picture and a sentence in the place of rows that are not there."""
 
@@ -547,6 +559,38 @@ class Prompt(QMessageBox):
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange:
             self.setIcon(self.icon())  # in the colours of the new palette
+
+
+class Question(Prompt):
+    """Asks whether to do something; `confirmed` reports what, if the user agrees.
+
+    Return and Escape mean not to.
+    """
+
+    confirmed = Signal(object)
+
+    def __init__(self, about: object, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setIcon(Prompt.Icon.Question)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self._about = about
+        self._yes: QPushButton | None = None
+        self.buttonClicked.connect(self._answer)
+
+    def offer(
+        self, yes: str, no: str, role: QMessageBox.ButtonRole = Prompt.ButtonRole.DestructiveRole
+    ) -> None:
+        """Add the two buttons."""
+        self._yes = self.addButton(yes, role)
+        refusal = self.addButton(no, Prompt.ButtonRole.RejectRole)
+        self.setDefaultButton(refusal)
+        self.setEscapeButton(refusal)
+
+    @Slot(QAbstractButton)
+    def _answer(self, button: QAbstractButton) -> None:
+        if button is self._yes:
+            self.confirmed.emit(self._about)
 
 
 PathCallback = Callable[[str], object]
