@@ -126,16 +126,16 @@ bench: setup
 	$(BIN)/python -m benchmarks.window
 
 kill-test: setup
-	$(BIN)/python -m tests.killtest --rounds 40
+	$(BIN)/python -m tests.trials.kill --rounds 40
 
 fuzz: setup
 	$(BIN)/python -m tests.fuzz --seconds 300
 
 claim-test: setup
-	$(BIN)/python -m tests.claimtrials --rounds 3
+	$(BIN)/python -m tests.trials.claim --rounds 3
 
 free-test: setup
-	$(BIN)/python -m tests.freetrials --trials 10000
+	$(BIN)/python -m tests.trials.free --trials 10000
 
 pages: setup
 	$(BIN)/python -m mydata_like.settings.generated_text reference > docs/settings.md

@@ -354,15 +354,15 @@ class Rig:
 
     def window(self) -> None:
         """Operate the real window, and save pictures of it."""
-        self.run("-m", "tests.windowtrial", to_windows(self.folder / "pictures"))
+        self.run("-m", "tests.trials.window", to_windows(self.folder / "pictures"))
 
     def kill(self) -> None:
         """Kill runs at random moments."""
-        self.run("-m", "tests.killtest", "--rounds", "20", "--files", "100")
+        self.run("-m", "tests.trials.kill", "--rounds", "20", "--files", "100")
 
     def watch(self) -> None:
         """Run a watch while files appear, are held open, and the server goes away."""
-        self.run("-m", "tests.watchtrial")
+        self.run("-m", "tests.trials.watch")
 
 
 def to_windows(path: Path) -> str:

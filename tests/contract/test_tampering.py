@@ -26,7 +26,7 @@ from tests.fakes.place import checksum
 from tests.openssh import on_host
 from tests.sshd_fixture import STACKS, endpoint_of, needs_sshd, open_session, sshd_with
 from tests.staging import Memory, Staging, single
-from tests.tampermatrix import (
+from tests.trials.tamper import (
     ALL_CIPHERS,
     DIRECTIONS,
     GCM,

@@ -4,7 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from tests.claims import (
+from tests.privileges import IS_ROOT
+from tests.sshd_fixture import needs_sshd
+from tests.trials.claim import INTERRUPTIONS, NEEDS_ROOT, open_trial, play
+from tests.trials.claims import (
     ALL,
     AT_RISK,
     CUT_OFF,
@@ -20,10 +23,7 @@ from tests.claims import (
     find_forgotten,
     read_look,
 )
-from tests.claimtrials import INTERRUPTIONS, NEEDS_ROOT, open_trial, play
-from tests.privileges import IS_ROOT
-from tests.sshd_fixture import needs_sshd
-from tests.truth import Local, Truth
+from tests.trials.truth import Local, Truth
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
 

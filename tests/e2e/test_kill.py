@@ -1,9 +1,9 @@
-"""Runs killed at random moments, a few; `python -m tests.killtest` does it at length."""
+"""Runs killed at random moments, a few; `python -m tests.trials.kill` does it at length."""
 
 import pytest
 
-from tests.killtest import KillTest
 from tests.sshd_fixture import needs_sshd
+from tests.trials.kill import KillTest
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
 

@@ -8,14 +8,14 @@ import pytest
 from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.demo.middleware import Fault, Reply
 from tests.builders import a_file
-from tests.freesite import (
+from tests.trials.free import NOTHING, carry_out
+from tests.trials.free_site import (
     LONG_AGO_NS,
     OWNER,
     an_entry,
     open_free_site,
     wait_until_settled,
 )
-from tests.freetrials import NOTHING, carry_out
 
 pytestmark = pytest.mark.skipif(sys.platform == "darwin", reason="macOS does not tell of writers")
 ASKED = r"dataset_file/\d+/verify/"

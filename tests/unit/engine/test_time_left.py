@@ -14,7 +14,7 @@ from mydata_like.engine.time_left import (
     find_costs,
     record_costs,
 )
-from tests.timelefttrial import MEDIAN, NINE_TENTHS, list_recordings, nine_tenths, replay
+from tests.trials.time_left import MEDIAN, NINE_TENTHS, list_recordings, nine_tenths, replay
 
 MB = 1_000_000
 TRUE = Costs(0.5 / MB, 0.1, 0.01)  # 2 MB a second, ten files a second, a hundred records

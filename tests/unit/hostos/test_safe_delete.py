@@ -18,9 +18,9 @@ from mydata_like.hostos.safe_delete import SafeDirectories, SafeDirectory
 from mydata_like.state.state_files import DeletionLogFile
 from tests.builders import a_file
 from tests.privileges import IS_ROOT, needs_fifos, needs_links
-from tests.racing import FRAME, racing
 from tests.settled import settle
 from tests.site import Picture
+from tests.trials.racing import FRAME, racing
 
 needs_posix = pytest.mark.skipif(
     os.name == "nt", reason="Windows lets nobody replace, or rename a folder above, an open file"

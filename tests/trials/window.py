@@ -1,4 +1,4 @@
-"""Try the real window on a real screen: `python -m tests.windowtrial PICTURES [PART...]`.
+"""Try the real window on a real screen: `python -m tests.trials.window PICTURES [PART...]`.
 
 The program runs as users start it, with its engine and an embedded server, and is operated by
 `tests.gui.hands`. What it shows is compared with the local files, and pictures of every page in

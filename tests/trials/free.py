@@ -1,6 +1,6 @@
 """Free files with random faults, and check that no data is lost.
 
-`python -m tests.freetrials [--trials 10000] [--seed 1] [--at-once 200]`
+`python -m tests.trials.free [--trials 10000] [--seed 1] [--at-once 200]`
 
 A trial is one local file that the server has verified. Random faults are applied to the local file,
 the ledger's row, the server's record, its replica, the bytes on the server's disk, the archive that
@@ -29,8 +29,8 @@ from mydata_like.core.model import DatafileId, DatasetId
 from mydata_like.demo.middleware import EMPTY_LIST, Cached, Fault
 from mydata_like.transfer.archive_writer import ArchiveMember
 from tests.archives import write
-from tests.freefaults import KINDS, OF_ARCHIVED, Archive, Trial
-from tests.freesite import (
+from tests.trials.free_faults import KINDS, OF_ARCHIVED, Archive, Trial
+from tests.trials.free_site import (
     LONG_AGO_NS,
     OWNER,
     FreeSite,
@@ -39,7 +39,7 @@ from tests.freesite import (
     open_free_site,
     wait_until_settled,
 )
-from tests.racing import FRAME, racing
+from tests.trials.racing import FRAME, racing
 
 AT_ONCE = 200
 RACE = 0.002  # seconds after the line in the deletion log within which another program writes
@@ -248,7 +248,7 @@ def main() -> int:
     parser.add_argument("--at-once", type=int, default=AT_ONCE, help="files per command")
     options = parser.parse_args()
     began = time.monotonic()
-    folder = Path(tempfile.mkdtemp(prefix="freetrials-"))
+    folder = Path(tempfile.mkdtemp(prefix="free-trials-"))
     try:
         table = carry_out(folder / "site", options.trials, options.seed, options.at_once)
     finally:

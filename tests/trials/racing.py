@@ -1,10 +1,10 @@
 """Another program that writes to files at the moment of their deletion.
 
-`python -m tests.racing LOG FOLDER SECONDS` follows a deletion log (`state.state_files`). When a
-line names one of the files given on standard input (`{"path": "deed"}` in JSON), it waits for up to
-so many seconds and then writes to the file, as programs do: it opens, writes and closes it, or
-replaces it by a new file. An empty line on standard input ends it. It prints the paths of the files
-to which it has written.
+`python -m tests.trials.racing LOG FOLDER SECONDS` follows a deletion log (`state.state_files`).
+When a line names one of the files given on standard input (`{"path": "deed"}` in JSON), it waits
+for up to so many seconds and then writes to the file, as programs do: it opens, writes and closes
+it, or replaces it by a new file. An empty line on standard input ends it. It prints the paths of
+the files to which it has written.
 """
 
 import json
@@ -65,7 +65,7 @@ class Racer:
 @contextmanager
 def racing(log: Path, folder: Path, deeds: Mapping[str, str], seconds: float) -> Iterator[Racer]:
     """Run the program with a deed for each path; yield when it is ready."""
-    words = [sys.executable, "-m", "tests.racing", str(log), str(folder), str(seconds)]
+    words = [sys.executable, "-m", "tests.trials.racing", str(log), str(folder), str(seconds)]
     racer = Racer()
     with subprocess.Popen(
         words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -1,6 +1,6 @@
 """Interrupt uploads in many ways, and compare the claims of each view with the truth.
 
-`python -m tests.claimtrials [--rounds 3] [--seed 1] [--only WORDS]`
+`python -m tests.trials.claim [--rounds 3] [--seed 1] [--only WORDS]`
 
 A trial starts with a server, a staging host and a few files. It interrupts an upload and collects
 the claims of all views: overview, tray, folders, transfers, problems, history, the page "Where is
@@ -35,17 +35,6 @@ from mydata_like.demo.demo_server import EmbeddedServer
 from mydata_like.demo.invariants import StoredFile
 from mydata_like.demo.middleware import Fault, Hang, Reply
 from mydata_like.ssh.keys import PublicKey
-from tests.claims import (
-    AWAY,
-    CUT_OFF,
-    Look,
-    OpenWindow,
-    Views,
-    find_disagreements,
-    find_false_claims,
-    find_forgotten,
-    read_look,
-)
 from tests.invariants import find_wrong_records
 from tests.site import (
     DEADLINE,
@@ -58,7 +47,18 @@ from tests.site import (
     open_site,
     wait_for,
 )
-from tests.truth import Inventory, Truth
+from tests.trials.claims import (
+    AWAY,
+    CUT_OFF,
+    Look,
+    OpenWindow,
+    Views,
+    find_disagreements,
+    find_false_claims,
+    find_forgotten,
+    read_look,
+)
+from tests.trials.truth import Inventory, Truth
 
 LARGE = 1_500_000  # bytes of a file that takes about a second
 LARGE_FILES, SMALL_FILES = 4, 5  # of a dataset

@@ -1,8 +1,8 @@
 """Compare the claims of all views with the bytes on the server's disk and its records.
 
 The claims come from the real commands and from the real window (`tests.window_texts`), the truth
-from `tests.truth`. No view may claim more than the truth. After a successful run, each view must
-show exactly the truth.
+from `tests.trials.truth`. No view may claim more than the truth. After a successful run, each view
+must show exactly the truth.
 """
 
 import itertools
@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.site import DEADLINE, Ended, Site, finish, kill_group
-from tests.truth import Truth
+from tests.trials.truth import Truth
 
 Look = dict[str, Any]  # what `tests.window_texts` has read of the window
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 ALL = ""  # the subject of a claim about everything
 SAMPLE = 3  # files of each kind that are looked up on the page "Where is my data?"
 

@@ -1,6 +1,6 @@
 """The kill test: kill runs at random moments and check that no data is lost.
 
-`python -m tests.killtest --rounds 40 [--files 2000] [--seed N] [--rung NAME] [--stack NAME]`
+`python -m tests.trials.kill --rounds 40 [--files 2000] [--seed N] [--rung NAME] [--stack NAME]`
 
 A cycle has five rounds on one server. Each round adds a fifth of the cycle's files, rewrites a few
 existing ones (so that records have to be repaired), starts the real command and kills it with
@@ -48,7 +48,6 @@ from typing import Generic, TypeVar
 
 from mydata_like.app.settings_service import save_settings
 from mydata_like.demo.uploaders import ScpAddress
-from tests.claims import CUT_OFF, Claim, Views, find_disagreements, find_false_claims
 from tests.faults.tcpproxy import TcpProxy
 from tests.invariants import (
     check_complete,
@@ -71,7 +70,8 @@ from tests.site import (
 )
 from tests.sshd_fixture import scp_only, sftp_only
 from tests.staging import use_folder
-from tests.truth import Inventory, Truth
+from tests.trials.claims import CUT_OFF, Claim, Views, find_disagreements, find_false_claims
+from tests.trials.truth import Inventory, Truth
 
 Card = TypeVar("Card")
 ROUNDS_OF_A_CYCLE = 5
@@ -310,7 +310,7 @@ class KillTest:
         return lines
 
     def _in_a_folder(self, work: Callable[[Path], None]) -> None:
-        folder = Path(tempfile.mkdtemp(prefix="killtest-"))
+        folder = Path(tempfile.mkdtemp(prefix="kill-trials-"))
         try:
             work(folder)
         finally:

@@ -1,6 +1,6 @@
 """Shows whether changed packets are refused: for each cipher, direction, library and situation.
 
-`python -m tests.tampermatrix` prints a table. Each cell has the number of refused and of made
+`python -m tests.trials.tamper` prints a table. Each cell has the number of refused and of made
 changes. In each case one bit of one packet after the key exchange is changed on the way, at another
 place each time. Refused means an error or a stall that was noticed, and never data: neither the
 reply nor anything after it on this connection.

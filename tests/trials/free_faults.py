@@ -14,9 +14,9 @@ from mydata_like.core.model import DatafileId, Entry, EntryState
 from mydata_like.demo.invariants import list_archived
 from mydata_like.demo.middleware import Fault, Reply, Reset
 from mydata_like.demo.verifier import find_checksum
-from tests.freesite import LONG_AGO_NS, FreeSite, Kept
 from tests.privileges import HAS_LINKS
-from tests.racing import FRAME
+from tests.trials.free_site import LONG_AGO_NS, FreeSite, Kept
+from tests.trials.racing import FRAME
 
 if sys.platform == "win32":
     import msvcrt

@@ -1,4 +1,4 @@
-"""Try a watch in fast motion: `python -m tests.watchtrial [--rounds 8]`.
+"""Try a watch in fast motion: `python -m tests.trials.watch [--rounds 8]`.
 
 `mydata-like watch` runs in a process of its own while this one is the instrument: it writes new
 files, rotates a log, and holds a file open so that no other program may read it. Server and
