@@ -11,7 +11,8 @@ from benchmarks.ours import Settings
 from benchmarks.wire import Wire
 from mydata_like.speedtest.results import StageResult
 
-_PROCESSORS = frozenset({StageResult.HASH, StageResult.CIPHER, StageResult.SERVER_CPU})
+# Encryption is measured on the connection.
+_PROCESSORS = frozenset({StageResult.HASH, StageResult.NETWORK})
 _SLOW_FIRST = (
     "chacha20-poly1305@openssh.com",
     "aes256-gcm@openssh.com",
@@ -98,9 +99,9 @@ def _slow_cipher(chance: Random) -> Injection:
 
 BOTTLENECKS: Mapping[str, Bottleneck] = {
     "network": Bottleneck({StageResult.NETWORK}, _slow_network),
-    "distance": Bottleneck({StageResult.CHANNELS}, _distance, advised=True),
-    "uploader": Bottleneck({StageResult.HASH, StageResult.CIPHER}, _slow_uploader, held_back=True),
-    "host": Bottleneck({StageResult.SERVER_CPU}, _slow_host, held_back=True),
+    "distance": Bottleneck({StageResult.NETWORK}, _distance, advised=True),
+    "uploader": Bottleneck(_PROCESSORS, _slow_uploader, held_back=True),
+    "host": Bottleneck({StageResult.NETWORK}, _slow_host, held_back=True),
     "staging": Bottleneck({StageResult.SERVER_DISK}, _slow_staging, held_back=True),
     "source": Bottleneck({StageResult.SOURCE}, _slow_source, held_back=True),
     "api": Bottleneck({StageResult.API}, _slow_api, tiny=True),

@@ -18,7 +18,7 @@ def main() -> None:
 
     The version is printed before anything else is imported. The window is opened without
     importing the commands, so a second start, which only shows the window, is fast. A bundle has
-    no other executable, so this also starts channel workers and processes of the speed test.
+    no other executable, so this also starts channel workers.
     """
     words = sys.argv[1:]
     if words[:1] not in _OPEN:
@@ -31,10 +31,6 @@ def main() -> None:
         from mydata_like.transfer.worker import main as serve
 
         serve()
-    elif words == ["--speed-test-pump"]:
-        from mydata_like.speedtest.flood_worker import main as flood
-
-        flood()
     elif words[:1] in ([], ["gui"]):
         show(words[1:])
     elif words[:1] == ["--self-test"]:

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from mydata_like.core.data_directory import WHOLE, Shard
@@ -42,11 +41,9 @@ from mydata_like.state.state_files import (
     APPROVAL,
     HEARTBEAT,
     SERVER_SETTINGS,
-    SPEED_TESTS,
     ServerSettings,
     find_file,
     load_record,
-    read_speed_tests,
 )
 
 
@@ -134,19 +131,6 @@ def approval_file(settings: Settings, places: StatePaths) -> Path:
 def server_settings_file(settings: Settings, places: StatePaths) -> Path:
     """Return the file that caches the server's settings for this uploader."""
     return find_file(find_state(settings, places), SERVER_SETTINGS, settings.server.url)
-
-
-def speed_tests_file(settings: Settings, places: StatePaths) -> Path:
-    """Return the file that stores the speed tests of this installation."""
-    return find_file(find_state(settings, places), SPEED_TESTS)
-
-
-def load_speed_tests(settings: Settings, config: Path | None) -> list[Mapping[str, Any]]:
-    """Return the speed tests, latest last, in the format of `doctor --json`.
-
-    It is not in `speedtest_service`, whose imports take 20 MiB of the window's memory.
-    """
-    return read_speed_tests(speed_tests_file(settings, find_places(config)))
 
 
 def _read_layer(kept: ServerSettings, here: Settings) -> ServerLayer:

@@ -1,11 +1,10 @@
 """The speed test: when it may run, what it uses, and the settings that it changes."""
 
 import os
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,12 +16,9 @@ from mydata_like.app.settings_service import (
     find_places,
     find_state,
     ledger_file,
-    load_settings,
-    load_speed_tests,
     prepare_places,
-    save_settings,
-    speed_tests_file,
 )
+from mydata_like.app.speedtest_records import keep_speed_test
 from mydata_like.app.staging_service import (
     list_destinations,
     open_approval_request,
@@ -31,31 +27,22 @@ from mydata_like.app.staging_service import (
 from mydata_like.core.errors import NotApprovedError, Problem, RunError
 from mydata_like.core.formatting import format_size
 from mydata_like.core.model import StagingArea
-from mydata_like.core.ports import CancelSignal, Clock, Transport
+from mydata_like.core.ports import Clock, Transport
 from mydata_like.engine.gate import judge_hours, judge_program
-from mydata_like.engine.run_limits import Planned, find_planned
+from mydata_like.engine.run_limits import find_planned
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.load import HostLoad
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.server.client import Query
-from mydata_like.settings.layers import Layer
 from mydata_like.settings.schedule_section import parse_period
 from mydata_like.settings.schema import Settings
 from mydata_like.settings.transfer_sections import Limits, Transfer
 from mydata_like.speedtest.mounted_folder import ProbeFolder
-from mydata_like.speedtest.recommendations import Diagnosis, judge, reorder
-from mydata_like.speedtest.results import (
-    FULL,
-    LATENCIES,
-    QUICK,
-    LocalMachine,
-    Measurement,
-    SpeedTestEffort,
-    SpeedTestResult,
-)
-from mydata_like.speedtest.runner import ProbeFiles, Questions, SpeedTestRunner, SpeedTestTarget
+from mydata_like.speedtest.recommendations import as_verdict
+from mydata_like.speedtest.remote_host import ProbeFiles
+from mydata_like.speedtest.results import FULL, QUICK, SpeedTestEffort, SpeedTestResult
+from mydata_like.speedtest.runner import Questions, SpeedTestRunner, SpeedTestTarget
 from mydata_like.state.paths import StatePaths
-from mydata_like.state.state_files import add_speed_test
 from mydata_like.transfer.staging_folder import StagingFolder
 
 
@@ -65,27 +52,18 @@ def require_quiet(limits: Limits, clock: Clock) -> None:
     found = judge_hours(hours, local)
     if not found and limits.pause_while_running:
         found = judge_program(HostLoad().find_program(limits.pause_while_running))
-    if found := found or _judge_bandwidth(find_planned(limits, local)):
-        raise _unwelcome(found)
-
-
-def _judge_bandwidth(planned: Planned) -> Problem | None:
-    """Return a problem if the bandwidth is limited now, since a test needs all of it."""
-    if not planned.rate:
-        return None
-    allowed = f"{format_size(planned.rate)}/s ({planned.reason})"
-    return Problem(
-        "limits.bandwidth",
-        f"The bandwidth is limited to {allowed} now, but a test sends as fast as it can.",
-    )
-
-
-def _unwelcome(problem: Problem) -> RunError:
-    return RunError(
-        f"A speed test would disturb the instrument or its network now. {problem.message}",
-        hint="Try again later, or use --anyway to run the test regardless.",
-        code=problem.code,
-    )
+    if not found and (planned := find_planned(limits, local)).rate:
+        allowed = f"{format_size(planned.rate)}/s ({planned.reason})"
+        found = Problem(
+            "limits.bandwidth",
+            f"The bandwidth is limited to {allowed} now, but a test sends as fast as it can.",
+        )
+    if found:
+        raise RunError(
+            f"A speed test would disturb the instrument or its network now. {found.message}",
+            hint="Try again later, or use --anyway to run the test regardless.",
+            code=found.code,
+        )
 
 
 FOLDER: Final = ".mydata-like-doctor-"  # in the staging area, followed by the uploader's uuid
@@ -108,117 +86,24 @@ class SpeedTestRequest:
     anyway: bool = False
 
 
-class SpeedTest:
-    """A speed test that is ready to start: the data directory is locked, the server connected.
-
-    Call `measure` or `recall` before any other method.
-    """
-
-    def __init__(
-        self,
-        settings: Settings,
-        order: SpeedTestRequest,
-        target: SpeedTestTarget,
-        cancel: CancelSignal,
-    ) -> None:
-        self._settings = settings
-        self._order = order
-        self._target = target
-        self._runner = SpeedTestRunner(target, order.effort, cancel)
-
-    def measure(self) -> Generator[Measurement, None, None]:
-        """Yield each measurement as it is made; raises `Cancelled`."""
-        return self._runner.measure()
-
-    def recall(self) -> dict[str, Any]:
-        """Return the record of the latest test, and use it instead of measuring.
-
-        Raises `RunError` if there is no readable one.
-        """
-        tests = load_speed_tests(self._settings, self._order.config)
-        try:
-            latest = dict(tests[-1])
-            found = latest["findings"]
-            here, stages = LocalMachine(**found["here"]), found["stages"]
-            measured = tuple(Measurement.from_record(one) for one in stages)
-            unknown = tuple(found["unknown"])
-            self._runner.recall(
-                SpeedTestResult(measured=measured, here=here, rung=found["rung"], unknown=unknown)
-            )
-        except (LookupError, TypeError, ValueError) as error:
-            raise RunError(
-                "There is no earlier speed test to continue from.",
-                hint="Run a new one.",
-                code="speed.no-test",
-            ) from error
-        return latest
-
-    @property
-    def obstacle(self) -> str:
-        """Why the connection to the server will not be measured; empty if it will."""
-        return self._target.why
-
-    @property
-    def findings(self) -> SpeedTestResult:
-        return self._runner.findings
-
-    def judge(self) -> Diagnosis:
-        """Return what the measurements mean for the current settings."""
-        archives = bool(self._settings.archive.rules)
-        return judge(self.findings, self._settings.transfer, archives=archives)
-
-    def find_applicable(self, record: Mapping[str, Any]) -> dict[str, object]:
-        """Return the recommended settings of a test's record that are neither set nor locked."""
-        loaded = load_settings(self._order.config)
-        advised = dict(chain(*(each["changes"].items() for each in record["verdict"]["advice"])))
-        if order := advised.get("transfer.ciphers"):
-            advised["transfer.ciphers"] = reorder(loaded.settings.transfer.ciphers, order)
-        return {
-            key: value
-            for key, value in advised.items()
-            if key not in loaded.locked_by and not _is_set(loaded.settings, key, value)
-        }
-
-    def find_replaced(self, changes: Mapping[str, object]) -> dict[str, object]:
-        """Return the values of these settings in the user's file; None for those not in it."""
-        given = load_settings(self._order.config).given
-        by_source = {key: {one.source: one.value for one in given.get(key, ())} for key in changes}
-        return {key: values.get(Layer.USER) for key, values in by_source.items()}
-
-    def measure_files(self) -> Iterator[Measurement]:
-        """Yield the speed of sending files with the current settings."""
-        return self._runner.remeasure(self._settings.transfer)
-
-    def apply(self, changes: Mapping[str, object]) -> Iterator[Measurement]:
-        """Write settings to the user's file, then yield the speed of sending files with them."""
-        save_settings(self._order.config, changes)
-        values = {key.removeprefix("transfer."): value for key, value in changes.items()}
-        transfer = Transfer(**self._settings.transfer.values() | values)
-        return self._runner.remeasure(transfer)
-
-    def as_record(self, verdict: Diagnosis) -> dict[str, object]:
-        """Return the test as plain values for JSON; docs/doctor.md describes them."""
-        return {
-            "at": SystemClock().now().isoformat(timespec="seconds"),
-            "quick": self._order.effort == QUICK,
-            "findings": self.findings.as_record(),
-            "verdict": verdict.as_record(),
-        }
-
-    def keep(self, record: Mapping[str, object]) -> None:
-        """Store a test, or the result of its recommendations, for comparison with later tests."""
-        add_speed_test(speed_tests_file(self._settings, find_places(self._order.config)), record)
-
-
-def _is_set(settings: Settings, key: str, value: object) -> bool:
-    now = settings.value(key)
-    return (list(now) if isinstance(now, tuple) else now) == value
+def finish_speed_test(
+    settings: Settings, order: SpeedTestRequest, findings: SpeedTestResult
+) -> dict[str, Any]:
+    """Keep a test; return it as plain values for JSON, which docs/doctor.md describes."""
+    record: dict[str, Any] = {
+        "at": SystemClock().now().isoformat(timespec="seconds"),
+        "quick": order.effort == QUICK,
+        "findings": findings.as_record(),
+        "verdict": as_verdict(findings),
+    }
+    keep_speed_test(settings, order.config, record)
+    return record
 
 
 @contextmanager
 def open_speed_test(
     settings: Settings, order: SpeedTestRequest, observer: RunObserver
-) -> Iterator[SpeedTest]:
+) -> Iterator[SpeedTestRunner]:
     """Yield a speed test that is ready to start; it holds the lock of the data directory.
 
     Raises a `RunError` if an acquisition or a run is in progress, or if the server cannot be
@@ -247,7 +132,7 @@ def open_speed_test(
             why=why,
             records=tuple(_recall_records(settings, places)),
         )
-        yield SpeedTest(settings, order, target, observer.cancel)
+        yield SpeedTestRunner(target, order.effort, observer.cancel)
 
 
 def _find_staging(
@@ -315,13 +200,12 @@ def _ask(connection: Connection) -> Questions:
         return client.fetch(path, lambda answer: answer, query)
 
     datasets: Any = ask("dataset/", {"limit": 1})
-    questions = {LATENCIES["root"]: partial(ask, "")}
+    questions = {"root": partial(ask, "")}
+    page = "one page of a listing"
     if not datasets["objects"]:
-        return questions | {LATENCIES["listing"]: partial(ask, "dataset/", listing)}
+        return questions | {page: partial(ask, "dataset/", listing)}
     number = int(datasets["objects"][0]["id"])
     return questions | {
-        LATENCIES["listing"]: partial(
-            ask, "mydata_dataset_file/", {**listing, "dataset__id": number}
-        ),
-        LATENCIES["statistics"]: partial(ask, f"mydata_dataset_stats/{number}/"),
+        page: partial(ask, "mydata_dataset_file/", {**listing, "dataset__id": number}),
+        "statistics": partial(ask, f"mydata_dataset_stats/{number}/"),
     }

@@ -169,24 +169,6 @@ def _s3() -> str:
     return f"botocore, for the API of {client.meta.service_model.api_version}"
 
 
-def _speed() -> str:
-    """Send test bytes to a local host with a process of the speed test, as `doctor` does."""
-    from mydata_like.engine.pipeline import CancelFlag
-    from mydata_like.speedtest.results import QUICK, SpeedTestBudget
-    from mydata_like.speedtest.throughput_probe import FloodPool
-
-    effort = QUICK._replace(flood=1_000_000)
-    file = Path(os.environ[HOME]) / "flood"
-    with (
-        _staging_host() as endpoint,
-        FloodPool(endpoint, SpeedTestBudget(effort, CancelFlag()), sessions=1) as pool,
-    ):
-        flow = pool.flood(1, files=(os.fsencode(file.as_posix()),))
-    if file.exists():
-        raise RuntimeError(f"The speed test did not remove its file: {file}")
-    return f"a separate process sent 1 MB with {flow.cipher} and removed its file"
-
-
 @contextmanager
 def _staging_host() -> "Iterator[Endpoint]":
     """Start a local SSH server; yield its endpoint."""
@@ -232,7 +214,6 @@ PARTS: Final = MappingProxyType[str, Callable[[], str]](
         "tampering": _tampering,
         "open file": _open_file,
         "s3": _s3,
-        "speed": _speed,
         "upload": _upload,
     }
 )

@@ -23,18 +23,15 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from mydata_like.core.file_access import is_remote
 from mydata_like.speedtest.results import (
     COMPRESSED,
-    COMPRESSION,
     LARGE_FILES,
     MD5,
     MD5_ALL,
     TINY_FILES,
-    CpuCost,
     LocalMachine,
     Measurement,
     SpeedTestBudget,
     StageResult,
     Unit,
-    local,
 )
 from mydata_like.transfer.sessions import count_cpus
 
@@ -46,9 +43,12 @@ _CPUS: Final = Path("/proc/cpuinfo")
 
 def describe_here() -> LocalMachine:
     """Return the facts about this computer, and its current load from other programs."""
-    cpus = count_cpus()
-    others = (os.cpu_count() or cpus) - cpus
-    return LocalMachine(cpus, find_aes(_read_cpus()), measure_busy(), others=others)
+    try:
+        text = _CPUS.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        # All 64-bit processors of Apple have AES instructions.
+        text = "features: aes" if platform.system() == "Darwin" else ""
+    return LocalMachine(count_cpus(), find_aes(text), measure_busy())
 
 
 def measure_busy() -> float:
@@ -69,29 +69,17 @@ def measure_checksums(budget: SpeedTestBudget) -> Iterator[Measurement]:
     """Yield the speed of MD5 on one core, and on all cores."""
     piece = os.urandom(_PIECE)
 
-    def act(_: int = 0) -> float:
-        hashlib.md5(piece, usedforsecurity=False)
-        return float(_PIECE)
+    def act(times: int = 1) -> float:
+        for _ in range(times):
+            hashlib.md5(piece, usedforsecurity=False)
+        return float(times * _PIECE)
 
-    used, done = time.thread_time(), 0.0
-
-    def act_and_count() -> float:
-        nonlocal done
-        done += act()
-        return float(_PIECE)
-
-    samples = budget.sample(act_and_count)
-    cost = CpuCost((time.thread_time() - used) / done)
-    yield Measurement(StageResult.HASH, MD5, Unit.BYTES, samples, cost)
+    yield Measurement(StageResult.HASH, MD5, Unit.BYTES, budget.sample(act))
     cpus = count_cpus()
     with ThreadPoolExecutor(cpus) as threads:
-        samples = budget.sample(lambda: sum(threads.map(_many(act), range(cpus))))
+        # The time that a thread takes to start is small against 16 pieces.
+        samples = budget.sample(lambda: sum(threads.map(act, [16] * cpus)))
     yield Measurement(StageResult.HASH, MD5_ALL, Unit.BYTES, samples)
-
-
-def _many(act: Callable[[], float]) -> Callable[[int], float]:
-    """Return 16 repetitions of `act`, so that the overhead of a thread is small against them."""
-    return lambda _: sum(act() for _ in range(16))
 
 
 def measure_ciphers(names: tuple[str, ...], budget: SpeedTestBudget) -> Iterator[Measurement]:
@@ -109,7 +97,7 @@ def measure_ciphers(names: tuple[str, ...], budget: SpeedTestBudget) -> Iterator
             encrypt(piece)
             return float(_PACKET)
 
-        yield Measurement(StageResult.CIPHER, local(name), Unit.BYTES, budget.sample(act))
+        yield Measurement(StageResult.CIPHER, name, Unit.BYTES, budget.sample(act))
 
 
 def _build_cipher(name: str) -> Callable[[bytes], object] | None:
@@ -127,14 +115,6 @@ def _build_cipher(name: str) -> Callable[[bytes], object] | None:
     if name.endswith("-ctr"):
         return Cipher(AES(key), modes.CTR(os.urandom(16))).encryptor().update
     return None
-
-
-def _read_cpus() -> str:
-    try:
-        return _CPUS.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        # All 64-bit processors of Apple have AES instructions.
-        return "features: aes" if platform.system() == "Darwin" else ""
 
 
 if sys.platform == "darwin":
@@ -163,20 +143,15 @@ def find_sample(root: Path, files: int) -> FileSample:
     large: list[Path] = []
     tiny: list[Path] = []
     for entry in _walk(root):
-        size = _find_size(entry)
+        size = 0
+        with suppress(OSError):  # it was removed, or may not be read
+            status = entry.stat(follow_symlinks=False)
+            size = 0 if is_remote(status) else status.st_size
         if size >= _LARGE:
             large.append(Path(entry.path))
         elif 0 < size <= _TINY and len(tiny) < files:
             tiny.append(Path(entry.path))
     return FileSample(tuple(large), tuple(tiny))
-
-
-def _find_size(entry: "os.DirEntry[str]") -> int:
-    """Return the size of a file; 0 if it was removed, or may not or should not be read."""
-    with suppress(OSError):
-        status = entry.stat(follow_symlinks=False)
-        return 0 if is_remote(status) else status.st_size
-    return 0
 
 
 def _walk(root: Path) -> Iterator["os.DirEntry[str]"]:
@@ -211,31 +186,22 @@ def measure_source(sample: FileSample, budget: SpeedTestBudget) -> Iterator[Meas
         )
 
 
-def measure_compression(sample: FileSample, budget: SpeedTestBudget) -> Iterator[Measurement]:
-    """Yield the compressed size of file samples as a share, and the speed of one core."""
-    pieces = [*_read_samples(sample)]
-    if not pieces:
-        return
-    packer = zstandard.ZstdCompressor(level=1)
-    whole = b"".join(pieces)
-    shrunk = sum(min(len(packer.compress(piece)), len(piece)) for piece in pieces)
-
-    def pack() -> float:
-        packer.compress(whole)
-        return float(len(whole))
-
-    yield Measurement(StageResult.SOURCE, COMPRESSED, Unit.SHARE, (shrunk / len(whole),))
-    yield Measurement(StageResult.SOURCE, COMPRESSION, Unit.BYTES, budget.sample(pack))
-
-
-def _read_samples(sample: FileSample) -> Iterator[bytes]:
+def read_pieces(sample: FileSample) -> list[bytes]:
+    """Return the first piece of some files of each kind."""
+    pieces = []
     for path in (*sample.large[:_SAMPLES], *sample.tiny[:_SAMPLES]):
-        try:
-            with path.open("rb") as file:
-                if piece := file.read(_SAMPLE):
-                    yield piece
-        except OSError:
-            continue
+        with suppress(OSError), path.open("rb") as file:
+            pieces.append(file.read(_SAMPLE))
+    return [piece for piece in pieces if piece]
+
+
+def measure_compression(pieces: Sequence[bytes]) -> Iterator[Measurement]:
+    """Yield the compressed size of pieces of files, as a share of their size."""
+    if pieces:
+        packer = zstandard.ZstdCompressor(level=1)
+        shrunk = sum(min(len(packer.compress(piece)), len(piece)) for piece in pieces)
+        share = shrunk / sum(map(len, pieces))
+        yield Measurement(StageResult.SOURCE, COMPRESSED, Unit.SHARE, (share,))
 
 
 def _read_repeatedly(files: Sequence[Path]) -> Generator[int, None, None]:

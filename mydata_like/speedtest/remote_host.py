@@ -1,4 +1,4 @@
-"""Facts about the staging host and the speed of its disk, measured over a shell.
+"""A staging host: facts about it, and the speed of the line to it and of its disk.
 
 All test files are in one folder, whose name only this uploader uses, in the location to which runs
 send. The folder is removed at the end, and at the start in case an earlier test was killed.
@@ -6,211 +6,268 @@ send. The folder is removed at the end, and at the start in case an earlier test
 
 import io
 import os
-import re
 import tarfile
 import time
-from collections.abc import Iterator
-from contextlib import closing, suppress
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext, suppress
 from statistics import median
+from threading import Event
 from typing import Final, NamedTuple
 
-from mydata_like.core.errors import RejectedError
+from mydata_like.core.errors import RejectedError, UploaderError
+from mydata_like.core.ports import Transport
+from mydata_like.settings.transfer_sections import Transfer
 from mydata_like.speedtest.local_machine import find_aes
-from mydata_like.speedtest.prediction import TINY
 from mydata_like.speedtest.results import (
-    CEILING,
     LARGE_FILES,
     ROUND_TRIP,
+    SET_UP,
+    TINY,
     TINY_FILES,
-    CpuCost,
     LocalMachine,
     Measurement,
     SpeedTestBudget,
     StageResult,
     Unit,
 )
-from mydata_like.ssh.capabilities import PREAMBLE, quote
-from mydata_like.ssh.session import SshSession, Stream
+from mydata_like.ssh.capabilities import PREAMBLE, HostCapabilities, probe, quote
+from mydata_like.ssh.connect import connect
+from mydata_like.ssh.session import Endpoint, SshSession, Stream
+from mydata_like.transfer.sessions import count_cpus, count_sessions
 
-_WINDOW: Final = 2 * 1024 * 1024  # bytes of the SSH window of OpenSSH's server, see its channels.h
+OpenTransport = Callable[[Transfer], Transport]
+
 _PINGS: Final = 10
 _FIRST: Final = 1_000_000  # bytes of a first write, which decides the size of the others
-_FEW: Final = (
-    40  # tiny files of a first extraction; enough against the time that tar takes to start
-)
+_FEW: Final = 40  # tiny files of a first extraction; enough against the time that tar takes
 _WRITE: Final = (
     b"dd if=random of=written bs=1048576 conv=fsync 2>/dev/null"
     b" || { cat random > written && sync; }"
 )
 _LONGEST: Final = 64 * 1024  # bytes that a host may print before the awaited word
-_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
-_TIMES: Final = re.compile(rb"(\d{1,9})m(\d{1,2}\.\d{1,9})s")  # POSIX output format of `times`
 _MARK: Final = b"\nmydata\n"  # separates our output from that of login scripts
-_ABOUT: Final = b"""printf "\\nmydata\\n"
-echo "boot $(cat /proc/sys/kernel/random/boot_id 2>/dev/null)"
-echo "load $(cat /proc/loadavg 2>/dev/null)"
-echo "cpu $(grep -m1 -iE "^(flags|features)" /proc/cpuinfo 2>/dev/null)"
+_FLAGS: Final = b"""printf "\\nmydata\\n"
+grep -m1 -iE "^(flags|features)" /proc/cpuinfo 2>/dev/null
 """
+_PIECE: Final = 64 * 1024  # bytes that are sent at once
+_TICK: Final = 0.01  # seconds between two checks of what was sent
+_SLOW: Final = 8  # round trips that are not counted, while TCP widens its window to that of SSH
+_SILENCE: Final = 10.0  # seconds without progress, although a sample takes less than one
 
 
-class HostInfo(NamedTuple):
-    """The facts that a host reports about itself."""
+class ProbeFiles(NamedTuple):
+    """The staging host, and the test's folder below its location."""
 
-    machine: LocalMachine
-    one_machine: bool  # whether the host is this computer
+    endpoint: Endpoint
+    location: bytes
+    folder: str
+    open_transport: OpenTransport
 
 
 class RemoteHost:
-    """A staging host with a shell; test files are written to `folder` below `location`."""
+    """A staging host to which test files are written; `open` it first."""
 
-    def __init__(self, session: SshSession, location: bytes, folder: bytes) -> None:
-        self._session = session
-        self._enter = PREAMBLE + b"cd -- %b && " % quote(location)
-        self._folder = quote(folder)
-
-    def describe(self, cpus: int | None) -> HostInfo:
-        """Return the facts about the host; `cpus` is the number that it has reported."""
-        output = self._run(_ABOUT).partition(_MARK)[2].decode("utf-8", "replace")
-        facts = dict(line.partition(" ")[::2] for line in output.splitlines())
-        busy = _find_busy(facts.get("load", ""), cpus)
-        boot = facts.get("boot", "")
-        return HostInfo(
-            LocalMachine(cpus, find_aes(facts.get("cpu", "")), busy), bool(boot) and boot == _boot()
+    def __init__(self, staging: ProbeFiles, budget: SpeedTestBudget) -> None:
+        self.folder = staging.folder
+        self.capabilities = HostCapabilities("")
+        self.open_transport = staging.open_transport
+        self._staging = staging
+        self._budget = budget
+        self._enter = PREAMBLE + b"cd -- %b && " % quote(staging.location)
+        self._endpoint = staging.endpoint._replace(
+            stall_timeout=min(staging.endpoint.stall_timeout, _SILENCE)
         )
 
-    def clean(self) -> None:
+    def open(self) -> HostCapabilities:
+        """Log in; return what the host can do, after the files of a killed test were removed."""
+        self._session, self.capabilities = probe(
+            lambda: connect(self._staging.endpoint), self._staging.location
+        )
+        if not self.capabilities.in_place:
+            self._clean(self._session)
+        return self.capabilities
+
+    @property
+    def cipher(self) -> str:
+        """The negotiated cipher."""
+        return self._session.cipher
+
+    def close(self) -> None:
+        self._session.close()
+
+    def noting_silence(self) -> AbstractContextManager[None]:
+        """Return a context without effect: a silent host, unlike a folder, can be given up."""
+        return nullcontext()
+
+    def describe(self) -> LocalMachine:
+        """Return the facts about the host."""
+        output = self._run(_FLAGS).partition(_MARK)[2].decode("utf-8", "replace")
+        return LocalMachine(self.capabilities.cpus, find_aes(output))
+
+    @property
+    def parts(self) -> Mapping[str, Callable[[], Iterator[Measurement]]]:
+        """The parts that can be measured alone, by name; each yields its measurements."""
+        if self.capabilities.access != "shell":
+            return {}
+        return {
+            "The connection to the server": self._measure_connection,
+            "The disk of the server": self._measure_disk,
+        }
+
+    def remove(self) -> str:
+        """Remove the test files, over a new session if the old one broke.
+
+        Return what remains on the host, as the subject of a sentence; empty if nothing does.
+        """
+        with suppress(UploaderError):
+            self._clean(self._session)
+            return ""
+        with suppress(UploaderError), closing(connect(self._staging.endpoint)) as another:
+            self._clean(another)
+            return ""
+        return f"{self.folder} on the staging host"
+
+    def _clean(self, session: SshSession) -> None:
         """Remove the files of this test, or of one that was killed.
 
         A command that was interrupted may still write files, so a failed removal is repeated once.
         Raises `RejectedError` if the host does not print that it is done: a host that allows only
         SFTP accepts the command, does nothing and reports success.
         """
-        remove = b"rm -rf -- " + self._folder
-        script = self._enter + b"{ %b || { sleep 1; %b; }; } && echo && echo mydata" % (
-            remove,
-            remove,
-        )
-        if _MARK not in self._run(script):
+        if self.capabilities.access == "sftp":
+            path = self._staging.location.rstrip(b"/") + b"/" + self.folder.encode()
+            with closing(session.open_sftp()) as sftp:
+                if sftp.find_size(path) is not None:
+                    for entry in sftp.list_files(path):
+                        sftp.remove(path + b"/" + entry.name)
+                    sftp.remove_directory(path)
+            return
+        remove = b"rm -rf -- " + quote(self.folder.encode())
+        script = b"{ %b || { sleep 1; %b; }; } && echo && echo mydata" % (remove, remove)
+        if _MARK not in self._run(self._enter + script, session):
             raise RejectedError("The staging host did not remove the test files.")
 
-    def measure_round_trip(self, budget: SpeedTestBudget) -> Iterator[Measurement]:
-        """Yield the round trip of one byte, and the highest speed of a channel that follows."""
+    def _measure_connection(self) -> Iterator[Measurement]:
+        """Yield the round trip of one byte, and the speed of the line over one and more sessions.
+
+        A run opens a session for each core, and more to a distant host.
+        """
         with closing(self._session.start(b"exec cat")) as stream:
 
             def ping() -> None:
                 stream.write(b".")
                 stream.read(1)
 
-            seconds = budget.time(ping, _PINGS)
+            seconds = self._budget.time(ping, _PINGS)
         yield Measurement(StageResult.NETWORK, ROUND_TRIP, Unit.SECONDS, seconds)
-        ceilings = tuple(_WINDOW / each for each in seconds)
-        yield Measurement(StageResult.NETWORK, CEILING, Unit.BYTES, ceilings)
+        round_trip, set_up = median(seconds), list[float]()
+        here = count_cpus()
+        most = count_sessions([here, self.capabilities.cpus or here], round_trip)
+        for sessions in sorted({1, most}):
+            rates = self._send_random(sessions, round_trip, set_up)
+            what = f"{sessions} session{'s' * (sessions != 1)}"
+            yield Measurement(StageResult.NETWORK, what, Unit.BYTES, rates)
+        yield Measurement(StageResult.NETWORK, SET_UP, Unit.SECONDS, tuple(set_up))
 
-    def measure_disk(self, budget: SpeedTestBudget, tar: str) -> Iterator[Measurement]:
+    def _send_random(
+        self, sessions: int, round_trip: float, set_up: list[float]
+    ) -> tuple[float, ...]:
+        """Return the rates at which the host takes random bytes from memory and discards them.
+
+        Each session has a thread; the seconds to connect it are added to `set_up`. A first sample
+        is not counted, because windows and buffers fill.
+        """
+        piece, over, sent = os.urandom(_PIECE), Event(), [0] * sessions
+
+        def fill(number: int, stream: Stream) -> None:
+            while not over.is_set():
+                stream.write(piece)
+                sent[number] += _PIECE
+
+        def sample(seconds: float) -> float:
+            size = self._budget.effort.line
+            self._budget.take(size)
+            before, began, passed = sum(sent), time.perf_counter(), 0.0
+            while sum(sent) == before or (passed < seconds and sum(sent) - before < size):
+                self._budget.wait(_TICK)
+                for filling in fillings:
+                    if filling.done():
+                        filling.result()  # raises its error
+                passed = time.perf_counter() - began
+            return (sum(sent) - before) / passed
+
+        with ExitStack() as stack:
+            streams = []
+            for _ in range(sessions):
+                began = time.perf_counter()
+                session = stack.enter_context(closing(connect(self._endpoint)))
+                set_up.append(time.perf_counter() - began)
+                streams.append(session.start(b"exec cat >/dev/null"))
+            threads = stack.enter_context(ThreadPoolExecutor(sessions))
+            stack.callback(over.set)
+            fillings = [threads.submit(fill, *one) for one in enumerate(streams)]
+            seconds = self._budget.effort.seconds
+            sample(max(seconds, _SLOW * round_trip))
+            return tuple(sample(seconds) for _ in range(self._budget.effort.samples))
+
+    def _measure_disk(self) -> Iterator[Measurement]:
         """Yield the speed at which the host writes a large file and creates tiny files."""
-        self._run(self._enter + b"mkdir -p -m 700 -- " + self._folder)
-        where = self._enter + b"cd -- %b && " % self._folder
-        samples = budget.effort.samples
-        (first,) = self._write(where, _FIRST, budget, 1)
-        size = budget.fit(_FIRST, first.seconds, budget.effort.disk)
-        yield _rate(LARGE_FILES, Unit.BYTES, size, self._write(where, size, budget, samples))
-        if not tar:
-            return
-        self._run(where + b"rm -f random")
-        (first,) = self._unpack(where, _FEW, budget, 1)
-        files = budget.fit(_FEW, first.seconds, budget.effort.files)
-        yield _rate(TINY_FILES, Unit.FILES, files, self._unpack(where, files, budget, samples))
+        budget, effort = self._budget, self._budget.effort
+        folder = quote(self.folder.encode())
+        self._run(self._enter + b"mkdir -p -m 700 -- " + folder)
+        where = self._enter + b"cd -- %b && " % folder
 
-    def _write(
-        self, where: bytes, size: int, budget: SpeedTestBudget, samples: int
-    ) -> tuple["_DiskTest", ...]:
-        """Write `size` bytes on the host, once for each sample."""
-        self._run(where + b"head -c %d /dev/urandom > random" % size)
-        return tuple(self._time(where, _WRITE, b"rm -f written", budget, samples))
+        def write(size: int, samples: int) -> tuple[float, ...]:
+            self._run(where + b"head -c %d /dev/urandom > random" % size)
+            return self._time(where, _WRITE, b"rm -f written", samples)
 
-    def _unpack(
-        self, where: bytes, files: int, budget: SpeedTestBudget, samples: int
-    ) -> tuple["_DiskTest", ...]:
-        """Create tiny files on the host, once for each sample."""
-        self._run(where + b"cat > tiny.tar", _make_tar(files))
-        act, before = b"tar -x -o -f tiny.tar -C unpacked", b"rm -rf unpacked; mkdir unpacked"
-        return tuple(self._time(where, act, before, budget, samples))
+        def unpack(files: int, samples: int) -> tuple[float, ...]:
+            archive = io.BytesIO()
+            with tarfile.open(fileobj=archive, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+                for number in range(files):
+                    member = tarfile.TarInfo(f"{number // 100}-{number % 100}")
+                    member.size = TINY
+                    tar.addfile(member, io.BytesIO(os.urandom(TINY)))
+            budget.take(files * TINY)
+            self._run(where + b"cat > tiny.tar", stdin=archive.getvalue())
+            before = b"rm -rf unpacked; mkdir unpacked"
+            return self._time(where, b"tar -x -o -f tiny.tar -C unpacked", before, samples)
 
-    def _time(
-        self, where: bytes, act: bytes, before: bytes, budget: SpeedTestBudget, samples: int
-    ) -> Iterator["_DiskTest"]:
-        """Yield how long a command takes on the host, by our clock between two words it prints.
+        size = budget.fit(_FIRST, write(_FIRST, 1)[0], effort.disk)
+        rates = tuple(size / seconds for seconds in write(size, effort.samples))
+        yield Measurement(StageResult.SERVER_DISK, LARGE_FILES, Unit.BYTES, rates)
+        if self.capabilities.tar:
+            self._run(where + b"rm -f random written")
+            files = budget.fit(_FEW, unpack(_FEW, 1)[0], effort.files)
+            rates = tuple(files / seconds for seconds in unpack(files, effort.samples))
+            yield Measurement(StageResult.SERVER_DISK, TINY_FILES, Unit.FILES, rates)
+
+    def _time(self, where: bytes, act: bytes, before: bytes, samples: int) -> tuple[float, ...]:
+        """Return how long a command takes on the host, by our clock between two words it prints.
 
         If the time of the test has run out, take one sample.
         """
-        for sample in range(samples):
-            budget.check()
-            if sample and budget.spent():
-                return
-            script = where + b"%b; times; echo a; { %b; } && echo z && times" % (before, act)
+        seconds: list[float] = []
+        while len(seconds) < samples and not (seconds and self._budget.spent()):
+            self._budget.check()
+            script = where + b"%b; echo a; { %b; } && echo z" % (before, act)
             with closing(self._session.start(b"exec sh -c " + quote(script))) as stream:
-                start = _await(stream, b"a\n")
+                _await(stream, b"a\n")
                 began = time.perf_counter()
                 _await(stream, b"z\n")
-                seconds = time.perf_counter() - began
-                yield _DiskTest(seconds, _find_work(_await(stream)) - _find_work(start))
+                seconds.append(time.perf_counter() - began)
+        return tuple(seconds)
 
-    def _run(self, script: bytes, stdin: bytes = b"") -> bytes:
-        return self._session.run(b"exec sh -c " + quote(script), stdin).output
-
-
-def _find_busy(load: str, cpus: int | None) -> float | None:
-    """Return the host's load as a share of its processors; None if either is unknown."""
-    with suppress(ValueError, IndexError):
-        return min(1.0, float(load.split()[0]) / cpus) if cpus else None
-    return None
+    def _run(self, script: bytes, session: SshSession | None = None, stdin: bytes = b"") -> bytes:
+        return (session or self._session).run(b"exec sh -c " + quote(script), stdin).output
 
 
-class _DiskTest(NamedTuple):
-    """The seconds that a command took on the host, and its processor time in seconds."""
-
-    seconds: float
-    work: float
-
-
-def _await(stream: Stream, word: bytes = b"") -> bytes:
-    """Return the host's output up to `word`, and read nothing after it; without a word, all."""
+def _await(stream: Stream, word: bytes) -> None:
+    """Read the host's output up to `word`, and nothing after it."""
     output = b""
-    while not word or not output.endswith(word):
-        if (more := stream.read(1)) and len(output) < _LONGEST:
-            output += more
-        elif word:
+    while not output.endswith(word):
+        more = stream.read(1)
+        if not more or len(output) >= _LONGEST:
             raise RejectedError("The staging host did not execute a command.")
-        else:
-            break
-    return output
-
-
-def _find_work(output: bytes) -> float:
-    """Return the processor seconds of a shell and its children from the output of `times`."""
-    return sum(60 * int(minutes) + float(rest) for minutes, rest in _TIMES.findall(output))
-
-
-def _rate(what: str, unit: Unit, count: float, acts: tuple[_DiskTest, ...]) -> Measurement:
-    each = median(act.work for act in acts) / count
-    rates = tuple(count / act.seconds for act in acts)
-    return Measurement(StageResult.SERVER_DISK, what, unit, rates, CpuCost(there=each or None))
-
-
-def _make_tar(files: int) -> bytes:
-    archive = io.BytesIO()
-    with tarfile.open(fileobj=archive, mode="w", format=tarfile.USTAR_FORMAT) as tar:
-        for number in range(files):
-            member = tarfile.TarInfo(f"{number // 100}-{number % 100}")
-            member.size = TINY
-            tar.addfile(member, io.BytesIO(os.urandom(TINY)))
-    return archive.getvalue()
-
-
-def _boot() -> str:
-    """Return Linux's identifier of this boot of this computer; empty on other systems."""
-    try:
-        return _BOOT.read_text(encoding="ascii").strip()
-    except OSError:
-        return ""
+        output += more

@@ -1,28 +1,27 @@
-"""The results of a speed test: measurements, both computers, and what could not be measured.
+"""The results of a speed test: measurements, comparisons of settings, and what was not measured.
 
 Units are bytes, seconds and counts a second; `docs/doctor.md` explains the fields in JSON.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from mydata_like.core.errors import Cancelled, RejectedError
 from mydata_like.core.ports import CancelSignal
 
 
 class StageResult(StrEnum):
-    """A stage that bytes pass during an upload; each one can be the bottleneck."""
+    """A stage that bytes pass during an upload; `CHANNELS` is an upload with all of them."""
 
     SOURCE = "source"
     HASH = "hash"
     CIPHER = "cipher"
     NETWORK = "network"
     CHANNELS = "channels"
-    SERVER_CPU = "server cpu"
     SERVER_DISK = "server disk"
     FOLDER = "folder"
     API = "API"
@@ -38,68 +37,42 @@ class Unit(StrEnum):
     SHARE = "share"
 
 
+class Workload(StrEnum):
+    """The kind of files that are sent; each kind can have another slowest part."""
+
+    LARGE = "large"
+    TINY = "tiny"
+
+    @property
+    def unit(self) -> Unit:
+        """The unit of the speed of such files."""
+        return Unit.BYTES if self is Workload.LARGE else Unit.FILES
+
+    @property
+    def together(self) -> str:
+        """The name of the measurement that sends such files."""
+        return f"together, {self} files"
+
+
+TINY: Final = 3_000  # bytes of a tiny file; half of the tiny files of real instruments are smaller
 LARGE_FILES: Final = "large files"
 TINY_FILES: Final = "tiny files"
 MD5: Final = "MD5, one core"
 MD5_ALL: Final = "MD5, all cores"
 ROUND_TRIP: Final = "round trip"
 SET_UP: Final = "connection set-up"
-CEILING: Final = "window over round trip, each channel"
 COMPRESSED: Final = "compressed size"
-COMPRESSION: Final = "compression, one core"
 RENAME: Final = "rename"
 RECORDS: Final = "records, in earlier runs"
-LATENCIES: Final = {"root": "root", "listing": "one page of a listing", "statistics": "statistics"}
-
-
-def local(cipher: str) -> str:
-    """Return the name of a cipher's measurement on one core of this computer, without network."""
-    return f"{cipher}, here"
-
-
-def flooded(channels: int) -> str:
-    """Return the name of the flood over so many channels.
-
-    A host discards its bytes; in a mounted folder, as many files are written at once.
-    """
-    return f"{channels} channel{'s' * (channels != 1)}"
-
-
-def carried(what: str) -> str:
-    """Return the name of the end-to-end measurement for a kind of files."""
-    return f"together, {what}"
-
-
-def in_usual_batches(what: str) -> str:
-    """Return the name of a measurement with default batch sizes instead of the smaller set ones."""
-    return f"{what}, in batches as usual"
-
-
-def connected(connections: int) -> str:
-    """Return the name of the API measurement over so many connections."""
-    return f"{connections} connection{'s' * (connections != 1)}"
-
-
-class CpuCost(NamedTuple):
-    """Processor seconds for one byte on either side; None if unknown.
-
-    The `_waited` fields are the seconds spent waiting for a free processor.
-    """
-
-    here: float | None = None
-    there: float | None = None
-    here_waited: float | None = None
-    there_waited: float | None = None
 
 
 class Measurement(NamedTuple):
-    """One measurement: the value of each sample, and the processor time it took."""
+    """One measurement: the value of each sample."""
 
     stage: StageResult
     what: str
     unit: Unit
     samples: tuple[float, ...]
-    cost: CpuCost = CpuCost()
     note: str = ""
 
     @property
@@ -122,23 +95,43 @@ class Measurement(NamedTuple):
             "lowest": min(self.samples),
             "highest": max(self.samples),
             "looks": len(self.samples),
-            "cpu_seconds_here": self.cost.here,
-            "cpu_seconds_there": self.cost.there,
-            "cpu_seconds_waited_here": self.cost.here_waited,
-            "cpu_seconds_waited_there": self.cost.there_waited,
             "note": self.note,
         }
 
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> "Measurement":
-        """Return the measurement of a JSON record: lowest, median and highest sample, no cost."""
-        return cls(
-            StageResult(record["stage"]),
-            record["what"],
-            Unit(record["unit"]),
-            (record["lowest"], record["median"], record["highest"]),
-            note=record["note"],
-        )
+
+class SettingsComparison(NamedTuple):
+    """The speeds of the same files with and without a change of settings, sent in alternation.
+
+    `code` is stable: `cipher`, `channels`, `batches` or `compression`. `changes` are values of
+    settings by key. `won` is whether the change was faster in two rounds.
+    """
+
+    code: str
+    text: str
+    workload: Workload
+    changes: Mapping[str, object]
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+    won: bool
+
+    @property
+    def gain(self) -> float:
+        """The factor by which the files were faster with the change."""
+        return median(self.after) / median(self.before)
+
+    def as_record(self) -> dict[str, object]:
+        """Return this as plain values for JSON."""
+        return {
+            "code": self.code,
+            "text": self.text,
+            "workload": self.workload,
+            "unit": self.workload.unit,
+            "changes": dict(self.changes),
+            "before": list(self.before),
+            "after": list(self.after),
+            "gain": self.gain,
+            "won": self.won,
+        }
 
 
 class LocalMachine(NamedTuple):
@@ -148,7 +141,6 @@ class LocalMachine(NamedTuple):
     aes: bool | None = None  # whether its processors have AES instructions
     busy: float | None = None  # the share of all cores that others used before the test
     busy_after: float | None = None  # the same after the test
-    others: int = 0  # further cores, which we may not use
 
 
 NOT_TOLD: Final = LocalMachine()
@@ -158,71 +150,42 @@ NOT_TOLD: Final = LocalMachine()
 class SpeedTestResult:
     """All results of a speed test; `unknown` are sentences on what was not measured, and why.
 
-    `rung` is what the staging host allows, as in `ssh.capabilities`, or empty without a host;
-    `folder` if files are written to a mounted folder.
+    `rung` is what the staging host allows, as in `ssh.capabilities`, `folder` if files are written
+    to a mounted folder, or empty if neither was reached.
     """
 
     measured: tuple[Measurement, ...] = ()
+    compared: tuple[SettingsComparison, ...] = ()
     here: LocalMachine = NOT_TOLD
     there: LocalMachine = NOT_TOLD
-    one_machine: bool = False  # both sides share their cores
-    channels: int = 1  # of the end-to-end measurement
-    sessions: int = 1  # the most sessions of a flood
+    channels: int = 1  # over which files were sent with the current settings
     rung: str = ""
     cipher: str = ""  # that the two sides negotiate with these settings
-    zstd: bool = False  # whether the staging host can decompress
     unknown: tuple[str, ...] = ()
-
-    def find(self, stage: StageResult, what: str) -> Measurement | None:
-        """Return the measurement of this name, or None."""
-        fits = (one for one in self.measured if (one.stage, one.what) == (stage, what))
-        return next(fits, None)
 
     def value(self, stage: StageResult, what: str) -> float | None:
         """Return the median of the measurement of this name, or None."""
-        found = self.find(stage, what)
-        return found.value if found and found.value > 0 else None
+        fits = (one.value for one in self.measured if (one.stage, one.what) == (stage, what))
+        return next(fits, None) or None
 
-    @property
-    def in_folder(self) -> bool:
-        """Whether files are written to a mounted folder."""
-        return self.rung == "folder"
-
-    @property
-    def measured_tiny(self) -> bool:
-        """Whether a stage from the network on was measured with tiny files."""
-        names = (
-            (StageResult.CHANNELS, carried(TINY_FILES)),
-            (StageResult.SERVER_DISK, TINY_FILES),
-            (StageResult.FOLDER, TINY_FILES),
-            (StageResult.API, RECORDS),
-        )
-        return any(self.value(stage, what) for stage, what in names)
-
-    def ciphers(self) -> dict[str, Measurement]:
-        """Return the measurements over the network by cipher."""
-        rows = (one for one in self.measured if one.stage is StageResult.CIPHER)
-        return {one.what: one for one in rows if not one.what.endswith(", here")}
-
-    def floods(self) -> dict[int, Measurement]:
-        """Return the floods by number of channels; files that are written in turn use one."""
-        return dict(self._floods())
-
-    def _floods(self) -> Iterator[tuple[int, Measurement]]:
+    def find_parts(self, workload: Workload) -> dict[StageResult, float]:
+        """Return the speed of each part alone in the unit of the workload, the slowest first."""
+        parts: dict[StageResult, float] = {}
         for one in self.measured:
-            number = one.what.partition(" ")[0]
-            if (one.stage, one.what) == (StageResult.FOLDER, LARGE_FILES):
-                yield 1, one
-            if one.stage is StageResult.CHANNELS and number.isdigit():
-                yield int(number), one
+            if one.stage is StageResult.CHANNELS or one.unit is not workload.unit:
+                continue
+            # One core computes the checksum of one file, and each session has a core for its own.
+            if one.stage is not StageResult.CIPHER and one.what != MD5:
+                parts[one.stage] = max(one.value, parts.get(one.stage, 0.0))
+        return dict(sorted(parts.items(), key=lambda part: part[1]))
 
-    def as_record(self) -> Mapping[str, object]:
+    def as_record(self) -> dict[str, object]:
         """Return this as plain values for JSON."""
         return {
             "stages": [one.as_record() for one in self.measured],
+            "compared": [one.as_record() for one in self.compared],
             "here": self.here._asdict(),
             "there": self.there._asdict(),
-            "one_machine": self.one_machine,
             "rung": self.rung,
             "cipher": self.cipher,
             "channels": self.channels,
@@ -230,25 +193,22 @@ class SpeedTestResult:
         }
 
 
-Act = Callable[[], float]  # does something once, and returns how many units it processed
-
-
 class SpeedTestEffort(NamedTuple):
     """The limits of the measurements of one test."""
 
     seconds: float  # of one sample
     samples: int
-    flood: int  # bytes of a flood over one channel; twice as many over several
+    line: int  # bytes of one sample of the line
     disk: int  # bytes of one disk test
     files: int  # tiny files
     total: float  # seconds of the whole test; later measurements are left out
+    sending: float  # seconds for which test files are sent once
+    sent: int  # bytes of large files that are sent once, over all channels together
     most: int = 1_000_000_000  # bytes that are sent in all
-    together: float = 2.0  # seconds of the end-to-end measurement of large files,
-    carried: int = 500_000_000  # and its bytes: with full processors, short samples differ by half
 
 
-FULL: Final = SpeedTestEffort(0.5, 4, 40_000_000, 36_000_000, 1000, 55.0)
-QUICK: Final = SpeedTestEffort(0.2, 3, 40_000_000, 46_000_000, 400, 22.0)
+FULL: Final = SpeedTestEffort(0.5, 4, 10_000_000, 36_000_000, 1000, 55.0, 1.0, 32_000_000)
+QUICK: Final = SpeedTestEffort(0.2, 3, 10_000_000, 46_000_000, 400, 22.0, 0.4, 16_000_000)
 
 
 class SpeedTestBudget:
@@ -256,13 +216,9 @@ class SpeedTestBudget:
 
     def __init__(self, effort: SpeedTestEffort, cancel: CancelSignal) -> None:
         self.effort = effort
+        self.left = effort.most  # bytes that may still be sent
         self._cancel = cancel
-        self.begin()
-
-    def begin(self) -> None:
-        """Start with the full time and all bytes."""
-        self.left = self.effort.most  # bytes that may still be sent
-        self._end = time.monotonic() + self.effort.total
+        self._end = time.monotonic() + effort.total
 
     def check(self) -> None:
         """Raise `Cancelled` if the test was cancelled."""
@@ -292,36 +248,36 @@ class SpeedTestBudget:
         """The seconds until the time runs out."""
         return max(0.0, self._end - time.monotonic())
 
-    def over_after(self, seconds: float) -> Callable[[], bool]:
-        """Return a function that returns whether `seconds`, or the time of the test, are over."""
-        end = min(self._end, time.monotonic() + seconds)
-        return lambda: time.monotonic() >= end
-
-    def sample(self, act: Act, count: int | None = None) -> tuple[float, ...]:
+    def sample(self, act: Callable[[], float]) -> tuple[float, ...]:
         """Return the rates of several samples; each repeats `act` for the time of a sample.
 
-        One call before the first sample fills caches and opens connections; it is not counted.
+        `act` does something and returns how many units it processed. One call before the first
+        sample fills caches and opens connections; it is not counted.
         """
         self.check()
         act()
-        return tuple(self._rate(act) for _ in range(count or self.effort.samples))
-
-    def _rate(self, act: Act) -> float:
-        done, began = 0.0, time.perf_counter()
-        while True:
-            self.check()
-            done += act()
-            seconds = time.perf_counter() - began
-            if seconds >= self.effort.seconds:
-                return done / seconds
+        rates = []
+        for _ in range(self.effort.samples):
+            done, seconds, began = 0.0, 0.0, time.perf_counter()
+            while seconds < self.effort.seconds:
+                self.check()
+                done += act()
+                seconds = time.perf_counter() - began
+            rates.append(done / seconds)
+        return tuple(rates)
 
     def time(self, act: Callable[[], object], count: int) -> tuple[float, ...]:
         """Return the seconds that each of `count` calls takes, after one that is not counted."""
         act()
-        return tuple(self._seconds(act) for _ in range(count))
+        seconds = []
+        for _ in range(count):
+            self.check()
+            began = time.perf_counter()
+            act()
+            seconds.append(time.perf_counter() - began)
+        return tuple(seconds)
 
-    def _seconds(self, act: Callable[[], object]) -> float:
+    def wait(self, seconds: float) -> None:
+        """Wait; raises `Cancelled` as soon as the test is cancelled."""
+        self._cancel.wait(seconds)
         self.check()
-        began = time.perf_counter()
-        act()
-        return time.perf_counter() - began

@@ -203,6 +203,9 @@ class SftpSession(Protocol):
     def remove(self, path: bytes) -> None:
         """Remove a file; a missing file is not an error."""
 
+    def remove_directory(self, path: bytes) -> None:
+        """Remove a directory, which may have to be empty; a missing one is not an error."""
+
     def close(self) -> None:
         """Close the SFTP session without waiting; the SSH session stays open."""
 

@@ -221,6 +221,12 @@ class Sftp:
         if wire.read_code(reply) != wire.NO_SUCH_FILE:
             self._check(reply, path)
 
+    def remove_directory(self, path: bytes) -> None:
+        """Remove an empty directory; a missing one is not an error."""
+        reply = self.request(wire.RMDIR, wire.pack(path))
+        if wire.read_code(reply) != wire.NO_SUCH_FILE:
+            self._check(reply, path)
+
     def close(self) -> None:
         """Close the SFTP session; the SSH session stays open."""
         self._stream.close()

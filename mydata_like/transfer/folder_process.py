@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from mydata_like.core.errors import RejectedError, TransientError, UploaderError
 from mydata_like.ssh.capabilities import HostCapabilities
+from mydata_like.transfer import folder_speed
 from mydata_like.transfer.folder_files import FolderFiles, first_writing, open_files
 from mydata_like.transfer.folder_session import leave_terminal, open_folder
-from mydata_like.transfer.folder_speed import FolderSpeed
 from mydata_like.transfer.probe_file import ProbeResult
 from mydata_like.transfer.remote_cleanup import Leftover, SftpRemover
 from mydata_like.transfer.staging_folder import MARKER, StagingFolder
@@ -48,7 +48,6 @@ class FolderTasks:
         self._folder = folder
         self._opened: FolderFiles | None = None
         self._removers: dict[bytes, SftpRemover] = {}
-        self._speed = FolderSpeed(folder)
 
     def open(self) -> HostCapabilities:
         """Return what the folder can do; raises as `open_folder` does."""
@@ -109,21 +108,13 @@ class FolderTasks:
         """Remove a directory below the folder and all that is in it, if it exists."""
         self._files.remove_directory(self._folder.below(name))
 
-    def prepare_large(self, names: tuple[bytes, ...], size: int) -> None:
-        """Prepare large files for `write`."""
-        self._speed.prepare_large(names, size)
-
-    def prepare_tiny(self, names: tuple[bytes, ...], files: int, size: int) -> None:
-        """Prepare tiny files for `write`."""
-        self._speed.prepare_tiny(names, files, size)
-
-    def write(self) -> float:
-        """Write what was prepared; return the seconds that it took."""
-        return self._speed.write()
+    def write_large(self, name: bytes, size: int) -> float:
+        """Return the seconds of writing a file of `size` bytes."""
+        return folder_speed.write_large(self._folder, name, size)
 
     def time_renames(self, name: bytes, count: int) -> tuple[float, ...]:
         """Return the seconds of each of `count` renames of a file."""
-        return self._speed.time_renames(name, count)
+        return folder_speed.time_renames(self._folder, name, count)
 
     @property
     def _files(self) -> FolderFiles:
@@ -198,19 +189,8 @@ class FolderProcess:
     def remove_directory(self, name: bytes) -> None:
         self._call("remove_directory", name)
 
-    def prepare_large(self, names: tuple[bytes, ...], size: int) -> None:
-        self._call("prepare_large", names, size)
-
-    def prepare_tiny(self, names: tuple[bytes, ...], files: int, size: int) -> None:
-        self._call("prepare_tiny", names, files, size)
-
-    def start_writing(self) -> None:
-        """Let the process write what was prepared; it does so until `finish_writing`."""
-        self._send("write")
-
-    def finish_writing(self) -> float:
-        """Wait for the end of writing, and return the seconds that it took."""
-        return float(self._receive())
+    def write_large(self, name: bytes, size: int) -> float:
+        return float(self._call("write_large", name, size))
 
     def time_renames(self, name: bytes, count: int) -> tuple[float, ...]:
         found: tuple[float, ...] = self._call("time_renames", name, count)
@@ -222,13 +202,7 @@ class FolderProcess:
         self._process.reap()
 
     def _call(self, name: str, *arguments: object) -> Any:
-        self._send(name, *arguments)
-        return self._receive()
-
-    def _send(self, name: str, *arguments: object) -> None:
         self._process.send(_CHANNEL, FolderCall(name, arguments))
-
-    def _receive(self) -> Any:
         end = time.monotonic() + self._timeout
         with answering(self._folder):
             while not (answer := self._find_reply(end)):

@@ -381,6 +381,10 @@ class _ThrottledSftp:
         with self._timer.timed(self._timer.answer):
             self._sftp.remove(path)
 
+    def remove_directory(self, path: bytes) -> None:
+        with self._timer.timed(self._timer.answer):
+            self._sftp.remove_directory(path)
+
     def _wait(self, put: SmallFile) -> SmallFile:
         """Wait until a small file may be sent."""
         for _ in self._bucket.pieces(memoryview(put.content)):

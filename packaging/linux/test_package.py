@@ -75,7 +75,7 @@ def test_what_it_starts_finds_the_libraries_of_the_system(ask, tmp_path):
 
 
 @pytest.mark.skipif(not SSHD.exists(), reason="no sshd here")
-def test_the_speed_test_names_the_limit_of_each_kind_of_files(root, ask, tmp_path):
+def test_the_speed_test_names_the_slowest_part_for_each_kind_of_files(root, ask, tmp_path):
     config = tmp_path / "settings.toml"
     words = (root / "usr/bin/mydata-like", "demo", "--serve", "--write-config", config)
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:

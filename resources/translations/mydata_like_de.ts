@@ -124,17 +124,17 @@
 <context>
     <name>BarChart</name>
     <message>
-        <source>Speed of each stage alone</source>
-        <translation>Geschwindigkeit jeder Stufe allein</translation>
-    </message>
-    <message>
         <source>%1 (%2)</source>
         <comment>a rate, and an earlier one</comment>
         <translation>%1 (%2)</translation>
     </message>
     <message>
-        <source>%1, the limit</source>
-        <translation>%1, die Grenze</translation>
+        <source>Speed of each part alone, and of all together</source>
+        <translation>Geschwindigkeit jeder Stufe allein und aller zusammen</translation>
+    </message>
+    <message>
+        <source>%1, the slowest</source>
+        <translation>%1, am langsamsten</translation>
     </message>
     <message>
         <source>%1: %2</source>
@@ -146,8 +146,8 @@
         <translation>; früher %1</translation>
     </message>
     <message>
-        <source>; this is the limit</source>
-        <translation>; das ist die Grenze</translation>
+        <source>; this is the slowest</source>
+        <translation>; das ist am langsamsten</translation>
     </message>
 </context>
 <context>
@@ -1817,8 +1817,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 <context>
     <name>ResultView</name>
     <message>
-        <source>&amp;Apply and measure again</source>
-        <translation>&amp;Anwenden und noch einmal messen</translation>
+        <source>&amp;Apply</source>
+        <translation>&amp;Anwenden</translation>
     </message>
     <message>
         <source>&amp;Undo</source>
@@ -1845,16 +1845,16 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>keinem anderen</translation>
     </message>
     <message>
-        <source>Recommendations:</source>
-        <translation>Empfehlungen:</translation>
+        <source>Recommendations, faster twice:</source>
+        <translation>Empfehlungen, zweimal schneller:</translation>
+    </message>
+    <message>
+        <source>Tried, not faster twice:</source>
+        <translation>Versucht, nicht zweimal schneller:</translation>
     </message>
     <message>
         <source>Not measured:</source>
         <translation>Nicht gemessen:</translation>
-    </message>
-    <message>
-        <source>The settings were changed:</source>
-        <translation>Die Einstellungen wurden geändert:</translation>
     </message>
 </context>
 <context>
@@ -2352,8 +2352,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>A&amp;bbrechen</translation>
     </message>
     <message>
-        <source>Find out what limits the speed of your uploads, and what would help. A test takes a minute at most, and leaves nothing on the server.</source>
-        <translation>Finden Sie heraus, was Ihre Uploads bremst und was helfen würde. Ein Test dauert höchstens eine Minute und lässt nichts auf dem Server zurück.</translation>
+        <source>Find out how fast each part of an upload is, and which settings are faster. A test takes a minute at most, and leaves nothing on the server.</source>
+        <translation>Finden Sie heraus, wie schnell jede Stufe eines Uploads ist und welche Einstellungen schneller sind. Ein Test dauert höchstens eine Minute und lässt nichts auf dem Server zurück.</translation>
+    </message>
+    <message>
+        <source>Measuring each part of an upload…</source>
+        <translation>Jede Stufe des Weges zum Server wird gemessen …</translation>
     </message>
     <message>
         <source>About 15 seconds; less accurate</source>
@@ -2362,14 +2366,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The speed test is in progress</source>
         <translation>Der Geschwindigkeitstest läuft</translation>
-    </message>
-    <message>
-        <source>Measuring each stage of an upload…</source>
-        <translation>Jede Stufe des Weges zum Server wird gemessen …</translation>
-    </message>
-    <message>
-        <source>Measuring the improvement by the recommended settings…</source>
-        <translation>Es wird gemessen, was die empfohlenen Einstellungen bringen …</translation>
     </message>
     <message>
         <source>Ending the test, and removing what it wrote on the server…</source>
@@ -2381,10 +2377,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
             <numerusform>%1 von höchstens %2; bisher %Ln Zahl</numerusform>
             <numerusform>%1 von höchstens %2; bisher %Ln Zahlen</numerusform>
         </translation>
-    </message>
-    <message>
-        <source>%1 so far: first with the old settings, then with the recommended ones</source>
-        <translation>Bisher %1: erst mit den alten, dann mit den empfohlenen Einstellungen</translation>
     </message>
     <message>
         <source>Set up the program before you run a speed test.</source>
@@ -3892,10 +3884,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>A pattern in filters.includes is invalid: %1</source>
         <translation>Ein Muster in filters.includes ist ungültig: %1</translation>
-    </message>
-    <message>
-        <source>A process of the speed test ended or stopped responding.</source>
-        <translation>Ein Prozess des Geschwindigkeitstests ist beendet oder antwortet nicht mehr.</translation>
     </message>
     <message>
         <source>A quota that is used up is a common one. The server&apos;s administrator can find it.</source>
@@ -9169,33 +9157,16 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 <context>
     <name>speed</name>
     <message>
-        <source>Nothing could be measured that predicts the speed of an upload.</source>
-        <translation>Es konnte nichts gemessen werden, das sagt, wie schnell Dateien übertragen würden.</translation>
-    </message>
-    <message>
-        <source>The limit is %1 for large files, and %2 for tiny ones.</source>
-        <translation>Die Grenze ist für große Dateien %1, für winzige %2.</translation>
-    </message>
-    <message>
-        <source>%1 at %2</source>
-        <comment>a limit at its speed</comment>
-        <translation>%1 mit %2</translation>
-    </message>
-    <message>
-        <source>the network or the disk of the server</source>
-        <translation>das Netz oder die Festplatte des Servers</translation>
-    </message>
-    <message>
-        <source>The next limit is %1, which alone would reach %2.</source>
-        <translation>Dahinter kommt %1; allein wären es %2.</translation>
-    </message>
-    <message>
         <source>%1: %2 times as fast</source>
         <translation>%1: %2-mal so schnell</translation>
     </message>
     <message>
         <source>Locked by %1.</source>
         <translation>Gesperrt von %1.</translation>
+    </message>
+    <message>
+        <source>%1 (%2: %3, now %4)</source>
+        <translation>%1 (%2: %3, jetzt %4)</translation>
     </message>
     <message>
         <source>Offer the cipher %1 first.</source>
@@ -9206,60 +9177,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Unterwegs komprimieren: Ihre Daten schrumpfen auf %1.</translation>
     </message>
     <message>
-        <source>Keep tiny files in archives, which have one record each (archive.rules).</source>
-        <translation>Winzige Dateien in Archiven halten, die je einen einzigen Eintrag haben (archive.rules).</translation>
-    </message>
-    <message>
-        <source>More or faster processors in this computer would help.</source>
-        <translation>Mehr oder schnellere Prozessoren in diesem Computer würden helfen.</translation>
-    </message>
-    <message>
-        <source>A faster disk, or less use of it by other programs, would help.</source>
-        <translation>Eine schnellere Festplatte für die Daten würde helfen, oder weniger, was andere darauf tun.</translation>
-    </message>
-    <message>
-        <source>A faster network between here and the staging host would help.</source>
-        <translation>Ein schnelleres Netz zwischen hier und dem Annahmerechner würde helfen.</translation>
-    </message>
-    <message>
-        <source>A closer staging host, or one with larger SSH windows, would help.</source>
-        <translation>Ein näherer Annahmerechner würde helfen, oder einer mit größeren SSH-Fenstern.</translation>
-    </message>
-    <message>
-        <source>More cores for the staging host, or several hosts, would help.</source>
-        <translation>Mehr Kerne für den Annahmerechner oder mehrere solche Rechner würden helfen.</translation>
-    </message>
-    <message>
-        <source>Faster storage behind the staging host would help.</source>
-        <translation>Ein schnellerer Speicher hinter dem Annahmerechner würde helfen.</translation>
-    </message>
-    <message>
-        <source>More workers for the server&apos;s web application would help.</source>
-        <translation>Mehr Arbeitsprozesse für die Webanwendung des Servers würden helfen.</translation>
-    </message>
-    <message>
-        <source>After that the limit is %1.</source>
-        <translation>Danach ist die Grenze %1.</translation>
-    </message>
-    <message>
-        <source>%1: %2 now</source>
-        <translation>%1: jetzt %2</translation>
-    </message>
-    <message>
-        <source>%1: %3 before, %2 now</source>
-        <translation>%1: vorher %3, jetzt %2</translation>
-    </message>
-    <message>
-        <source>The staging host allows no shell: its processors, its disk without the network, the round trip and tiny files could not be measured.</source>
-        <translation>Der Annahmerechner erlaubt keine Shell: seine Prozessoren, seine Festplatte ohne das Netz, die Umlaufzeit und winzige Dateien lassen sich nicht bestimmen.</translation>
-    </message>
-    <message>
         <source>The staging host cannot remove files: nothing was sent, and only this computer and the API were measured.</source>
         <translation>Der Annahmerechner kann nichts entfernen: Es wurde nichts gesendet; nur dieser Computer und die API wurden gemessen.</translation>
-    </message>
-    <message>
-        <source>The improvement was not measured: the staging host no longer allows a shell.</source>
-        <translation>Was die Einstellungen bringen, wurde nicht gemessen: Der Annahmerechner erlaubt keine Shell mehr.</translation>
     </message>
     <message>
         <source>%1: there was no time left to measure this.</source>
@@ -9270,18 +9189,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1: %2</translation>
     </message>
     <message>
-        <source>The limit is %1 for large files. The limit for tiny files is unknown.</source>
-        <translation>Die Grenze ist für große Dateien %1. Die Grenze für winzige Dateien ist nicht bekannt.</translation>
-    </message>
-    <message>
-        <source>The connection to the server was not measured. Without it, the limit is %1 for large files, and %2 for tiny ones.</source>
-        <translation>Die Verbindung zum Server wurde nicht gemessen. Ohne sie ist die Grenze für große Dateien %1, für winzige %2.</translation>
-    </message>
-    <message>
-        <source>the number of channels over this distance or the size of batches</source>
-        <translation>die Zahl der Kanäle über diese Entfernung oder die Größe der Bündel</translation>
-    </message>
-    <message>
         <source>%1, quick</source>
         <translation>%1, kurz</translation>
     </message>
@@ -9290,16 +9197,16 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Geschwindigkeitstest von mydata-like, %1</translation>
     </message>
     <message>
+        <source>Tried, not faster twice</source>
+        <translation>Versucht, nicht zweimal schneller</translation>
+    </message>
+    <message>
         <source>What could not be measured</source>
         <translation>Was nicht gemessen werden konnte</translation>
     </message>
     <message>
         <source>All figures</source>
         <translation>Alle Zahlen</translation>
-    </message>
-    <message>
-        <source> (the limit)</source>
-        <translation> (die Grenze)</translation>
     </message>
     <message>
         <source>Disk of this computer</source>
@@ -9312,14 +9219,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Encryption</source>
         <translation>Verschlüsselung</translation>
-    </message>
-    <message>
-        <source>Network</source>
-        <translation>Netz</translation>
-    </message>
-    <message>
-        <source>Channels</source>
-        <translation>Kanäle</translation>
     </message>
     <message>
         <source>Staging host&apos;s processors</source>
@@ -9338,40 +9237,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>API des Servers</translation>
     </message>
     <message>
-        <source>the processors that both sides share (mainly checksums)</source>
-        <translation>die von beiden Seiten geteilte Rechenleistung (vor allem für Prüfsummen)</translation>
-    </message>
-    <message>
-        <source>the processors that both sides share (mainly encryption)</source>
-        <translation>die von beiden Seiten geteilte Rechenleistung (vor allem für die Verschlüsselung)</translation>
-    </message>
-    <message>
-        <source>the processors that both sides share (mainly receiving)</source>
-        <translation>die von beiden Seiten geteilte Rechenleistung (vor allem für das Empfangen)</translation>
-    </message>
-    <message>
         <source>the disk of this computer</source>
         <translation>die Festplatte dieses Computers</translation>
     </message>
     <message>
         <source>computing checksums on this computer</source>
         <translation>das Berechnen der Prüfsummen auf diesem Computer</translation>
-    </message>
-    <message>
-        <source>encryption on this computer</source>
-        <translation>die Verschlüsselung auf diesem Computer</translation>
-    </message>
-    <message>
-        <source>the network</source>
-        <translation>das Netz</translation>
-    </message>
-    <message>
-        <source>the number of channels over this distance</source>
-        <translation>die Zahl der Kanäle über diese Entfernung</translation>
-    </message>
-    <message>
-        <source>the processors of the staging host</source>
-        <translation>die Rechenleistung des Annahmerechners</translation>
     </message>
     <message>
         <source>the disk of the server</source>
@@ -9382,16 +9253,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>der eingehängte Ordner</translation>
     </message>
     <message>
-        <source>the server&apos;s API</source>
-        <translation>die API des Servers</translation>
-    </message>
-    <message>
         <source>Large files</source>
         <translation>Große Dateien</translation>
-    </message>
-    <message>
-        <source>Mixed files</source>
-        <translation>Gemischte Dateien</translation>
     </message>
     <message>
         <source>Tiny files</source>
@@ -9436,16 +9299,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Verbindungsaufbau</translation>
     </message>
     <message>
-        <source>Maximum of one channel</source>
-        <translation>Das Meiste, was ein Kanal trägt</translation>
-    </message>
-    <message>
         <source>Size when compressed</source>
         <translation>Größe nach der Kompression</translation>
-    </message>
-    <message>
-        <source>Compression on one core</source>
-        <translation>Kompression auf einem Kern</translation>
     </message>
     <message>
         <source>Renaming a file</source>
@@ -9476,10 +9331,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Alles zusammen, winzige Dateien</translation>
     </message>
     <message>
-        <source>All together, tiny files, in batches as usual</source>
-        <translation>Alles zusammen, kleine Dateien, in Bündeln wie voreingestellt</translation>
-    </message>
-    <message>
         <source>Connection to the server</source>
         <translation>Verbindung zum Server</translation>
     </message>
@@ -9492,18 +9343,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 im Ordner konnte nicht entfernt werden; der nächste Test entfernt es.</translation>
     </message>
     <message>
-        <source>The mounted folder was not measured. Without it, the limit is %1 for large files, and %2 for tiny ones.</source>
-        <translation>Der eingehängte Ordner wurde nicht gemessen. Ohne ihn ist die Grenze für große Dateien %1, für winzige %2.</translation>
-    </message>
-    <message>
-        <source>the number of channels or the size of batches</source>
-        <translation>die Zahl der Kanäle oder die Größe der Bündel</translation>
-    </message>
-    <message>
-        <source>the number of channels</source>
-        <translation>die Zahl der Kanäle</translation>
-    </message>
-    <message>
         <source>Choose the number of channels automatically.</source>
         <translation>Die Zahl der Kanäle automatisch wählen.</translation>
     </message>
@@ -9512,20 +9351,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Mehr winzige Dateien zusammen senden: die voreingestellten Bündelgrößen verwenden.</translation>
     </message>
     <message>
-        <source>A faster mount, or faster storage behind it, would help.</source>
-        <translation>Eine schnellere Verbindung zum eingehängten Ordner oder ein schnellerer Speicher dahinter würde helfen.</translation>
-    </message>
-    <message>
         <source>Other programs used %1 % of this computer: it may be faster alone.</source>
         <translation>Andere Programme nahmen %1 % dieses Computers in Anspruch: Allein wäre er vielleicht schneller.</translation>
     </message>
     <message>
         <source>Recommendations</source>
         <translation>Empfehlungen</translation>
-    </message>
-    <message>
-        <source>Measured gain</source>
-        <translation>Gemessener Gewinn</translation>
     </message>
     <message>
         <source>Compression</source>
@@ -9538,6 +9369,33 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>All together</source>
         <translation>Alles zusammen</translation>
+    </message>
+    <message>
+        <source>Connection</source>
+        <translation>Verbindung</translation>
+    </message>
+    <message>
+        <source>Comparison</source>
+        <translation>Vergleich</translation>
+    </message>
+    <message>
+        <source>the connection to the staging host</source>
+        <translation>die Verbindung zum Annahmerechner</translation>
+    </message>
+    <message>
+        <source>the server&apos;s API in earlier runs</source>
+        <translation>die API des Servers in früheren Läufen</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln session(s)</source>
+        <translation>
+            <numerusform>%Ln Sitzung</numerusform>
+            <numerusform>%Ln Sitzungen</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Comparison of settings</source>
+        <translation>Vergleich von Einstellungen</translation>
     </message>
     <message>
         <source>%1 to %2</source>
@@ -9554,6 +9412,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>%1 requests/s</source>
         <translation>%1 Anfragen/s</translation>
+    </message>
+    <message>
+        <source>The staging host allows no shell: the connection to it and its disk could not be measured alone.</source>
+        <translation>Der Annahmerechner erlaubt keine Shell: die Verbindung zu ihm und seine Festplatte lassen sich nicht einzeln messen.</translation>
     </message>
     <message>
         <source>The speed of registering and verifying was not measured, because a test must not leave records and no earlier run had to wait for it.</source>
@@ -9590,6 +9452,26 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>%1 on the staging host could not be removed; the next test removes it.</source>
         <translation>%1 auf dem Annahmerechner konnte nicht entfernt werden; der nächste Test entfernt es.</translation>
+    </message>
+    <message>
+        <source>%1: sent at %2. The slowest part is %3, with %4 alone.</source>
+        <translation>%1: mit %2 übertragen. Am langsamsten ist %3, allein %4.</translation>
+    </message>
+    <message>
+        <source>%1: sent at %2.</source>
+        <translation>%1: mit %2 übertragen.</translation>
+    </message>
+    <message>
+        <source>%1: not sent. The slowest part measured is %3, with %4 alone.</source>
+        <translation>%1: nicht übertragen. Am langsamsten von dem, was gemessen wurde, ist %3, allein %4.</translation>
+    </message>
+    <message>
+        <source>Nothing could be measured.</source>
+        <translation>Es konnte nichts gemessen werden.</translation>
+    </message>
+    <message>
+        <source> (the slowest)</source>
+        <translation> (am langsamsten)</translation>
     </message>
 </context>
 <context>

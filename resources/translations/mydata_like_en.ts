@@ -672,6 +672,13 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%Ln session(s)</source>
+        <translation>
+            <numerusform>%Ln session</numerusform>
+            <numerusform>%Ln sessions</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%Ln connection(s)</source>
         <translation>
             <numerusform>%Ln connection</numerusform>

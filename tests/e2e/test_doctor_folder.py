@@ -7,7 +7,6 @@ import signal
 
 import pytest
 
-from mydata_like.app.settings_service import load_settings
 from mydata_like.transfer.staging_folder import MARKER
 from tests.mounts import MOUNTS, SshfsMount, needs_mounts, needs_sshfs
 from tests.site import (
@@ -25,7 +24,7 @@ from tests.staging import use_folder
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
 
-OF_SSH = {"cipher", "network", "server cpu", "server disk"}
+OF_SSH = {"cipher", "network", "server disk"}
 
 
 @pytest.fixture
@@ -85,36 +84,27 @@ def test_a_folder_is_measured_as_a_run_writes_to_it(site):
     assert {stage for stage, _ in found}.isdisjoint(OF_SSH)
     assert ended.sums["findings"]["rung"] == "folder"
     verdict = ended.sums["verdict"]
-    limits = {one["limit"] for one in verdict["workloads"]}
-    assert limits <= {"source", "hash", "folder", "channels"}
-    assert {one["code"] for one in verdict["advice"]} <= {"relief", "archives"}
+    assert verdict["workloads"][0]["limit"] in {"source", "hash", "folder"}
+    assert all(one["together"] for one in verdict["workloads"])
+    assert verdict["advice"] == [], "all settings are at their defaults"
     assert left_by_tests(site) == []
 
 
 def test_nothing_is_applied_where_nothing_would_be_faster(site):
     ended = site.command("doctor", "--quick", "--apply")
 
-    assert "Nothing was changed: no setting is left that may be changed here" in ended.output
+    assert "Nothing was changed: no setting is left that was faster." in ended.output
     assert "ciphers" not in ended.output
 
 
-def test_channels_are_applied_and_measured_in_the_folder(site):
-    assert site.command("doctor", "--quick", "--json").code == 0
-    tests = site.state / "speed-tests.jsonl"
-    record = json.loads(tests.read_text("utf-8").splitlines()[-1])
-    record["verdict"]["advice"] = [{"changes": {"transfer.channels": 3}}]
-    tests.write_text(json.dumps(record) + "\n", "utf-8")
+def test_another_number_of_channels_is_compared_in_the_folder(site):
+    ended = site.command("doctor", "--quick", "--json", "--set", "transfer.channels=1")
 
-    applied = site.command("doctor", "--quick", "--json", "--apply", "--latest")
-
-    assert applied.code == 0, applied.complaints
-    gains = applied.sums["proof"]["measured"]
-    assert [one["after"]["what"] for one in gains] == [
-        "together, large files",
-        "together, tiny files",
-    ]
-    assert all(one["before"]["median"] and one["after"]["median"] for one in gains)
-    assert load_settings(site.config).settings.transfer.channels == 3
+    assert ended.code == 0, ended.complaints
+    compared = ended.sums["findings"]["compared"]
+    assert {one["code"] for one in compared} <= {"channels"}
+    late = "Comparison of settings: there was no time left to measure this."
+    assert compared or late in ended.sums["findings"]["unknown"]
     assert left_by_tests(site) == []
 
 
@@ -152,7 +142,7 @@ def test_a_folder_that_is_not_there_is_said_not_to_be(site):
     assert unmeasured(ended.sums) == [
         f"The folder {folder} cannot be reached: No such file or directory."
     ]
-    assert ended.sums["verdict"]["sentence"].startswith("The mounted folder was not measured;")
+    assert ended.sums["verdict"]["sentence"].startswith("For large files, the slowest part that")
     assert ended.sums["verdict"]["advice"] == []
     assert {stage for stage, _ in figures(ended.sums)} == {"hash", "source", "API"}
 

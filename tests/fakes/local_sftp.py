@@ -94,6 +94,9 @@ class LocalSftp:
     def remove(self, name: bytes) -> None:
         path(name).unlink(missing_ok=True)
 
+    def remove_directory(self, name: bytes) -> None:
+        path(name).rmdir()
+
     def close(self) -> None: ...
 
 

@@ -13,7 +13,6 @@ from mydata_like.core.errors import RejectedError, SettingsError, UploaderError
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.server.http import HttpClient, HttpRequest
 from mydata_like.settings.schema import Server
-from mydata_like.speedtest.flood_worker import count_there
 from mydata_like.ssh import dialing, sftp_protocol
 from mydata_like.ssh.agent import Agent
 from mydata_like.ssh.capabilities import probe
@@ -253,11 +252,6 @@ def _list_all() -> list[Target]:
         target("parts on a host", plain(_find_parts), b"mydata:.mydata-0.part:12345\n"),
         target("renaming on a host", plain(_replace), b"mydata:0:moved\nmydata:1:gone\n"),
         target("answers of a shell", plain(_read_answer), b"Welcome\nmydata:ready\n"),
-        target(
-            "schedstat of a host",
-            plain(lambda data: count_there([data]) or True),
-            b"1000 20 3\n2000 40 6\n",
-        ),
         Target(
             name="SSH agent",
             samples=(AGENT,),

@@ -18,7 +18,7 @@ from tests.fuzz.target import MD5, TIME, Target, load_values, plain, to_json
 SPEED_TEST: Final = {
     "at": TIME,
     "quick": True,
-    "findings": {"here": {"busy": 0.1}, "stages": [], "unknown": [], "one_machine": False},
+    "findings": {"here": {"busy": 0.1}, "stages": [], "compared": [], "unknown": []},
     "verdict": {"workloads": [], "advice": []},
     "proof": None,
 }

@@ -7,7 +7,7 @@ twice the size, in German and in the pseudo-language.
 import os
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
 from functools import partial
@@ -53,7 +53,7 @@ from mydata_like.gui.wizard.mydata_import_dialog import MyDataImportDialog
 from mydata_like.gui.wizard.step_base import Readiness
 from mydata_like.settings.layers import ServerDecision, find_setting
 from tests.gui.ledgers import WrittenLedger
-from tests.gui.speed_records import a_record, costly_encryption, keep
+from tests.gui.speed_records import AES, CHACHA, LATE, OTHER_CIPHER, a_record, findings, keep
 
 # One setting of each tab.
 SETTINGS = (
@@ -210,7 +210,11 @@ def _show_held(stage: Stage) -> QWidget:
 
 def _compare_tests(stage: Stage) -> QWidget:
     """Show two speed tests in comparison, with recommendations and parts not measured."""
-    before, now = costly_encryption(4.6e-9), costly_encryption()
+    faster = OTHER_CIPHER._replace(
+        changes={"transfer.ciphers": [AES, CHACHA]}, after=(106e6,), won=True
+    )
+    now = replace(findings(compared=(faster, OTHER_CIPHER)), unknown=(LATE,))
+    before = findings(network=54e6)
     keep(stage.desk, a_record(0, before), a_record(1, now))
     stage.window.show_page(NavigationRequest("overview"))
     stage.window.show_page(NavigationRequest("speed"))

@@ -1,4 +1,4 @@
-"""The page Speed test: the bottleneck, and recommendations."""
+"""The page Speed test: the slowest part, and recommendations."""
 
 from functools import partial
 from time import monotonic
@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from mydata_like.app import settings_service
+from mydata_like.app import settings_service, speedtest_records
 from mydata_like.core.errors import Problem, UploaderError
 from mydata_like.gui.base import AppContext, Page, PageTitle, page_layout
 from mydata_like.gui.engine_process import Record
@@ -22,12 +22,13 @@ from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.gui.speed_test import speedtest_process, speedtest_texts
 from mydata_like.gui.speed_test.result_view import ResultsTable, ResultView
 from mydata_like.gui.speed_test.speedtest_process import (
-    AppliedGain,
+    AppliedAdvice,
     SpeedTestProcess,
     SpeedTestReport,
+    read_comparison,
     read_figure,
 )
-from mydata_like.gui.speed_test.speedtest_texts import interpret
+from mydata_like.gui.speed_test.speedtest_texts import as_figure, interpret
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.metrics import SECTION
 from mydata_like.gui.theme.widgets import EmptyMessage, IconLabel, PlainLabel, icon
@@ -49,7 +50,7 @@ class SpeedPage(Page):
         self._desk = desk
         self._controller = desk.controller
         self._process = SpeedTestProcess(desk.controller, self)
-        self._override = self._test_fully  # starts the test despite the problem
+        self._quick = False  # whether the last test was a quick one
         self._started_at = 0.0
         self._problem: Problem | None = None  # why the last test failed
         self._sentence = PlainLabel("", self)
@@ -78,7 +79,7 @@ class SpeedPage(Page):
     def _lay_out(self) -> None:
         self._empty.setText(
             self.tr(
-                "Find out what limits the speed of your uploads, and what would help. "
+                "Find out how fast each part of an upload is, and which settings are faster. "
                 "A test takes a minute at most, and leaves nothing on the server."
             )
         )
@@ -132,25 +133,28 @@ class SpeedPage(Page):
 
     @Slot()
     def _override_problem(self) -> None:
-        self._override()
+        self._start(quick=self._quick, anyway=True)
 
     def _start(self, *, quick: bool, anyway: bool = False) -> None:
-        self._override = partial(self._start, quick=quick, anyway=True)
+        self._quick = quick
         self._partial.figures.show(())
         self._middle.setCurrentIndex(RUNNING)
-        self._sentence.setText(self.tr("Measuring each stage of an upload…"))
+        self._sentence.setText(self.tr("Measuring each part of an upload…"))
         self._process.test(quick=quick, anyway=anyway)
         self._show_running(QUICK_SECONDS if quick else FULL_SECONDS)
 
-    @Slot(object)
-    def _apply(self, report: SpeedTestReport) -> None:
-        self._measure_improvement(report)
+    @Slot()
+    def _apply(self) -> None:
+        apply = partial(
+            speedtest_records.apply_advice, self._controller.settings, self._controller.config
+        )
+        self._desk.tasks.run(apply, self._take_changed, self._show_failure, writes=True)
 
-    def _measure_improvement(self, report: SpeedTestReport, *, anyway: bool = False) -> None:
-        self._override = partial(self._measure_improvement, report, anyway=True)
-        self._sentence.setText(self.tr("Measuring the improvement by the recommended settings…"))
-        self._process.apply(quick=report.quick, anyway=anyway)
-        self._show_running(0)
+    @Slot(object)
+    def _take_changed(self, _: None) -> None:
+        """Show settings that were applied or restored."""
+        self._controller.reload_settings()
+        self._load()
 
     @Slot()
     def _cancel_test(self) -> None:
@@ -160,7 +164,7 @@ class SpeedPage(Page):
         self._process.cancel()
 
     def _show_running(self, seconds: int) -> None:
-        """Show that a test is in progress; its maximum duration is 0 if unknown."""
+        """Show that a test is in progress, and its maximum duration."""
         self._started_at = monotonic()
         self._problem = None
         self._progress.setRange(0, seconds)
@@ -174,16 +178,16 @@ class SpeedPage(Page):
         elapsed = monotonic() - self._started_at
         self._progress.setValue(min(int(elapsed), self._progress.maximum()))
         figures = self._partial.figures.rowCount()
-        if self._progress.maximum():
-            text = self.tr("%1 of at most %2; %Ln figure(s) so far", None, figures)
-            text = text.replace("%2", texts.span(self._progress.maximum()))
-        else:
-            text = self.tr("%1 so far: first with the old settings, then with the recommended ones")
+        text = self.tr("%1 of at most %2; %Ln figure(s) so far", None, figures)
+        text = text.replace("%2", texts.span(self._progress.maximum()))
         self._status.setText(text.replace("%1", texts.span(elapsed)))
 
     @Slot(object)
     def _take_figure(self, record: Record) -> None:
-        self._partial.figures.append([read_figure(record)])
+        if record["event"] == "settings_compared":
+            self._partial.figures.append([as_figure(read_comparison(record))])
+        else:
+            self._partial.figures.append([read_figure(record)])
 
     @Slot(object)
     def _take_end(self, problem: Problem | None) -> None:
@@ -221,13 +225,9 @@ class SpeedPage(Page):
         self._result.show_settings(self._controller.settings, loaded.locked_by if loaded else {})
 
     @Slot(object)
-    def _undo(self, gain: AppliedGain) -> None:
-        restore = partial(settings_service.save_settings, self._controller.config, gain.replaced)
-        self._desk.tasks.run(restore, self._take_undone, self._show_failure, writes=True)
-
-    @Slot(object)
-    def _take_undone(self, _: None) -> None:
-        self._controller.reload_settings()
+    def _undo(self, applied: AppliedAdvice) -> None:
+        restore = partial(settings_service.save_settings, self._controller.config, applied.replaced)
+        self._desk.tasks.run(restore, self._take_changed, self._show_failure, writes=True)
 
     @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:

@@ -34,12 +34,13 @@ from PySide6.QtWidgets import (
 from mydata_like.gui.speed_test import speedtest_texts
 from mydata_like.gui.speed_test.speedtest_process import (
     STAGES,
+    TOGETHER,
     WORKLOADS,
-    AppliedGain,
     ReportedValue,
     SpeedTestReport,
 )
 from mydata_like.gui.speed_test.speedtest_texts import (
+    NOTHING,
     figure_spread,
     figure_title,
     figure_value,
@@ -62,12 +63,13 @@ _LEAST = 0.5  # the scale starts at this share of the lowest rate
 
 
 class Bar(NamedTuple):
-    """One stage: its rate on the scale and as text; `earlier` is that of another test."""
+    """One part, or their sum: its rate on the scale and as text, and those of an earlier test."""
 
     title: str
     rate: float
     text: str
-    is_limit: bool = False
+    is_limit: bool = False  # the slowest part
+    is_sum: bool = False  # all parts together
     earlier: float | None = None
     earlier_text: str = ""
 
@@ -95,40 +97,26 @@ def choose_scale(rates: Sequence[float]) -> Scale:
 
 
 def bars_of(report: SpeedTestReport, workload: str, earlier: SpeedTestReport | None) -> list[Bar]:
-    """Return a bar for each stage of a workload, in the order in which bytes pass them."""
+    """Return a bar for each part in the order in which bytes pass them, and for all together."""
+    speed = report.speeds.get(workload, NOTHING)
+    before = (earlier.speeds.get(workload, NOTHING) if earlier else NOTHING).rates
     return [
-        _bar(stage, workload, report, earlier)
-        for stage in STAGES
-        if workload in report.forecasts and stage in report.forecasts[workload].rates
+        Bar(
+            stage_title(stage),
+            speed.rates[stage],
+            rate_of(workload, speed.rates[stage]),
+            is_limit=stage == speed.limit,
+            is_sum=stage == TOGETHER,
+            earlier=before.get(stage),
+            earlier_text=rate_of(workload, before[stage]) if stage in before else "",
+        )
+        for stage in (*STAGES, TOGETHER)
+        if stage in speed.rates
     ]
 
 
-def _bar(
-    stage: str, workload: str, report: SpeedTestReport, earlier: SpeedTestReport | None
-) -> Bar:
-    forecast = report.forecasts[workload]
-    rate = forecast.rates[stage]
-    bar = Bar(
-        stage_title(stage),
-        _count(workload, rate, forecast.files / forecast.rate),
-        rate_of(workload, forecast, rate),
-        stage == forecast.limit,
-    )
-    before = earlier.forecasts.get(workload) if earlier else None
-    if before is None or stage not in before.rates:
-        return bar
-    was = before.rates[stage]
-    height = _count(workload, was, before.files / before.rate)
-    return bar._replace(earlier=height, earlier_text=rate_of(workload, before, was))
-
-
-def _count(workload: str, rate: float, files_of_a_byte: float) -> float:
-    """Return a rate in files a second for tiny files, in bytes a second for others."""
-    return rate * files_of_a_byte if workload == "tiny" else rate
-
-
 class BarChart(QWidget):
-    """A bar chart of stages; the limit has another colour, a hatching and a label.
+    """A bar chart of parts; the slowest one has another colour, a hatching and a label.
 
     The accessible description has the same content, with a line for each bar.
     """
@@ -138,7 +126,7 @@ class BarChart(QWidget):
         self._bars: Sequence[Bar] = ()
         self._unit: Callable[[float], str] = texts.rate
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setAccessibleName(self.tr("Speed of each stage alone"))
+        self.setAccessibleName(self.tr("Speed of each part alone, and of all together"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def show_bars(self, bars: Sequence[Bar], *, tiny: bool) -> None:
@@ -202,7 +190,7 @@ class BarChart(QWidget):
             painter.drawText(QPointF(left, area.bottom() + metrics.ascent() + _MARGIN / 2), label)
 
     def _draw_bar(self, painter: QPainter, place: QRectF, bar: Bar, scale: Scale) -> None:
-        painter.setFont(self._bold() if bar.is_limit else self.font())
+        painter.setFont(self._bold() if bar.is_limit or bar.is_sum else self.font())
         painter.setPen(self.palette().text().color())
         middle = Qt.AlignmentFlag.AlignVCenter
         titles = QRectF(0, place.top(), place.left() - _MARGIN, place.height())
@@ -215,6 +203,8 @@ class BarChart(QWidget):
             painter.fillRect(QRectF(place.left(), top + thick, width, thick * 0.4), quiet())
         width = scale.place(bar.rate) * place.width()
         colour = status_colour("waiting") if bar.is_limit else accent()
+        if bar.is_sum:
+            colour = self.palette().text().color()
         shape = QRectF(place.left(), top, width, thick)
         painter.fillRect(shape, colour)
         if bar.is_limit:
@@ -233,7 +223,7 @@ class BarChart(QWidget):
         if bar.earlier_text:
             text = self.tr("%1 (%2)", "a rate, and an earlier one")
             text = text.replace("%1", bar.text).replace("%2", bar.earlier_text)
-        return self.tr("%1, the limit").replace("%1", text) if bar.is_limit else text
+        return self.tr("%1, the slowest").replace("%1", text) if bar.is_limit else text
 
     def _describe(self, bar: Bar) -> str:
         """Return a bar as text for screen readers."""
@@ -241,7 +231,7 @@ class BarChart(QWidget):
         text = text.replace("%1", bar.title).replace("%2", bar.text)
         if bar.earlier_text:
             text += self.tr("; earlier %1").replace("%1", bar.earlier_text)
-        return text + self.tr("; this is the limit") if bar.is_limit else text
+        return text + self.tr("; this is the slowest") if bar.is_limit else text
 
     def _bold(self) -> QFont:
         font = QFont(self.font())
@@ -288,8 +278,8 @@ ROWS_SHOWN = 12  # of all figures
 class ResultView(QWidget):
     """The result of one of several tests, optionally compared with another one."""
 
-    apply_requested = Signal(object)  # a SpeedTestReport
-    undo_requested = Signal(object)  # an AppliedGain
+    apply_requested = Signal()
+    undo_requested = Signal(object)  # an AppliedAdvice
     report_chosen = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -302,10 +292,9 @@ class ResultView(QWidget):
         self._earlier = QComboBox(self)
         self._earlier.setObjectName("earlier")
         self._chart = BarChart(self)
-        self._behind = self._make_text()
         self._advice = self._make_text()
-        self._apply = QPushButton(icon("check"), self.tr("&Apply and measure again"), self)
-        self._gained = self._make_text()
+        self._apply = QPushButton(icon("check"), self.tr("&Apply"), self)
+        self._tried = self._make_text()
         self._undo = QPushButton(icon("undo"), self.tr("&Undo"), self)
         self._unknown = self._make_text()
         self._copy = QPushButton(icon("copy"), self.tr("&Copy as text"), self)
@@ -363,12 +352,11 @@ class ResultView(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addLayout(self._make_choices())
         layout.addWidget(self._chart)
-        layout.addWidget(self._behind)
         layout.addSpacing(SPACE)
         layout.addWidget(self._advice)
         layout.addLayout(_row(self._apply))
-        layout.addWidget(self._gained)
         layout.addLayout(_row(self._undo))
+        layout.addWidget(self._tried)
         layout.addWidget(self._unknown)
         layout.addLayout(_row(self._copy, self._more))
         layout.addWidget(self._figures)
@@ -391,7 +379,7 @@ class ResultView(QWidget):
         self._workloads.idClicked.connect(self._show)
         self._shown.currentIndexChanged.connect(self._choose_report)
         self._earlier.currentIndexChanged.connect(self._show)
-        self._apply.clicked.connect(self._want_apply)
+        self._apply.clicked.connect(self.apply_requested)
         self._undo.clicked.connect(self._want_undo)
         self._copy.clicked.connect(self._copy_text)
         self._more.toggled.connect(self._figures.setVisible)
@@ -417,23 +405,19 @@ class ResultView(QWidget):
         workload = WORKLOADS[self._workloads.checkedId()]
         bars = bars_of(report, workload, self._earlier.currentData())
         self._chart.show_bars(bars, tiny=workload == "tiny")
-        _show_lines(self._behind, [speedtest_texts.behind_sentence(report, workload)])
         advice = speedtest_texts.advice_lines(report, self._locks)
-        _show_lines(self._advice, _points(self.tr("Recommendations:"), advice))
+        _show_lines(self._advice, _points(self.tr("Recommendations, faster twice:"), advice))
+        tried = speedtest_texts.tried_lines(report)
+        _show_lines(self._tried, _points(self.tr("Tried, not faster twice:"), tried))
         _show_lines(
             self._unknown, _points(self.tr("Not measured:"), speedtest_texts.unknown_lines(report))
         )
         self._apply.setVisible(report is self._reports[0] and bool(self._find_applicable(report)))
-        self._show_proof(report.proof)
-        self._figures.figures.show(report.figures)
-
-    def _show_proof(self, proof: AppliedGain | None) -> None:
-        gains = speedtest_texts.gain_lines(proof.gains) if proof else []
-        _show_lines(self._gained, _points(self.tr("The settings were changed:"), gains))
-        in_force = proof is not None and all(
-            self._is_set(key, value) for key, value in proof.changes.items()
+        changed = report.proof.changes.items() if report.proof else ()
+        self._undo.setVisible(
+            bool(changed) and all(self._is_set(key, value) for key, value in changed)
         )
-        self._undo.setVisible(in_force)
+        self._figures.figures.show(report.figures)
 
     def _find_applicable(self, report: SpeedTestReport) -> list[str]:
         """Return the keys of recommended settings that are neither locked nor already set."""
@@ -446,10 +430,6 @@ class ResultView(QWidget):
     def _is_set(self, key: str, value: object) -> bool:
         now = self._settings.value(key)
         return (list(now) if isinstance(now, tuple) else now) == value
-
-    @Slot()
-    def _want_apply(self) -> None:
-        self.apply_requested.emit(self.report)
 
     @Slot()
     def _want_undo(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal, Slot
 
-from mydata_like.app.settings_service import load_speed_tests
+from mydata_like.app.speedtest_records import load_speed_tests
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import Event, RunFinished, parse_event
 from mydata_like.core.parsing import parse_moment
@@ -20,18 +20,9 @@ from mydata_like.settings.schema import Settings
 logger = logging.getLogger(__name__)
 
 # In the order in which bytes pass them; as `speedtest.results`, which the window does not import.
-STAGES = (
-    "source",
-    "hash",
-    "cipher",
-    "network",
-    "channels",
-    "server cpu",
-    "server disk",
-    "folder",
-    "API",
-)
-WORKLOADS = ("large", "mixed", "tiny")
+STAGES = ("source", "hash", "network", "server disk", "folder", "API")
+TOGETHER = "channels"  # the stage of an upload with all of them
+WORKLOADS = ("large", "tiny")
 
 
 class ReportedValue(NamedTuple):
@@ -45,42 +36,36 @@ class ReportedValue(NamedTuple):
     highest: float
 
 
-class ReportedPrediction(NamedTuple):
-    """The predicted speed of a workload, in bytes and in files a second.
+class ReportedSpeed(NamedTuple):
+    """The speeds of a workload, in bytes or in files a second.
 
-    `rates` has the speed of each stage alone in bytes a second.
+    `rates` has the speed of each part alone, and of an upload with all of them; `limit` is the
+    slowest part, or empty.
     """
 
-    rate: float
-    files: float
-    limit: str
-    behind: str
     rates: Mapping[str, float]
+    limit: str
 
 
-class ReportedAdvice(NamedTuple):
-    """One recommended change, and the speed-up of the workload that gains most from it."""
+class ReportedComparison(NamedTuple):
+    """Speeds with and without a change of settings; `won` if the change was faster twice."""
 
     code: str
     text: str
-    gain: float
     workload: str
+    unit: str
     changes: Mapping[str, object]
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+    gain: float
+    won: bool
 
 
-class Improvement(NamedTuple):
-    """The same measurement before and after settings were changed."""
-
-    before: ReportedValue | None
-    after: ReportedValue
-
-
-class AppliedGain(NamedTuple):
-    """An applied recommendation: changed settings by key, their old values and the gains."""
+class AppliedAdvice(NamedTuple):
+    """An applied recommendation: changed settings by key, and their old values."""
 
     changes: Mapping[str, object]
     replaced: Mapping[str, object]
-    gains: tuple[Improvement, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,23 +75,16 @@ class SpeedTestReport:
     at: datetime
     quick: bool
     figures: tuple[ReportedValue, ...]
-    forecasts: Mapping[str, ReportedPrediction]  # by workload
-    advice: tuple[ReportedAdvice, ...]
+    speeds: Mapping[str, ReportedSpeed]  # by workload
+    compared: tuple[ReportedComparison, ...]
     unknown: tuple[str, ...]
-    one_machine: bool
-    without_shell: bool  # the server's disk cannot be measured apart from the network
-    in_folder: bool  # files are written to a mounted folder
     busy: float  # the share of this computer that other programs used
-    proof: AppliedGain | None
+    proof: AppliedAdvice | None
 
     @property
-    def reached(self) -> bool:
-        """Whether the connection to the server, or the mounted folder, was measured."""
-        return any(
-            (one.stage == "channels" and one.what[:1].isdigit())
-            or (one.stage, one.what) == ("folder", "large files")
-            for one in self.figures
-        )
+    def advice(self) -> list[ReportedComparison]:
+        """The changes of settings that were faster twice."""
+        return [one for one in self.compared if one.won]
 
     @property
     def changes(self) -> dict[str, object]:
@@ -120,26 +98,31 @@ class SpeedTestReport:
 
 def read_reports(records: Iterable[Mapping[str, Any]]) -> list[SpeedTestReport]:
     """Return the speed tests of all readable records, the latest first."""
-    found = [report for record in records if (report := _try_to_read(record)) is not None]
+    found: list[SpeedTestReport] = []
+    for record in records:
+        try:
+            found.append(read_report(record))
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            logger.warning("A speed test of another version cannot be shown: %r", error)
     return found[::-1]
 
 
 def read_report(record: Mapping[str, Any]) -> SpeedTestReport:
-    """Return the speed test of a record, whose format docs/doctor.md describes."""
-    findings, verdict = record["findings"], record["verdict"]
+    """Return the speed test of a record, whose format docs/doctor.md describes.
+
+    Recommendations of earlier versions are left out, since they were predicted.
+    """
+    findings, proof = record["findings"], record.get("proof")
     here = findings["here"]
     return SpeedTestReport(
         at=parse_moment(record["at"]),
         quick=record["quick"],
         figures=tuple(read_figure(one) for one in findings["stages"]),
-        forecasts={one["workload"]: _read_forecast(one) for one in verdict["workloads"]},
-        advice=tuple(_read_advice(one) for one in verdict["advice"]),
+        speeds={one["workload"]: _read_speed(one) for one in record["verdict"]["workloads"]},
+        compared=tuple(read_comparison(one) for one in findings.get("compared", ())),
         unknown=tuple(findings["unknown"]),
-        one_machine=findings["one_machine"],
-        without_shell=findings.get("rung") == "sftp",
-        in_folder=findings.get("rung") == "folder",
         busy=max(here.get("busy") or 0.0, here.get("busy_after") or 0.0),
-        proof=_read_proof(record.get("proof")),
+        proof=AppliedAdvice(proof["changes"], proof.get("replaced", {})) if proof else None,
     )
 
 
@@ -148,48 +131,31 @@ def read_figure(record: Mapping[str, Any]) -> ReportedValue:
     return ReportedValue(*(record[name] for name in ReportedValue._fields))
 
 
-def _try_to_read(record: Mapping[str, Any]) -> SpeedTestReport | None:
-    try:
-        return read_report(record)
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        logger.warning("A speed test of another version cannot be shown: %r", error)
-        return None
+def read_comparison(record: Mapping[str, Any]) -> ReportedComparison:
+    """Return the comparison of an event or of a part of a record."""
+    return ReportedComparison(*(record[name] for name in ReportedComparison._fields))
 
 
-def _read_forecast(record: Mapping[str, Any]) -> ReportedPrediction:
-    return ReportedPrediction(
-        record["rate"],
-        record["files_per_second"],
-        record["limit"] or "",
-        record["behind"] or "",
-        record["rates"],
-    )
-
-
-def _read_advice(record: Mapping[str, Any]) -> ReportedAdvice:
-    return ReportedAdvice(*(record[name] for name in ReportedAdvice._fields))
-
-
-def _read_proof(record: Mapping[str, Any] | None) -> AppliedGain | None:
-    if record is None:
-        return None
-    gains = (
-        Improvement(one["before"] and read_figure(one["before"]), read_figure(one["after"]))
-        for one in record["measured"]
-    )
-    return AppliedGain(record["changes"], record.get("replaced", {}), tuple(gains))
+def _read_speed(record: Mapping[str, Any]) -> ReportedSpeed:
+    limit = record["limit"] or ""
+    if "parts" not in record:  # earlier versions had bytes a second for all workloads
+        tiny = record["workload"] == "tiny" and record["rate"]
+        factor = record["files_per_second"] / record["rate"] if tiny else 1.0
+        return ReportedSpeed({key: rate * factor for key, rate in record["rates"].items()}, limit)
+    together = {TOGETHER: record["together"]} if record["together"] else {}
+    return ReportedSpeed(record["parts"] | together, limit)
 
 
 CANCEL_TIMEOUT = 20_000  # milliseconds for removing test files from the server after a cancel
 
 
 class SpeedTestProcess(QObject):
-    """A child process that runs a speed test or applies the recommendations of the latest one.
+    """A child process that runs a speed test.
 
     It ends with the window: its standard input closes, and it removes its test files.
     """
 
-    measured = Signal(object)  # a measurement, as a record
+    measured = Signal(object)  # a measurement or comparison, as a record
     ended = Signal(object)  # a Problem; None after a success or a cancel
 
     def __init__(self, controller: WindowController, parent: QObject | None = None) -> None:
@@ -210,22 +176,8 @@ class SpeedTestProcess(QObject):
 
     def test(self, *, quick: bool, anyway: bool) -> None:
         """Start a test; `anyway` ignores limits that protect the instrument."""
-        self._begin(("--quick",) * quick + ("--anyway",) * anyway)
-
-    def apply(self, *, quick: bool, anyway: bool) -> None:
-        """Apply the recommendations of the latest test, and measure the gain."""
-        self._begin(("--apply", "--latest") + ("--quick",) * quick + ("--anyway",) * anyway)
-
-    @Slot()
-    def cancel(self) -> None:
-        """Cancel the test; it first removes its files from the server."""
-        if self._engine is not None:
-            self._is_over = True
-            self._engine.close_input()
-            self._kill_timer.start()
-
-    def _begin(self, options: tuple[str, ...]) -> None:
         self._problem, self._is_over = None, False
+        options = ("--quick",) * quick + ("--anyway",) * anyway
         program = program_command(
             "doctor", self._controller.config, "--events", "--attended", *options
         )
@@ -235,11 +187,19 @@ class SpeedTestProcess(QObject):
         self._engine.start()
         self._controller.show_test(under_way=True)
 
+    @Slot()
+    def cancel(self) -> None:
+        """Cancel the test; it first removes its files from the server."""
+        if self._engine is not None:
+            self._is_over = True
+            self._engine.close_input()
+            self._kill_timer.start()
+
     @Slot(object)
     def _take_events(self, events: list[Event | Record]) -> None:
         for event in events:
             match event:
-                case {"event": "stage_measured"}:
+                case {"event": "stage_measured" | "settings_compared"}:
                     self.measured.emit(event)
                 case {"event": "test_finished"}:
                     self._is_over = True
@@ -258,7 +218,11 @@ class SpeedTestProcess(QObject):
         self._kill_timer.stop()
         self._controller.show_test(under_way=False)
         if self._problem is None and not self._is_over:
-            self._problem = _explain_end(code, said)
+            self._problem = Problem(
+                "window.test-ended",
+                f"The speed test ended unexpectedly ({describe_end(code, said)}).",
+                "Run it again: that also removes the files that this one left on the server.",
+            )
         self.ended.emit(self._problem)
 
     @Slot()
@@ -275,15 +239,6 @@ class SpeedTestProcess(QObject):
 def _parse_test_event(record: Record) -> Event | Record:
     """Return an event of a run as an `Event`, and one of a speed test as its record."""
     return parse_event(record) or record
-
-
-def _explain_end(code: int | None, said: str) -> Problem:
-    """Return the problem of a test that ended without reporting one."""
-    return Problem(
-        "window.test-ended",
-        f"The speed test ended unexpectedly ({describe_end(code, said)}).",
-        "Run it again: that also removes the files that this one left on the server.",
-    )
 
 
 def load_reports(settings: Settings, config: Path | None) -> list[SpeedTestReport]:

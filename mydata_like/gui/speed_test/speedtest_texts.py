@@ -1,16 +1,18 @@
 """The sentences of a speed test in the language of the window."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from statistics import median
 from typing import Final
 
 from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QLocale
 
 from mydata_like.gui.speed_test.speedtest_process import (
     STAGES,
-    Improvement,
-    ReportedAdvice,
-    ReportedPrediction,
+    TOGETHER,
+    WORKLOADS,
+    ReportedComparison,
+    ReportedSpeed,
     ReportedValue,
     SpeedTestReport,
 )
@@ -23,34 +25,25 @@ def stage_title(stage: str) -> str:
         "source": translate("speed", "Disk of this computer"),
         "hash": translate("speed", "Checksums"),
         "cipher": translate("speed", "Encryption"),
-        "network": translate("speed", "Network"),
-        "channels": translate("speed", "Channels"),
-        "server cpu": translate("speed", "Staging host's processors"),
+        "network": translate("speed", "Connection"),
+        "channels": translate("speed", "All together"),
+        "server cpu": translate("speed", "Staging host's processors"),  # of earlier versions
         "server disk": translate("speed", "Disk of the server"),
         "folder": translate("speed", "Mounted folder"),
         "API": translate("speed", "Server's API"),
+        "compared": translate("speed", "Comparison"),
     }.get(stage, stage)
 
 
-def stage_phrase(stage: str, *, one_machine: bool) -> str:
-    """Return the name of a stage as the subject of a sentence."""
-    shared = {
-        "hash": translate("speed", "the processors that both sides share (mainly checksums)"),
-        "cipher": translate("speed", "the processors that both sides share (mainly encryption)"),
-        "server cpu": translate("speed", "the processors that both sides share (mainly receiving)"),
-    }
-    if one_machine and stage in shared:
-        return shared[stage]
+def stage_phrase(stage: str) -> str:
+    """Return the name of a part as the subject of a sentence."""
     return {
         "source": translate("speed", "the disk of this computer"),
         "hash": translate("speed", "computing checksums on this computer"),
-        "cipher": translate("speed", "encryption on this computer"),
-        "network": translate("speed", "the network"),
-        "channels": translate("speed", "the number of channels over this distance"),
-        "server cpu": translate("speed", "the processors of the staging host"),
+        "network": translate("speed", "the connection to the staging host"),
         "server disk": translate("speed", "the disk of the server"),
         "folder": translate("speed", "the mounted folder"),
-        "API": translate("speed", "the server's API"),
+        "API": translate("speed", "the server's API in earlier runs"),
     }.get(stage, stage)
 
 
@@ -58,16 +51,13 @@ def workload_title(workload: str) -> str:
     """Return the title of a workload."""
     return {
         "large": translate("speed", "Large files"),
-        "mixed": translate("speed", "Mixed files"),
         "tiny": translate("speed", "Tiny files"),
     }.get(workload, workload)
 
 
-def rate_of(workload: str, forecast: ReportedPrediction, rate: float) -> str:
+def rate_of(workload: str, rate: float) -> str:
     """Return a rate as text: files a second for tiny files, bytes a second for others."""
-    if workload != "tiny" or not forecast.rate:
-        return texts.rate(rate)
-    return files_a_second(rate * forecast.files / forecast.rate)
+    return files_a_second(rate) if workload == "tiny" else texts.rate(rate)
 
 
 def files_a_second(files: float) -> str:
@@ -87,6 +77,8 @@ def measurement_title(what: str) -> str:
     first, _, rest = what.partition(" ")
     if first.isdigit() and rest.startswith("channel"):
         return translate("speed", "%Ln channel(s)", None, int(first))
+    if first.isdigit() and rest.startswith("session"):
+        return translate("speed", "%Ln session(s)", None, int(first))
     if first.isdigit() and rest.startswith("connection"):
         return translate("speed", "%Ln connection(s)", None, int(first))
     if what.endswith(", here"):
@@ -103,9 +95,7 @@ def _titles() -> dict[str, str]:
         "MD5, all cores": translate("speed", "MD5 on all cores"),
         "round trip": translate("speed", "Round trip"),
         "connection set-up": translate("speed", "Connection set-up"),
-        "window over round trip, each channel": translate("speed", "Maximum of one channel"),
         "compressed size": translate("speed", "Size when compressed"),
-        "compression, one core": translate("speed", "Compression on one core"),
         "rename": translate("speed", "Renaming a file"),
         "records, in earlier runs": translate("speed", "Records, in earlier runs"),
         "root": translate("speed", "Shortest answer"),
@@ -113,9 +103,6 @@ def _titles() -> dict[str, str]:
         "statistics": translate("speed", "Statistics"),
         "together, large files": translate("speed", "All together, large files"),
         "together, tiny files": translate("speed", "All together, tiny files"),
-        "together, tiny files, in batches as usual": translate(
-            "speed", "All together, tiny files, in batches as usual"
-        ),
         "Checksums": translate("speed", "Checksums"),
         "The disk of this computer": translate("speed", "Disk of this computer"),
         "The connection to the server": translate("speed", "Connection to the server"),
@@ -125,6 +112,7 @@ def _titles() -> dict[str, str]:
         "The disk of the server": translate("speed", "Disk of the server"),
         "The mounted folder": translate("speed", "Mounted folder"),
         "All together": translate("speed", "All together"),
+        "Comparison of settings": translate("speed", "Comparison of settings"),
     }
 
 
@@ -164,8 +152,8 @@ say = QCoreApplication.translate  # another name, because lupdate rejects non-li
 _SENTENCES: Final = (
     QT_TRANSLATE_NOOP(
         "speed",
-        "The staging host allows no shell: its processors, its disk without the network, the "
-        "round trip and tiny files could not be measured.",
+        "The staging host allows no shell: the connection to it and its disk could not be measured "
+        "alone.",
     ),
     QT_TRANSLATE_NOOP(
         "speed",
@@ -176,10 +164,6 @@ _SENTENCES: Final = (
         "speed",
         "The staging host cannot remove files: nothing was sent, and only "
         "this computer and the API were measured.",
-    ),
-    QT_TRANSLATE_NOOP(
-        "speed",
-        "The improvement was not measured: the staging host no longer allows a shell.",
     ),
     QT_TRANSLATE_NOOP(
         "speed", "The data directory has too few large files to measure how fast they are read."
@@ -237,103 +221,65 @@ def _fill(text: str, parts: list[str]) -> str:
 
 translate = QCoreApplication.translate
 
+NOTHING: Final = ReportedSpeed({}, "")
 _MUCH = 0.25  # the share of this computer from which the load of others is mentioned
 
 
 def limit_sentence(report: SpeedTestReport) -> str:
-    """Return one sentence on the limits for large and for tiny files."""
-    large, tiny = _name_limit(report, "large"), _name_limit(report, "tiny")
-    if large and not tiny and report.reached:
-        text = translate(
-            "speed", "The limit is %1 for large files. The limit for tiny files is unknown."
-        )
-        return text.replace("%1", large)
-    if not large or not tiny:
-        return translate("speed", "Nothing could be measured that predicts the speed of an upload.")
-    if report.reached:
-        text = translate("speed", "The limit is %1 for large files, and %2 for tiny ones.")
-    elif report.in_folder:
-        text = translate(
-            "speed",
-            "The mounted folder was not measured. Without it, the limit is %1 for large files, and "
-            "%2 for tiny ones.",
-        )
-    else:
-        text = translate(
-            "speed",
-            "The connection to the server was not measured. Without it, the limit is %1 for large "
-            "files, and %2 for tiny ones.",
-        )
-    return text.replace("%1", large).replace("%2", tiny)
-
-
-def _name_limit(report: SpeedTestReport, workload: str) -> str:
-    forecast = report.forecasts.get(workload)
-    if forecast is None or not forecast.limit:
-        return ""
-    text = translate("speed", "%1 at %2", "a limit at its speed")
-    text = text.replace("%1", _name_stage(report, forecast.limit, workload))
-    return text.replace("%2", rate_of(workload, forecast, forecast.rate))
-
-
-def _name_stage(report: SpeedTestReport, stage: str, workload: str) -> str:
-    """Return the name of a stage within a sentence about a test."""
-    if stage == "network" and report.without_shell:
-        return translate("speed", "the network or the disk of the server")
-    if stage == "channels":
-        return _name_channels(report, workload)
-    return stage_phrase(stage, one_machine=report.one_machine)
-
-
-def _name_channels(report: SpeedTestReport, workload: str) -> str:
-    """Return the name of the channels as a limit; small batches may be the cause as well."""
-    small_batches = any(one.code == "batches" for one in report.advice) and workload != "large"
-    if report.in_folder:
-        return (
-            translate("speed", "the number of channels or the size of batches")
-            if small_batches
-            else translate("speed", "the number of channels")
-        )
-    return (
-        translate("speed", "the number of channels over this distance or the size of batches")
-        if small_batches
-        else translate("speed", "the number of channels over this distance")
-    )
-
-
-def behind_sentence(report: SpeedTestReport, workload: str) -> str:
-    """Return a sentence on the next limit for a workload; empty if there is none."""
-    forecast = report.forecasts.get(workload)
-    if forecast is None or not forecast.behind:
-        return ""
-    text = translate("speed", "The next limit is %1, which alone would reach %2.")
-    text = text.replace("%1", _name_stage(report, forecast.behind, workload))
-    return text.replace("%2", rate_of(workload, forecast, forecast.rates[forecast.behind]))
+    """Return sentences on the speeds of large and tiny files, and the slowest part of each."""
+    lines = []
+    for workload in WORKLOADS:
+        speed = report.speeds.get(workload, NOTHING)
+        together, limit = speed.rates.get(TOGETHER), speed.limit
+        if together and limit:
+            text = translate("speed", "%1: sent at %2. The slowest part is %3, with %4 alone.")
+        elif together:
+            text = translate("speed", "%1: sent at %2.")
+        elif limit:
+            text = translate(
+                "speed", "%1: not sent. The slowest part measured is %3, with %4 alone."
+            )
+        else:
+            continue
+        text = text.replace("%1", workload_title(workload)).replace("%3", stage_phrase(limit))
+        text = text.replace("%2", rate_of(workload, together or 0.0))
+        lines.append(text.replace("%4", rate_of(workload, speed.rates.get(limit, 0.0))))
+    return "\n".join(lines) or translate("speed", "Nothing could be measured.")
 
 
 def advice_lines(report: SpeedTestReport, locks: Mapping[str, str]) -> list[str]:
     """Return a line for each recommendation, with its gain and who locked its settings, if any."""
-    return [_format_advice(report, each, locks) for each in report.advice]
+    lines = []
+    for advice in report.advice:
+        gain = translate("speed", "%1: %2 times as fast")
+        gain = gain.replace("%1", workload_title(advice.workload))
+        gain = gain.replace("%2", texts.decimal(round(advice.gain, 1)))
+        text = f"{comparison_title(advice, report)} ({gain})"
+        if holders := {locks[key] for key in advice.changes if key in locks}:
+            locked = translate("speed", "Locked by %1.")
+            text += " " + locked.replace("%1", texts.plain(", ".join(holders)))
+        lines.append(text)
+    return lines
 
 
-def _format_advice(
-    report: SpeedTestReport, advice: ReportedAdvice, locks: Mapping[str, str]
-) -> str:
-    gain = translate("speed", "%1: %2 times as fast")
-    gain = gain.replace("%1", workload_title(advice.workload))
-    gain = gain.replace("%2", texts.decimal(round(advice.gain, 1)))
-    text = f"{_name_advice(report, advice)} ({gain})"
-    holders = {locks[key] for key in advice.changes if key in locks}
-    if not holders:
-        return text
-    locked = translate("speed", "Locked by %1.").replace("%1", texts.plain(", ".join(holders)))
-    return f"{text} {locked}"
+def tried_lines(report: SpeedTestReport) -> list[str]:
+    """Return a line for each change of settings that was not faster twice, with both speeds."""
+    return [
+        translate("speed", "%1 (%2: %3, now %4)")
+        .replace("%1", comparison_title(one, report))
+        .replace("%2", workload_title(one.workload))
+        .replace("%3", _value(median(one.after), one.unit))
+        .replace("%4", _value(median(one.before), one.unit))
+        for one in report.compared
+        if not one.won
+    ]
 
 
-def _name_advice(report: SpeedTestReport, advice: ReportedAdvice) -> str:
-    shrunk = report.find("compressed size")
+def comparison_title(one: ReportedComparison, report: SpeedTestReport | None = None) -> str:
+    """Return the change of settings that was tried."""
+    shrunk = report.find("compressed size") if report else None
     size = figure_value(shrunk) if shrunk else "?"
-    ciphers = advice.changes.get("transfer.ciphers")
+    ciphers = one.changes.get("transfer.ciphers")
     first = texts.plain(str(ciphers[0])) if isinstance(ciphers, list) and ciphers else "?"
     offer = translate("speed", "Offer the cipher %1 first.")
     compress = translate("speed", "Compress during transfer: your data shrinks to %1.")
@@ -344,56 +290,19 @@ def _name_advice(report: SpeedTestReport, advice: ReportedAdvice) -> str:
             "speed", "Send more tiny files together: use the default batch sizes."
         ),
         "compression": compress.replace("%1", size),
-        "archives": translate(
-            "speed", "Keep tiny files in archives, which have one record each (archive.rules)."
-        ),
-        "relief": _name_relief(report, advice),
-    }.get(advice.code, texts.plain(advice.text))
+    }.get(one.code, texts.plain(one.text))
 
 
-def _name_relief(report: SpeedTestReport, advice: ReportedAdvice) -> str:
-    """Return a change outside the settings that would raise the limit, and the next limit."""
-    forecast = report.forecasts[advice.workload]
-    faster = translate("speed", "More or faster processors in this computer would help.")
-    relief = {
-        "source": translate(
-            "speed", "A faster disk, or less use of it by other programs, would help."
-        ),
-        "hash": faster,
-        "cipher": faster,
-        "network": translate(
-            "speed", "A faster network between here and the staging host would help."
-        ),
-        "channels": translate(
-            "speed", "A closer staging host, or one with larger SSH windows, would help."
-        ),
-        "server cpu": translate(
-            "speed", "More cores for the staging host, or several hosts, would help."
-        ),
-        "server disk": translate("speed", "Faster storage behind the staging host would help."),
-        "folder": translate("speed", "A faster mount, or faster storage behind it, would help."),
-        "API": translate("speed", "More workers for the server's web application would help."),
-    }.get(forecast.limit, texts.plain(advice.text))
-    if not forecast.behind:
-        return relief
-    following = translate("speed", "After that the limit is %1.")
-    following = following.replace("%1", _name_stage(report, forecast.behind, advice.workload))
-    return f"{relief} {following}"
-
-
-def gain_lines(gains: Collection[Improvement]) -> list[str]:
-    """Return a line for each measurement before and after settings were changed."""
-    return [_format_gain(gain) for gain in gains]
-
-
-def _format_gain(gain: Improvement) -> str:
-    if gain.before is None:
-        text = translate("speed", "%1: %2 now")
-    else:
-        text = translate("speed", "%1: %3 before, %2 now")
-        text = text.replace("%3", figure_value(gain.before))
-    text = text.replace("%1", figure_title(gain.after))
-    return text.replace("%2", figure_value(gain.after))
+def as_figure(one: ReportedComparison) -> ReportedValue:
+    """Return a comparison as a row of the table of figures: the speed with the change."""
+    return ReportedValue(
+        "compared",
+        comparison_title(one),
+        one.unit,
+        median(one.after),
+        min(one.after),
+        max(one.after),
+    )
 
 
 def unknown_lines(report: SpeedTestReport) -> list[str]:
@@ -417,15 +326,11 @@ def report_text(report: SpeedTestReport) -> str:
         translate("speed", "Speed test of mydata-like, %1").replace("%1", report_name(report)),
         limit_sentence(report),
     ]
-    for workload in report.forecasts:
-        lines += ["", workload_title(workload), *stage_lines(report, workload)]
-        lines += filter(None, [behind_sentence(report, workload)])
+    for workload in WORKLOADS:
+        lines += ["", workload_title(workload), *_stage_lines(report, workload)]
     sections = (
         (translate("speed", "Recommendations"), advice_lines(report, {})),
-        (
-            translate("speed", "Measured gain"),
-            gain_lines(report.proof.gains if report.proof else ()),
-        ),
+        (translate("speed", "Tried, not faster twice"), tried_lines(report)),
         (translate("speed", "What could not be measured"), unknown_lines(report)),
         (translate("speed", "All figures"), [_format_figure(one) for one in report.figures]),
     )
@@ -435,15 +340,14 @@ def report_text(report: SpeedTestReport) -> str:
     return "\n".join(lines) + "\n"
 
 
-def stage_lines(report: SpeedTestReport, workload: str) -> list[str]:
-    """Return a line for each stage with its speed alone; the limit is marked."""
-    forecast = report.forecasts[workload]
+def _stage_lines(report: SpeedTestReport, workload: str) -> list[str]:
+    """Return a line for each part with its speed alone; the slowest one is marked."""
+    speed = report.speeds.get(workload, NOTHING)
     lines = []
-    for stage in STAGES:
-        if stage in forecast.rates:
-            rate = rate_of(workload, forecast, forecast.rates[stage])
-            mark = translate("speed", " (the limit)") if stage == forecast.limit else ""
-            lines.append(f"{stage_title(stage)}: {rate}{mark}")
+    for stage in (*STAGES, TOGETHER):
+        if stage in speed.rates:
+            mark = translate("speed", " (the slowest)") if stage == speed.limit else ""
+            lines.append(f"{stage_title(stage)}: {rate_of(workload, speed.rates[stage])}{mark}")
     return lines
 
 

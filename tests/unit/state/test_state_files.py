@@ -10,6 +10,7 @@ from mydata_like.core.deletion import DeletedFile
 from mydata_like.core.errors import Problem, SettingsError
 from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState
 from mydata_like.state.state_files import (
+    SPEED_TESTS_KEPT,
     ApprovalState,
     DeletionLogFile,
     Heartbeat,
@@ -342,3 +343,11 @@ def test_a_damaged_line_of_the_speed_tests_is_left_out(file):
     add_speed_test(file, {"at": 3})
 
     assert read_speed_tests(file) == [{"at": 1}, {"at": 3}]
+
+
+def test_the_latest_speed_tests_are_kept(file):
+    for number in range(SPEED_TESTS_KEPT + 5):
+        add_speed_test(file, {"number": number})
+
+    kept = [record["number"] for record in read_speed_tests(file)]
+    assert kept == list(range(5, SPEED_TESTS_KEPT + 5))
