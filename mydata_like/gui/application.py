@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Slot
 from PySide6.QtWidgets import QApplication
 
 from mydata_like.core.errors import NotApprovedError, Problem, UploaderError
-from mydata_like.gui import services
+from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.demo_launcher import DemoLauncher
@@ -33,6 +33,7 @@ from mydata_like.gui.tray.single_instance import InstanceServer
 from mydata_like.gui.window import MainWindow
 from mydata_like.gui.window_state import WindowState
 from mydata_like.hostos.instances import stopped_by_request
+from mydata_like.settings.schema import Settings
 
 ASK_AFTER = 60_000  # milliseconds between two requests
 
@@ -61,14 +62,21 @@ class ApprovalWatcher(QObject):
     @Slot()
     def _ask(self) -> None:
         if not self._task.running:
-            ask = partial(
-                services.check_approval, self._controller.settings, self._controller.config
-            )
+            ask = partial(check_approval, self._controller.settings, self._controller.config)
             self._task = self._tasks.run(ask, failed=self._log_failure, cancel=True)
 
     @Slot(object)
     def _log_failure(self, error: UploaderError) -> None:
         logger.info("No approval yet: %s", error.problem)
+
+
+def check_approval(settings: Settings, config: Path | None, cancel: CancelFlag) -> None:
+    """Store the approval if the server has given it; raises `NotApprovedError` if not."""
+    # Imported here, in the background, since this takes a fifth of a second.
+    from mydata_like.app.registration import register
+    from mydata_like.app.run_request import RunObserver, RunRequest
+
+    register(RunRequest(settings=settings, config=config), RunObserver(cancel=cancel))
 
 
 EVERY = 5000  # milliseconds
@@ -126,9 +134,7 @@ class Program(QObject):
         self.presence = AppShell(self.desk, self.window, start)
         self.drawer = SettingsDialogOpener(self.desk, self.window)
         self.arrival = accept_drops(self.desk, self.window)
-        self._connect()
 
-    def _connect(self) -> None:
         self.controller.settings_changed.connect(self._choose_log_level)
         self.window.dry_run_wanted.connect(self._open_dry_run)
         self.window.help_wanted.connect(self._open_help)

@@ -7,10 +7,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 
+from mydata_like.app import settings_service
 from mydata_like.core.commands import MOST_PATHS
 from mydata_like.core.errors import Problem, UploaderError
 from mydata_like.core.events import (
@@ -28,24 +30,29 @@ from mydata_like.core.events import (
 from mydata_like.core.extra_sources import KnownSource
 from mydata_like.core.formatting import format_path
 from mydata_like.engine.progress import NO_PROGRESS
-from mydata_like.gui import services
-from mydata_like.gui.engine_process import Engine, RestartBackoff, describe_end
-from mydata_like.gui.pending_sources import ADD, Order, PendingSources, split_orders
+from mydata_like.gui.engine_process import Engine, RestartBackoff, UploadEngine
+from mydata_like.gui.pending_sources import Order
 from mydata_like.gui.run_state import (
+    TRANSITIONS,
     CurrentRunState,
+    Effect,
     LiveRun,
     LiveView,
     PastRunState,
     Phase,
     RunState,
     ServerIndicator,
-    StatusSnapshot,
+    Trigger,
     with_server,
 )
-from mydata_like.gui.tasks import Tasks
+from mydata_like.gui.status_reader import Look, StatusReader
+from mydata_like.gui.tasks import BackgroundTask, Tasks
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings
+
+if TYPE_CHECKING:
+    from mydata_like.app.ledger_status import CurrentRun, PastRunRow, StatusReport
 
 logger = logging.getLogger(__name__)
 
@@ -53,10 +60,10 @@ LOOK_AFTER = 5000  # milliseconds between two checks for runs of other programs
 FOLLOW_AFTER = 1000  # milliseconds between two looks at one; it records its sums once a second
 SHOW_AFTER = 250  # milliseconds between two updates of the window
 LEDGER_AFTER = 4  # updates of the window between two signals of a changed ledger
-SHORT_LIFE = 10.0  # seconds; an engine that ends sooner is restarted only after a delay
 CLEARS_UP = 5.0  # seconds for which the last run of this window may still hold the lock
 ALREADY_RUNNING = "run.already-running"
 STOPPED_BY_USER = "run.interrupted"
+HARMLESS = (ALREADY_RUNNING, STOPPED_BY_USER)  # why a run did not start, or an engine ended
 NO_RUN = "command.no-run"
 WAITS = Problem(
     ALREADY_RUNNING,
@@ -82,30 +89,22 @@ class WindowController(QObject):
         self.settings = Settings()
         self.loaded: Loaded | None = None
         self.state = RunState()
-        self._tasks, self._status = tasks, services.StatusReader()
-        self._engine: Engine | None = None
+        self._tasks, self._status = tasks, StatusReader()
+        self._look_task = BackgroundTask()
+        self._engine: UploadEngine | None = None
         self._live = LiveRun(SystemClock())
         self._wanted: list[Order] = []  # to send once an engine has started
-        self._added = PendingSources()
         self._patience = RestartBackoff()
         self._refused: Problem | None = None  # why the settings cannot be read
-        self._stamp: tuple[tuple[int, int], ...] | None = None  # of the settings files
-        self._single = False  # the engine does a single run, since a service watches
-        self._spent = False  # that run has ended
-        self._end_problem: Problem | None = None  # why the engine ended, if it reported that
-        self._begun = 0.0  # when the engine started
-        self._finished = -CLEARS_UP  # when its last run or a speed test ended
+        self._finished = -CLEARS_UP  # when the last run or a speed test ended
         self._watched = False  # by another program: a service
         self._testing = False  # a speed test of this window is in progress
-        self._asking, self._changed, self._turns = False, False, 0
+        self._changed, self._turns = False, 0
         self._show_timer = QTimer(self, interval=SHOW_AFTER)
-        self._look_timer = QTimer(self, interval=LOOK_AFTER)
-        self._follow_timer = QTimer(self, interval=FOLLOW_AFTER)
-        self._connect()
-
-    def _connect(self) -> None:
         self._show_timer.timeout.connect(self._show)
+        self._look_timer = QTimer(self, interval=LOOK_AFTER)
         self._look_timer.timeout.connect(self._look)
+        self._follow_timer = QTimer(self, interval=FOLLOW_AFTER)
         self._follow_timer.timeout.connect(self._look_at_run)
 
     def open(self) -> None:
@@ -128,10 +127,16 @@ class WindowController(QObject):
 
     @Slot()
     def reload_settings(self) -> None:
-        """Read the settings again; emits `settings_changed` when done."""
-        self._tasks.run(
-            partial(services.load_settings, self.config), self._take_settings, self._refuse_settings
-        )
+        """Read the settings again, and start an engine again that has ended.
+
+        Emits `settings_changed` when done.
+        """
+        self._load_settings(restart=True)
+
+    def _load_settings(self, *, restart: bool) -> None:
+        load = partial(settings_service.load_settings, self.config, must_exist=False)
+        use = partial(self._use_settings, restart=restart)
+        self._tasks.run(load, use, self._refuse_settings)
 
     @Slot()
     def start(self) -> None:
@@ -152,15 +157,13 @@ class WindowController(QObject):
 
     def _start(self, **fields: object) -> None:
         if self.state.can_start:
-            self._end_problem = None
-            self._set(phase=Phase.STARTING, problem=None, sums=NO_PROGRESS)
+            self._move(Trigger.START, sums=NO_PROGRESS)
             self._order("start", **fields)
 
     @Slot()
     def pause(self) -> None:
         """Pause the run: start no new transfer until `resume`."""
-        if self.state.phase is Phase.RUNNING:
-            self._set(phase=Phase.PAUSING)
+        self._move(Trigger.PAUSE)
         self._control("pause")
 
     @property
@@ -181,7 +184,7 @@ class WindowController(QObject):
     @Slot()
     def stop(self) -> None:
         """Stop the run; the next run continues."""
-        self._set(phase=Phase.STOPPING)
+        self._move(Trigger.STOP, problem=self.state.problem)
         self._control("stop_run")
 
     def _control(self, command: str) -> None:
@@ -189,19 +192,18 @@ class WindowController(QObject):
         if not self.state.elsewhere:
             self._order(command)
             return
-        give = partial(services.control_run, self.settings, self.config, command)
-        self._tasks.run(give, self._take_accepted, self._refuse_control, cancel=True)
+        # Imported here, as the start does not need it; the look has imported it.
+        from mydata_like.app.run_control import control_runs
 
-    @Slot(object)
-    def _take_accepted(self, _nothing: None) -> None:
-        self._look_at_run()
+        give = partial(control_runs, self.settings, self.config, command)
+        self._tasks.run(give, self._look_at_run, self._refuse_control, cancel=True)
 
     @Slot(object)
     def _refuse_control(self, error: UploaderError) -> None:
         if error.problem_code != NO_RUN:  # that is what the next look shows
             self.command_refused.emit(error.problem)
         if self.state.elsewhere:
-            self._set(phase=Phase.ELSEWHERE)  # until the next look
+            self._move(Trigger.CONTROL_FAILED, problem=self.state.problem)  # until the next look
 
     def cancel(self, path: bytes) -> None:
         """Leave a file, or all files in a folder, for the next run."""
@@ -231,10 +233,12 @@ class WindowController(QObject):
         """Retry failed files at or below a path, in a new run if none is active."""
         if self.state.is_steerable:
             self._order("retry", path=format_path(path))
-        elif Path(
-            os.fsdecode(path)
-        ).is_absolute():  # a run over the data directory does not scan it
-            ask = partial(services.find_source_of, self.settings, self.config, path)
+        elif Path(os.fsdecode(path)).is_absolute():
+            # A run over the data directory does not scan it.
+            # Imported here, as the start does not need it.
+            from mydata_like.app.source_service import find_source_of
+
+            ask = partial(find_source_of, self.settings, self.config, path)
             self._tasks.run(ask, self._carry_again)
         else:
             self.start()
@@ -254,7 +258,10 @@ class WindowController(QObject):
     @Slot(object)
     def remove_source(self, source: KnownSource) -> None:
         """Remove an added folder that is not finished, so that no run continues it."""
-        remove = partial(services.remove_source, self.settings, self.config, source.path)
+        # Imported here, as the start does not need it.
+        from mydata_like.app.source_service import remove_source
+
+        remove = partial(remove_source, self.settings, self.config, source.path)
         done = partial(self._drop_source, source)
         self._tasks.run(remove, done, self._refuse_removal, writes=True)
 
@@ -271,8 +278,7 @@ class WindowController(QObject):
     def show_test(self, *, under_way: bool) -> None:
         """Note that a speed test of this window has started or ended; no run starts during one."""
         self._testing, self._finished = under_way, monotonic()
-        if not self.state.ours:
-            self._set(phase=Phase.TESTING if under_way else Phase.IDLE)
+        self._move(Trigger.TEST_STARTED if under_way else Trigger.TEST_ENDED)
 
     def open_path(self, path: Path) -> None:
         """Open a file or folder with the program that the system uses for it."""
@@ -289,8 +295,8 @@ class WindowController(QObject):
 
         While another program runs an upload, the command waits until that run has ended.
         """
-        if self._engine is not None and not self._spent:
-            self._send_order(self._engine, (name, fields))
+        if self._engine is not None and not self._engine.spent:
+            self._engine.send((name, fields))
             return
         self._wanted.append((name, fields))
         occupied = self.state.elsewhere or self.state.phase is Phase.TESTING
@@ -298,39 +304,14 @@ class WindowController(QObject):
             self._begin()
 
     def _begin(self) -> None:
-        """Start an engine, and send it the waiting commands."""
+        """Start an engine with the waiting commands; only for one run while a service watches."""
         orders, self._wanted = self._wanted, []
-        self._single = self._watched
-        words = services.engine_command("watch", self.config, "--attended")
-        if self._single:  # while a service watches, only a single run can be started
-            options, said, orders = split_orders(orders)
-            words = services.engine_command("run", self.config, *options)
-            self._added.track_kept(said)
-        self._end_problem = None
-        self._begun = monotonic()
-        self._engine = Engine(words, self)
+        self._engine = UploadEngine(self.config, orders, self, single=self._watched)
         self._engine.events_received.connect(self._take_events)
         self._engine.ended.connect(self._take_end)
         self._engine.start()
-        for order in orders:
-            self._send_order(self._engine, order)
-
-    def _send_order(self, engine: Engine, order: Order) -> None:
-        name, fields = order
-        number = engine.command(name, **fields)
-        if name == ADD:
-            self._added.track_sent(number, order)
 
     @Slot(object)
-    def _take_settings(self, loaded: Loaded) -> None:
-        """Use the settings; an engine that has ended is started again at once."""
-        self._use_settings(loaded, restart=self._engine is None)
-
-    @Slot(object)
-    def _take_changed_settings(self, loaded: Loaded) -> None:
-        """Use the settings that another program has changed."""
-        self._use_settings(loaded, restart=False)
-
     def _use_settings(self, loaded: Loaded, *, restart: bool) -> None:
         if loaded.settings.data != self.settings.data:
             self._set(last=None, whole=None, interrupted=None)  # these runs concerned other data
@@ -338,106 +319,97 @@ class WindowController(QObject):
             self._set(server=ServerIndicator.UNKNOWN, answered=None, heard=False)
         self.loaded, self.settings = loaded, loaded.settings
         refused, self._refused = self._refused, None
-        mended = refused is not None and self.state.problem == refused
-        if self.state.phase is Phase.BROKEN and (mended or restart):
-            self._patience.forget()
-            self._set(phase=Phase.LOADING, problem=None)  # until the status is known
+        repaired = refused is not None and self.state.problem == refused
+        if repaired or (restart and self._engine is None):
+            self._move(Trigger.SETTINGS_REPAIRED)  # until the status is known
         self.settings_changed.emit()
         self._look()
 
     @Slot(object)
     def _refuse_settings(self, error: UploaderError) -> None:
         self._refused = error.problem
-        if not self.state.ours:  # an active run keeps its settings
-            self._set(phase=Phase.BROKEN, problem=error.problem)
+        self._move(Trigger.SETTINGS_REFUSED, problem=error.problem)
         self.problem_raised.emit(error.problem)
 
     @Slot()
     def _look(self) -> None:
         """Look for changes of the settings, the ledger, the locks and the state files."""
-        if not self._asking and self.loaded is not None:
-            self._asking = True
+        if not self._look_task.running and self.loaded is not None:
             look = partial(self._status.look, self.settings, self.config, self.loaded.sources)
-            self._tasks.run(look, self._take_look, self._miss_look)
+            self._look_task = self._tasks.run(look, self._take_look)
 
     @Slot()
-    def _look_at_run(self) -> None:
+    def _look_at_run(self, _done: object = None) -> None:
         """Read what a run of another program reports about itself."""
-        ask = partial(services.read_current_run, self.settings, self.config)
+        # Imported here, as the start does not need it; the look has imported it.
+        from mydata_like.app.ledger_status import find_current_run
+
+        ask = partial(find_current_run, self.settings, self.config)
         self._tasks.run(ask, self._take_current_run, self._miss_current_run, latest=True)
 
     @Slot(object)
-    def _take_current_run(self, found: CurrentRunState | None) -> None:
+    def _take_current_run(self, found: "CurrentRun | None") -> None:
         if not self.state.elsewhere:
             return
         if found is None:
             self._look()
         else:
-            self._set(**self._describe_elsewhere(found))
+            self._set(**self._describe_elsewhere(CurrentRunState.of(found)))
 
     @Slot(object)
     def _miss_current_run(self, error: UploaderError) -> None:
         logger.warning("The run in progress cannot be read: %s", error.problem)
 
     @Slot(object)
-    def _take_look(self, found: services.Look) -> None:
-        self._asking = False
-        self._compare_stamp(found.stamp)
+    def _take_look(self, found: Look) -> None:
+        if found.settings_changed:
+            self._load_settings(restart=False)
         if found.status is None:
             logger.warning("The status cannot be read: %s", found.problem)
         else:
             self._take_standing(found.status)
 
-    @Slot(object)
-    def _miss_look(self, _error: UploaderError) -> None:
-        self._asking = False
-
-    def _compare_stamp(self, stamp: tuple[tuple[int, int], ...]) -> None:
-        """Read the settings again after another program has written them."""
-        known, self._stamp = self._stamp, stamp
-        if known is not None and known != stamp:
-            load = partial(services.load_settings, self.config)
-            self._tasks.run(load, self._take_changed_settings, self._refuse_settings)
-
-    def _take_standing(self, found: StatusSnapshot) -> None:
-        self._watched = found.watched if self._engine is None else self._single
+    def _take_standing(self, found: "StatusReport") -> None:
+        if self._engine is None:
+            self._watched = found.watched
         self._set(
             missing=found.missing,
-            awaited=found.awaited,
+            awaited=found.awaited.problem if found.awaited else None,
             at_risk=found.at_risk,
             kept=found.kept,
             sources=found.sources,
             data_problem=None if found.missing else found.data_problem,
             whole=_later(self.state.whole, found.whole),
-            interrupted=found.interrupted,
+            interrupted=found.interrupted and PastRunState.of_row(found.interrupted),
             set_by_server=found.set_by_server,
             schedule=self.settings.schedule.kind,
         )
         if not self.state.ours:
-            last = _later(self.state.last, found.last)
-            self._set(last=last, **self._describe_rest(found))
-            if found.current is not None:
+            ended = next((past for past in found.runs if past.finished is not None), None)
+            current = found.current and CurrentRunState.of(found.current)
+            last = _later(self.state.last, ended)
+            self._set(last=last, **self._describe_rest(current))
+            if current is not None:
                 self.ledger_changed.emit()
-        if self._engine is None and self._is_wanted(found):
+        # An engine that ended unexpectedly is restarted, so that scheduled runs still take place.
+        broken = self.state.phase is Phase.BROKEN
+        may_start = not broken or (self._refused is None and self._patience.is_over)
+        waits = bool(self._wanted) and found.current is None
+        if (
+            self._engine is None
+            and may_start
+            and (broken or self.state.phase is Phase.IDLE)
+            and (waits or not found.watched)
+        ):
             self._begin()
 
-    def _is_wanted(self, found: StatusSnapshot) -> bool:
-        """Return whether to start an engine, either to watch or for waiting commands.
-
-        An engine that ended unexpectedly is restarted, so that scheduled runs still take place.
-        """
-        broken = self.state.phase is Phase.BROKEN
-        if broken and (self._refused or not self._patience.is_over):
-            return False
-        waits = bool(self._wanted) and found.current is None
-        return (broken or self.state.phase is Phase.IDLE) and (waits or not found.watched)
-
-    def _describe_rest(self, found: StatusSnapshot) -> dict[str, object]:
+    def _describe_rest(self, current: CurrentRunState | None) -> dict[str, object]:
         """Return the changes of the state while no run of this window is active."""
-        if found.missing or self._testing:
-            return {"phase": Phase.UNSET if found.missing else Phase.TESTING, "problem": None}
-        if found.current is not None and monotonic() - self._finished > CLEARS_UP:
-            return self._describe_elsewhere(found.current)
+        if self.state.missing or self._testing:
+            phase = Phase.UNSET if self.state.missing else Phase.TESTING
+            return {"phase": phase, "problem": None}
+        if current is not None and monotonic() - self._finished > CLEARS_UP:
+            return self._describe_elsewhere(current)
         if self.state.phase is Phase.BROKEN:
             return {}
         return {"phase": Phase.IDLE, "problem": None}
@@ -462,7 +434,8 @@ class WindowController(QObject):
     @Slot(object)
     def _take_events(self, events: list[Event]) -> None:
         for event in events:
-            self._added.follow(event)
+            if self._engine is not None:
+                self._engine.follow(event)
             self._follow(event)
             self._live.progress.add(event)
         self._changed = True
@@ -470,7 +443,6 @@ class WindowController(QObject):
             self._show_timer.start()
 
     def _follow(self, event: Event) -> None:
-        """Handle an event that concerns the run as a whole, or no run."""
         match event:
             case ServerSilent():
                 self._set(silence=event.seconds)
@@ -478,99 +450,72 @@ class WindowController(QObject):
                 self._set(next_start=event.at, schedule=event.kind)
             case Notice():
                 self.problem_raised.emit(event.problem)
-            case CommandRefused():
-                self._take_refusal(event.problem)
             case NextListed():
                 self.next_listed.emit(event)
-            case _:
-                self._follow_run(event)
-
-    def _follow_run(self, event: Event) -> None:
-        """Handle a change of the state of the run."""
-        match event:
+            case CommandRefused(problem=problem):
+                if problem.code == NO_RUN:  # the run had already ended
+                    self._move(Trigger.NOTHING_TO_STOP)
+                else:
+                    self._move(Trigger.COMMAND_REFUSED)
+                    self.command_refused.emit(problem)
             case RunStarted():
                 self._live = LiveRun(SystemClock())
-                self._end_problem = None
-                self._set(
-                    phase=Phase.RUNNING,
+                self._move(
+                    Trigger.RUN_STARTED,
                     elsewhere=False,
-                    problem=None,
                     run=event.run,
                     reason=event.reason,
                     sums=NO_PROGRESS,
                     measured=None,
                 )
             case RunPaused():
-                self._set(phase=Phase.PAUSED, elsewhere=False, problem=event.problem)
+                self._move(Trigger.RUN_PAUSED, elsewhere=False, problem=event.problem)
             case RunResumed():
-                self._set(phase=Phase.RUNNING, problem=None)
+                self._move(Trigger.RUN_RESUMED)
             case RunFinished():
-                self._finish(event)
+                if event.run:
+                    self._finish(event)
+                else:
+                    self._miss_run(event.problem)
             case _:
                 pass
 
     def _finish(self, event: RunFinished) -> None:
-        self._spent = self._single
-        if not event.run:  # the run could not start
-            self._miss_run(event.problem)
-            return
-        self._patience.forget()
         self._finished = monotonic()
         past = PastRunState.of(event, self.state.reason, self._live.progress.reported.seconds)
         whole = self.state.whole if past.partial else past
         kept = max(self.state.kept, past.kept)  # until the ledger is read
-        self._set(phase=Phase.IDLE, problem=None, last=past, whole=whole, kept=kept)
-        self._look()  # counts the files that are only on this computer
-        self.ledger_changed.emit()
+        self._move(Trigger.RUN_FINISHED, last=past, whole=whole, kept=kept)
         if past.problem is not None and past.problem.code != STOPPED_BY_USER:
             self.problem_raised.emit(past.problem)
 
     def _miss_run(self, problem: Problem | None) -> None:
         """Handle a run that did not start."""
-        self._end_problem = problem
+        if problem is not None and problem.code not in HARMLESS:
+            self._move(Trigger.RUN_IMPOSSIBLE, problem=problem)
+            return
         elsewhere = problem is not None and problem.code == ALREADY_RUNNING
-        if elsewhere and self._added.waiting and not self.state.elsewhere:
+        keeps_sources = self._engine is not None and self._engine.sources.waiting
+        if elsewhere and keeps_sources and not self.state.elsewhere:
             self.command_refused.emit(WAITS)
-        if self._testing:  # no run can start during a speed test
-            return
-        if _is_harmless(problem):
-            self._set(phase=Phase.IDLE, problem=None)
-            self._look()
-        else:
-            self._set(phase=Phase.BROKEN, problem=problem)
-
-    def _take_refusal(self, problem: Problem) -> None:
-        if problem.code == NO_RUN:
-            if self.state.phase is Phase.STOPPING:  # the run had already ended
-                self._set(phase=Phase.IDLE, problem=None)
-                self._look()
-            return
-        if self.state.phase is Phase.PAUSING:
-            self._set(phase=Phase.RUNNING)
-        self.command_refused.emit(problem)
+        self._move(Trigger.RUN_NOT_NEEDED)
 
     @Slot(object)
     def _take_end(self, code: int | None) -> None:
-        said = ""
-        if self._engine is not None:
-            said = self._engine.error_output
-            self._engine.deleteLater()
-        self._engine, self._spent = None, False
-        problem = self._end_problem
-        if problem is None and (self.state.at_work or monotonic() - self._begun < SHORT_LIFE):
-            problem = _explain_end(code, said)
-        left = self._added.take_back()
+        engine, self._engine = self._engine, None
+        if engine is None:
+            return
+        engine.deleteLater()
+        problem = engine.explain_end(code, at_work=self.state.at_work)
+        left = engine.sources.take_back()
         if problem is None or problem.code != STOPPED_BY_USER:
             self._wanted[:0] = left
-        if _is_harmless(problem):
-            # The next poll starts an engine again if one is needed.
-            self._set(phase=Phase.IDLE, next_start=None)
-            return
-        self._patience.begin()
-        self._set(phase=Phase.BROKEN, problem=problem, next_start=None)
-        self._look()  # counts the files that are only on this computer
-        self.problem_raised.emit(problem)
-        self.ledger_changed.emit()
+        if problem is None or problem.code in HARMLESS:
+            # The next look starts an engine again if one is needed.
+            self._move(Trigger.ENGINE_ENDED, next_start=None)
+        else:
+            self._move(Trigger.ENGINE_FAILED, problem=problem, next_start=None)
+            self.problem_raised.emit(problem)
 
     @Slot()
     def _show(self) -> None:
@@ -588,6 +533,21 @@ class WindowController(QObject):
         if self._turns % LEDGER_AFTER == 0:
             self.ledger_changed.emit()
 
+    def _move(self, trigger: Trigger, *, problem: Problem | None = None, **changes: object) -> None:
+        """Make the transition of a trigger, if it counts in this state, with other changes."""
+        if not self.state.allows(trigger):
+            return
+        _, phase, effects = TRANSITIONS[trigger]
+        self._set(phase=phase, problem=problem, **changes)
+        if Effect.ALLOW_RESTART in effects:
+            self._patience.forget()
+        if Effect.DELAY_RESTART in effects:
+            self._patience.begin()
+        if Effect.LOOK in effects:
+            self._look()
+        if Effect.READ_LEDGER in effects:
+            self.ledger_changed.emit()
+
     def _set(self, **changes: object) -> None:
         state = replace(self.state, **changes)  # type: ignore[arg-type]
         elsewhere = state.phase is Phase.ELSEWHERE or (state.elsewhere and state.at_work)
@@ -599,34 +559,16 @@ class WindowController(QObject):
             state = with_server(self.state, state, SystemClock().now())
         if state != self.state:
             self.state = state
-            self._follow_elsewhere()
+            # Look often at a run of another program, and only as long as there is one.
+            if state.elsewhere is not self._follow_timer.isActive():
+                (self._follow_timer.start if state.elsewhere else self._follow_timer.stop)()
             self.run_changed.emit(state)
 
-    def _follow_elsewhere(self) -> None:
-        """Look often at a run of another program, and only as long as there is one."""
-        if self.state.elsewhere is not self._follow_timer.isActive():
-            change = self._follow_timer.start if self.state.elsewhere else self._follow_timer.stop
-            change()
 
-
-def _later(told: PastRunState | None, found: PastRunState | None) -> PastRunState | None:
+def _later(known: PastRunState | None, row: "PastRunRow | None") -> PastRunState | None:
     """Return the later of two runs; the ledger records the end of a run just after its event."""
-    if told is None or found is None:
-        return found or told
-    ends = told.finished, found.finished
-    return told if ends[0] and ends[1] and ends[0] > ends[1] else found
-
-
-def _is_harmless(problem: Problem | None) -> bool:
-    """Return whether a run that did not start, or an engine that ended, is no error."""
-    return problem is None or problem.code in (ALREADY_RUNNING, STOPPED_BY_USER)
-
-
-def _explain_end(code: int | None, said: str) -> Problem:
-    """Return the problem for an engine that ended without reporting a reason."""
-    return Problem(
-        "window.engine-ended",
-        f"The engine ended unexpectedly ({describe_end(code, said)}).",
-        "Nothing is lost. The engine restarts automatically and keeps the schedule. To continue "
-        "at once, press Start. If this happens again, see the log.",
-    )
+    found = row and PastRunState.of_row(row)
+    if known is None or found is None:
+        return found or known
+    ends = known.finished, found.finished
+    return known if ends[0] and ends[1] and ends[0] > ends[1] else found

@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, QProcess, Qt, Slot
 from PySide6.QtWidgets import QApplication
 
 from mydata_like.core.errors import UploaderError
-from mydata_like.gui import services
+from mydata_like.gui.engine_process import program_command
 from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import Prompt
@@ -22,7 +22,7 @@ class DemoLauncher(QObject):
     @Slot()
     def open(self) -> None:
         """Start the demonstration as a separate process, which deletes its data when it ends."""
-        find = partial(services.program_command, "demo", None, "--window")
+        find = partial(program_command, "demo", None, "--window")
         self._tasks.run(find, self._start, self._fail)
 
     @Slot(object)

@@ -30,9 +30,8 @@ from mydata_like.core.events import (
     RunProgressed,
 )
 from mydata_like.engine.progress import RunProgress
-from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.engine_process import Engine
+from mydata_like.gui.engine_process import Engine, engine_command
 from mydata_like.gui.setting_labels import with_labels
 from mydata_like.gui.table_model import Column, Index, RowsModel, column_width, style_table
 from mydata_like.gui.theme import texts
@@ -200,9 +199,25 @@ class DryRunDialog(QDialog):
             self.tr("&Upload now"), QDialogButtonBox.ButtonRole.AcceptRole
         )
         self._enable_upload()
-        self._lay_out()
-        self._engine = Engine(services.engine_command("scan", desk.controller.config), self)
-        self._connect()
+
+        layout = QVBoxLayout(self)
+        layout.addWidget(self._summary)
+        layout.addWidget(self._busy)
+        layout.addWidget(self._table, 2)
+        layout.addWidget(self._left_table, 1)
+        layout.addWidget(self._more)
+        layout.addWidget(self._buttons)
+        width = self.fontMetrics().averageCharWidth()
+        self.resize(width * 140, width * 80)
+
+        self._engine = Engine(engine_command("scan", desk.controller.config), self)
+
+        self._engine.events_received.connect(self._take_events)
+        self._engine.ended.connect(self._take_end)
+        self._buttons.rejected.connect(self.reject)
+        self._buttons.accepted.connect(self._upload_now)
+        self._controller.run_changed.connect(self._enable_upload)
+
         self._engine.start()
 
     @property
@@ -237,24 +252,6 @@ class DryRunDialog(QDialog):
         table.setModel(model)
         table.setAccessibleName(name)
         return table
-
-    def _lay_out(self) -> None:
-        layout = QVBoxLayout(self)
-        layout.addWidget(self._summary)
-        layout.addWidget(self._busy)
-        layout.addWidget(self._table, 2)
-        layout.addWidget(self._left_table, 1)
-        layout.addWidget(self._more)
-        layout.addWidget(self._buttons)
-        width = self.fontMetrics().averageCharWidth()
-        self.resize(width * 140, width * 80)
-
-    def _connect(self) -> None:
-        self._engine.events_received.connect(self._take_events)
-        self._engine.ended.connect(self._take_end)
-        self._buttons.rejected.connect(self.reject)
-        self._buttons.accepted.connect(self._upload_now)
-        self._controller.run_changed.connect(self._enable_upload)
 
     @Slot(object)
     def _take_events(self, events: list[Event]) -> None:

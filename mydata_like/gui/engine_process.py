@@ -4,15 +4,19 @@ import json
 import logging
 from collections.abc import Callable, Sequence
 from math import inf
+from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, Qt, Signal, Slot
 
-from mydata_like.core.events import parse_event
+from mydata_like.app import settings_service
+from mydata_like.core.errors import Problem
+from mydata_like.core.events import Event, RunFinished, RunStarted, parse_event
 from mydata_like.core.parsing import parse_json
-from mydata_like.gui import services
+from mydata_like.gui.pending_sources import ADD, Order, PendingSources, split_orders
 from mydata_like.gui.theme import texts
+from mydata_like.hostos.process import find_program
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +31,18 @@ _LET_GO: list[QProcess] = []
 _GIVEN_UP: list["Engine"] = []
 LONGEST_EVENT = 16 * 1024 * 1024  # bytes in a line; a line of a speed test has about 10 kB
 ERRORS_AT_MOST = 4000  # characters of standard error that are kept
+SHORT_LIFE = 10.0  # seconds; an engine that ends sooner is restarted only after a delay
+
+
+def program_command(command: str, config: Path | None, *options: str) -> tuple[str, ...]:
+    """Return the command line that starts a command in a separate process."""
+    settings = () if config is None else ("--config", str(config))
+    return (*find_program(), command, *options, *settings)
+
+
+def engine_command(command: str, config: Path | None, *options: str) -> tuple[str, ...]:
+    """Return the command line that starts the engine with a command."""
+    return program_command(command, config, "--events", "--brief", *options)
 
 
 class Engine(QObject):
@@ -53,9 +69,6 @@ class Engine(QObject):
         self._process = QProcess(self)
         self._process.setProgram(program[0])
         self._process.setArguments(list(program[1:]))
-        self._connect()
-
-    def _connect(self) -> None:
         self._process.readyReadStandardOutput.connect(self._read_events)
         self._process.readyReadStandardError.connect(self._read_words)
         self._process.finished.connect(self._report_end)
@@ -75,7 +88,7 @@ class Engine(QObject):
 
     def start(self) -> None:
         """Start the process, and send an API key from the environment as its first input line."""
-        variables, key = services.pass_api_key()
+        variables, key = settings_service.hand_over()
         if variables:
             surroundings = QProcessEnvironment.systemEnvironment()
             for name, text in variables.items():
@@ -148,6 +161,65 @@ class Engine(QObject):
         if error is QProcess.ProcessError.FailedToStart:
             self._errors = self._process.errorString()
             self.ended.emit(None)
+
+
+class UploadEngine(Engine):
+    """The engine that uploads: a watch, or a single run while a service watches.
+
+    `spent` means that the single run has ended. `refusal` is why the last run could not start.
+    """
+
+    def __init__(
+        self, config: Path | None, orders: list[Order], parent: QObject, *, single: bool
+    ) -> None:
+        options, included, left = split_orders(orders) if single else ([], [], orders)
+        if single:
+            program = engine_command("run", config, *options)
+        else:
+            program = engine_command("watch", config, "--attended")
+        super().__init__(program, parent)
+        self.single, self.spent = single, False
+        self.refusal: Problem | None = None
+        self.sources = PendingSources()
+        self.sources.track_kept(included)
+        self._orders = left
+        self._begun = monotonic()
+
+    def start(self) -> None:
+        """Start the process, and send it the commands that it was created for."""
+        super().start()
+        for order in self._orders:
+            self.send(order)
+
+    def send(self, order: Order) -> None:
+        """Send a command."""
+        name, fields = order
+        if name == "start":
+            self.refusal = None
+        number = self.command(name, **fields)
+        if name == ADD:
+            self.sources.track_sent(number, order)
+
+    def follow(self, event: Event) -> None:
+        """Update from one of its events."""
+        self.sources.follow(event)
+        if isinstance(event, RunStarted):
+            self.refusal = None
+        elif isinstance(event, RunFinished):
+            self.spent = self.single
+            if not event.run:
+                self.refusal = event.problem
+
+    def explain_end(self, code: int | None, *, at_work: bool) -> Problem | None:
+        """Return why it has ended; None if that was to be expected."""
+        if self.refusal is not None or not (at_work or monotonic() - self._begun < SHORT_LIFE):
+            return self.refusal
+        return Problem(
+            "window.engine-ended",
+            f"The engine ended unexpectedly ({describe_end(code, self.error_output)}).",
+            "Nothing is lost. The engine restarts automatically and keeps the schedule. To "
+            "continue at once, press Start. If this happens again, see the log.",
+        )
 
 
 def parse_line(line: bytes, parse: Parse = parse_event) -> object | None:

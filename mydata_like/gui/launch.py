@@ -40,13 +40,13 @@ def _start(wanted: LaunchOptions) -> int:
     from mydata_like.hostos.process import gc_disabled_for_imports
 
     with gc_disabled_for_imports():
-        from mydata_like.gui import services
+        from mydata_like.app import logging_setup
         from mydata_like.gui.application import run_window
         from mydata_like.hostos.logs import LogStyle, Redaction, logging_to
 
     # The engine has a log of its own: one file can only have one writer.
     with logging_to(wanted.logs, Redaction(), LogStyle(name="mydata-like-window")):
-        services.warn_of_ignored_variables()
+        logging_setup.warn_of_ignored()
         try:
             code = run_window(wanted, instance.address)
         finally:

@@ -1,16 +1,41 @@
 """Questions to the ledger, asked again after it has changed."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
+from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from mydata_like.core.errors import UploaderError
+from mydata_like.core.queries import View
 from mydata_like.gui.base import AppContext
+from mydata_like.settings.schema import Settings
+
+if TYPE_CHECKING:
+    from mydata_like.app.ledger_status import LedgerSummary, RowQuery
 
 MIN_INTERVAL = 1.0  # seconds between an answer and the next question,
 INTERVAL_FACTOR = 10.0  # and this many times the duration of the last one
+
+
+def open_listing(settings: Settings, config: Path | None, view: View) -> RowQuery | None:
+    """Return the ledger's rows in a view, None without a ledger; raises `UploaderError`."""
+    # Imported here, in the background, since the window appears without it.
+    from mydata_like.app import ledger_status
+
+    return ledger_status.open_listing(settings, config, view)
+
+
+def open_summary(settings: Settings, config: Path | None) -> LedgerSummary | None:
+    """Return the ledger's totals, None without a data directory; raises `UploaderError`."""
+    # Imported here, in the background, since the window appears without it.
+    from mydata_like.app import ledger_status
+
+    return ledger_status.open_survey(settings, config)
 
 
 class LedgerQuery(QObject):

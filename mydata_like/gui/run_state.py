@@ -1,20 +1,33 @@
 """The state of the program and of the active run, from which window and tray are drawn."""
 
+from __future__ import annotations
+
 from collections import deque
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
-from enum import Enum, StrEnum
+from enum import Enum, Flag, StrEnum, auto
 from math import inf
-from typing import Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from mydata_like.core.deletion import PARTIAL_REASONS, RunSums, Safety, SafetyEvidence, judge_safety
 from mydata_like.core.errors import Problem
-from mydata_like.core.events import RunFinished, RunProgressed, StagesMeasured
+from mydata_like.core.events import (
+    RunFinished,
+    RunProgressed,
+    StagesMeasured,
+    parse_event,
+    parse_problem,
+)
 from mydata_like.core.extra_sources import KnownSource
 from mydata_like.core.model import NO_RISK, AtRisk
+from mydata_like.core.parsing import parse_moment
 from mydata_like.core.ports import Clock
 from mydata_like.engine.progress import NO_PROGRESS, ActiveTransfer, RunProgress
 from mydata_like.settings.layers import ServerDecision
+
+if TYPE_CHECKING:
+    from mydata_like.app.ledger_status import CurrentRun, PastRunRow
 
 HISTORY_SECONDS: Final = 600.0
 SAMPLE_SECONDS: Final = 0.45  # the minimum length of a sample
@@ -135,6 +148,86 @@ class Phase(StrEnum):
     BROKEN = "broken"  # the engine ended unexpectedly, or could not start
 
 
+# The phases in which the engine of this window has a run, unless another program executes it.
+WITH_RUN: Final = frozenset(
+    {Phase.STARTING, Phase.RUNNING, Phase.PAUSING, Phase.PAUSED, Phase.STOPPING}
+)
+AT_REST: Final = frozenset(Phase) - WITH_RUN
+ANY: Final = frozenset(Phase)
+
+
+class Trigger(Enum):
+    """What the user, the engine, the settings or a speed test do to the phase."""
+
+    START = auto()  # the user's commands
+    PAUSE = auto()
+    STOP = auto()
+    RUN_STARTED = auto()  # events of the engine
+    RUN_PAUSED = auto()
+    RUN_RESUMED = auto()
+    RUN_FINISHED = auto()
+    RUN_NOT_NEEDED = auto()  # it did not start, and that is no error
+    RUN_IMPOSSIBLE = auto()
+    NOTHING_TO_STOP = auto()
+    COMMAND_REFUSED = auto()
+    CONTROL_FAILED = auto()  # a run of another program accepted no command
+    ENGINE_ENDED = auto()
+    ENGINE_FAILED = auto()
+    SETTINGS_REFUSED = auto()
+    SETTINGS_REPAIRED = auto()
+    TEST_STARTED = auto()
+    TEST_ENDED = auto()
+
+
+class Effect(Flag):
+    """What else happens at a transition."""
+
+    NONE = 0
+    LOOK = auto()  # read the status: the lock, and the files that are only on this computer
+    READ_LEDGER = auto()  # the pages read the ledger again
+    DELAY_RESTART = auto()
+    ALLOW_RESTART = auto()
+
+
+class Transition(NamedTuple):
+    """The phases in which a trigger counts, the phase that follows, and what else happens.
+
+    What counts in all phases at rest also counts during a run of another program.
+    """
+
+    phases: frozenset[Phase]
+    phase: Phase
+    effects: Effect = Effect.NONE
+
+
+TRANSITIONS: Final[Mapping[Trigger, Transition]] = {
+    Trigger.START: Transition(AT_REST - {Phase.ELSEWHERE, Phase.TESTING}, Phase.STARTING),
+    Trigger.PAUSE: Transition(frozenset({Phase.RUNNING}), Phase.PAUSING),
+    Trigger.STOP: Transition(ANY, Phase.STOPPING),
+    Trigger.RUN_STARTED: Transition(ANY, Phase.RUNNING),
+    Trigger.RUN_PAUSED: Transition(ANY, Phase.PAUSED),
+    Trigger.RUN_RESUMED: Transition(ANY, Phase.RUNNING),
+    Trigger.RUN_FINISHED: Transition(
+        ANY, Phase.IDLE, Effect.LOOK | Effect.READ_LEDGER | Effect.ALLOW_RESTART
+    ),
+    Trigger.RUN_NOT_NEEDED: Transition(ANY - {Phase.TESTING}, Phase.IDLE, Effect.LOOK),
+    Trigger.RUN_IMPOSSIBLE: Transition(ANY - {Phase.TESTING}, Phase.BROKEN),
+    Trigger.NOTHING_TO_STOP: Transition(frozenset({Phase.STOPPING}), Phase.IDLE, Effect.LOOK),
+    Trigger.COMMAND_REFUSED: Transition(frozenset({Phase.PAUSING}), Phase.RUNNING),
+    Trigger.CONTROL_FAILED: Transition(ANY, Phase.ELSEWHERE),
+    Trigger.ENGINE_ENDED: Transition(ANY, Phase.IDLE),
+    Trigger.ENGINE_FAILED: Transition(
+        ANY, Phase.BROKEN, Effect.LOOK | Effect.READ_LEDGER | Effect.DELAY_RESTART
+    ),
+    Trigger.SETTINGS_REFUSED: Transition(AT_REST, Phase.BROKEN),
+    Trigger.SETTINGS_REPAIRED: Transition(
+        frozenset({Phase.BROKEN}), Phase.LOADING, Effect.ALLOW_RESTART
+    ),
+    Trigger.TEST_STARTED: Transition(AT_REST, Phase.TESTING),
+    Trigger.TEST_ENDED: Transition(AT_REST, Phase.IDLE),
+}
+
+
 # Problem codes of an address without a server, or with a server that cannot be used.
 _UNREACHABLE: Final = (
     "server.unreachable",
@@ -203,6 +296,20 @@ class PastRunState:
             reason=reason,
             problem=event.problem,
             compared=event.compared,
+        )
+
+    @classmethod
+    def of_row(cls, row: PastRunRow) -> Self:
+        """Return a run as recorded in the ledger."""
+        summary: Mapping[str, Any] = row.summary
+        parsed = {"started", "finished", "problem", "compared"}
+        names = {field.name for field in fields(cls)} - parsed
+        return cls(
+            started=row.started,
+            finished=row.finished,
+            problem=parse_problem(summary["problem"]) if summary.get("problem") else None,
+            compared=parse_moment(summary["compared"]) if summary.get("compared") else None,
+            **{name: summary[name] for name in names if name in summary},
         )
 
     @property
@@ -304,14 +411,12 @@ class RunState:
     @property
     def at_work(self) -> bool:
         """Whether a run is active, here or in another program."""
-        return self.phase in (
-            Phase.STARTING,
-            Phase.RUNNING,
-            Phase.PAUSING,
-            Phase.PAUSED,
-            Phase.STOPPING,
-            Phase.ELSEWHERE,
-        )
+        return self.phase in WITH_RUN or self.phase is Phase.ELSEWHERE
+
+    def allows(self, trigger: Trigger) -> bool:
+        """Return whether a trigger counts in this state."""
+        phases = TRANSITIONS[trigger].phases
+        return self.phase in phases or (self.elsewhere and phases >= AT_REST)
 
     @property
     def speed(self) -> float:
@@ -323,17 +428,17 @@ class RunState:
     @property
     def can_start(self) -> bool:
         """Whether a run may be requested now."""
-        return not (self.at_work or self.missing or self.phase is Phase.TESTING)
+        return self.allows(Trigger.START) and not self.missing
 
     @property
     def is_steerable(self) -> bool:
         """Whether files of the active run can be held back or preferred now."""
-        return self.ours and self.phase in (Phase.RUNNING, Phase.PAUSING, Phase.PAUSED)
+        return not self.elsewhere and self.phase in (Phase.RUNNING, Phase.PAUSING, Phase.PAUSED)
 
     @property
     def ours(self) -> bool:
         """Whether the engine of this window executes the active run."""
-        return self.at_work and not self.elsewhere and self.phase is not Phase.ELSEWHERE
+        return self.phase in WITH_RUN and not self.elsewhere
 
 
 def next_indicator(was: RunState, now: RunState) -> ServerIndicator:
@@ -401,6 +506,22 @@ class CurrentRunState(NamedTuple):
     paused: Problem | None = None
     controllable: bool = False
 
+    @classmethod
+    def of(cls, found: CurrentRun) -> Self:
+        """Return the run in progress, without totals if another version wrote another format."""
+        row = found.row
+        try:
+            event = parse_event(row.summary) if row else None
+        except ValueError:
+            event = None
+        return cls(
+            run=row.run if row else "",
+            reason=str(row.summary.get("reason", "")) if row else "",
+            sums=event if isinstance(event, RunProgressed) else NO_PROGRESS,
+            paused=found.paused,
+            controllable=found.active is not None,
+        )
+
     @property
     def phase(self) -> Phase:
         """Its phase."""
@@ -409,25 +530,3 @@ class CurrentRunState(NamedTuple):
         if self.paused is not None:
             return Phase.PAUSED
         return Phase.RUNNING if self.run else Phase.STARTING
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatusSnapshot:
-    """The status as read from the ledger, the locks, the data directory and the state files.
-
-    `current` is the run in progress, if any. `watched` means that another program, a service,
-    watches here. The rest is as in `RunState`.
-    """
-
-    missing: tuple[str, ...]
-    watched: bool
-    current: CurrentRunState | None = None
-    last: PastRunState | None = None
-    whole: PastRunState | None = None
-    interrupted: PastRunState | None = None
-    sources: tuple[KnownSource, ...] = ()
-    data_problem: Problem | None = None
-    awaited: Problem | None = None
-    at_risk: AtRisk = NO_RISK
-    kept: int = 0
-    set_by_server: tuple[ServerDecision, ...] = ()

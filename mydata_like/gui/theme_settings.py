@@ -12,8 +12,8 @@ from typing import Literal, cast, get_args
 from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QObject, QTranslator, Slot
 from PySide6.QtWidgets import QApplication
 
+from mydata_like.app.settings_service import load_settings
 from mydata_like.core.errors import SettingsError
-from mydata_like.gui import services
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.theme.colours import Theme
 from mydata_like.gui.theme.engine_translator import EngineTranslator
@@ -81,7 +81,7 @@ def _read_settings(config: Path | None) -> Window | None:
 
     def read() -> None:
         with suppress(SettingsError):  # the window tells of it
-            found.append(services.load_settings(config).settings.window)
+            found.append(load_settings(config, must_exist=False).settings.window)
 
     reader = Thread(target=read, daemon=True)  # the file may be on a drive that hangs
     reader.start()

@@ -140,9 +140,37 @@ class MainWindow(QMainWindow):
         self._make_actions()
         self._make_tool_bar()
         self._make_status_line()
-        self._lay_out()
-        self._connect()
-        self._restore()
+
+        middle = QWidget(self)
+        layout = QHBoxLayout(middle)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._navigation)
+        layout.addWidget(self._stack, 1)
+        self.setCentralWidget(middle)
+
+        controller = self._desk.controller
+        self._start.triggered.connect(controller.start)
+        self._pause.triggered.connect(controller.pause)
+        self._resume.triggered.connect(controller.resume)
+        self._stop.triggered.connect(controller.stop)
+        self._dry_run.triggered.connect(self.dry_run_wanted)
+        self._add.triggered.connect(self.folders_wanted)
+        self._settings.triggered.connect(self._request_settings)
+        self._help.triggered.connect(self.help_wanted)
+        self._quit.triggered.connect(self.quit_wanted)
+        self._search.returnPressed.connect(self._run_search)
+        self._find.triggered.connect(self._focus_search)
+        self._navigation.currentRowChanged.connect(self._show_row)
+        controller.run_changed.connect(self._show_state)
+
+        geometry = self._desk.memory.value("window/geometry")
+        if not isinstance(geometry, QByteArray) or not self.restoreGeometry(geometry):
+            self.resize(DEFAULT_SIZE)
+        names = [spec.name for spec in self._specs]
+        last = self._desk.memory.value(PAGE)
+        self._navigation.setCurrentRow(names.index(last) if last in names else 0)
+
         self._show_state(desk.controller.state)
 
     @property
@@ -164,21 +192,18 @@ class MainWindow(QMainWindow):
     @Slot(object)
     def show_page(self, request: NavigationRequest) -> None:
         """Show a page, with the requested content."""
-        if request.page in ("settings", "set-up", "demo"):
-            self._show_dialog(request)
-            return
-        names = [spec.name for spec in self._specs]
-        self._navigation.setCurrentRow(names.index(request.page))
-        if request.what:
-            self.find_page(request.page).look_for(request.what)
-
-    def _show_dialog(self, request: NavigationRequest) -> None:
-        if request.page == "settings":
-            self.settings_wanted.emit(request.what)
-        elif request.page == "demo":
-            self.demo_wanted.emit()
-        else:
-            self.set_up_wanted.emit()
+        match request.page:
+            case "settings":
+                self.settings_wanted.emit(request.what)
+            case "set-up":
+                self.set_up_wanted.emit()
+            case "demo":
+                self.demo_wanted.emit()
+            case page:
+                names = [spec.name for spec in self._specs]
+                self._navigation.setCurrentRow(names.index(page))
+                if request.what:
+                    self.find_page(page).look_for(request.what)
 
     def mark_demo(self) -> None:
         """Show that this is a demonstration."""
@@ -195,7 +220,7 @@ class MainWindow(QMainWindow):
         self.activateWindow()
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        self._save_geometry()
+        self._desk.memory.setValue("window/geometry", self.saveGeometry())
         self.closing.emit(event)
 
     def _make_actions(self) -> None:
@@ -267,42 +292,6 @@ class MainWindow(QMainWindow):
         self.statusBar().addWidget(self._sentence, 1)
         for part in (self._speed, self._next, self._server):
             self.statusBar().addPermanentWidget(part)
-
-    def _lay_out(self) -> None:
-        middle = QWidget(self)
-        layout = QHBoxLayout(middle)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self._navigation)
-        layout.addWidget(self._stack, 1)
-        self.setCentralWidget(middle)
-
-    def _connect(self) -> None:
-        controller = self._desk.controller
-        self._start.triggered.connect(controller.start)
-        self._pause.triggered.connect(controller.pause)
-        self._resume.triggered.connect(controller.resume)
-        self._stop.triggered.connect(controller.stop)
-        self._dry_run.triggered.connect(self.dry_run_wanted)
-        self._add.triggered.connect(self.folders_wanted)
-        self._settings.triggered.connect(self._request_settings)
-        self._help.triggered.connect(self.help_wanted)
-        self._quit.triggered.connect(self.quit_wanted)
-        self._search.returnPressed.connect(self._run_search)
-        self._find.triggered.connect(self._focus_search)
-        self._navigation.currentRowChanged.connect(self._show_row)
-        controller.run_changed.connect(self._show_state)
-
-    def _restore(self) -> None:
-        geometry = self._desk.memory.value("window/geometry")
-        if not isinstance(geometry, QByteArray) or not self.restoreGeometry(geometry):
-            self.resize(DEFAULT_SIZE)
-        names = [spec.name for spec in self._specs]
-        last = self._desk.memory.value(PAGE)
-        self._navigation.setCurrentRow(names.index(last) if last in names else 0)
-
-    def _save_geometry(self) -> None:
-        self._desk.memory.setValue("window/geometry", self.saveGeometry())
 
     @Slot(int)
     def _show_row(self, row: int) -> None:

@@ -3,14 +3,14 @@
 import os
 import signal
 import subprocess
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from mydata_like.app.ledger_status import PastRunRow, StatusReport
 from mydata_like.app.settings_service import find_places, ledger_file, save_settings
 from mydata_like.gui.engine_process import Engine
-from mydata_like.gui.run_state import Phase, StatusSnapshot
+from mydata_like.gui.run_state import Phase
 from mydata_like.gui.status_text import overview_sentence
 from tests.gui.conftest import DEADLINE
 from tests.site import finish, finish_reading
@@ -212,11 +212,13 @@ def test_a_look_at_the_ledger_never_brings_an_older_run_back(desk, site, qtbot):
     controller.start()
     wait_for_result(qtbot, controller)
     told = controller.state.last
-    older = replace(told, finished=told.finished - timedelta(hours=1))
+    ended = told.finished - timedelta(hours=1)
+    older = PastRunRow("older", ended, ended, {"found": 1})
 
-    controller._take_standing(StatusSnapshot(missing=(), watched=False, last=older))
+    controller._take_standing(StatusReport(missing=(), runs=(older,), whole=older))
     assert controller.state.last == told
-    controller._take_standing(StatusSnapshot(missing=(), watched=False))
+    assert controller.state.whole == told
+    controller._take_standing(StatusReport(missing=()))
     assert controller.state.last == told
 
 

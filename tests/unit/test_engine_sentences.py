@@ -24,6 +24,8 @@ PASSED_ON = {
     *("settings.mydata_cfg:lowest if number < lowest else highest", "ssh.capabilities:missing"),
     *("transfer.single_file:finished", "transfer.single_file:finish_refused(self._stream, error)"),
     # texts of the window, translated there
+    "gui.pages.problems_page:self.tr('Choose whether to replace the copies or to keep them: for "
+    "the selected files, or else for all that are listed.')",
     "gui.pages.problems_page:self.tr('Nothing is lost: the next run continues.')",
     "gui.pages.problems_page:self.tr('The last run was interrupted: the program or the computer "
     "stopped.')",

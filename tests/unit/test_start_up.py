@@ -64,8 +64,9 @@ def test_a_channel_worker_imports_no_library_before_its_plan():
     [
         "import mydata_like.gui.application",
         "import mydata_like.app.ledger_status",
-        "from mydata_like.gui import services; from mydata_like.settings.schema import Settings; "
-        "services.load_speed_tests(Settings(), None)",
+        "import mydata_like.gui.application; from mydata_like.settings.schema import Settings; "
+        "from mydata_like.gui.speed_test.speedtest_process import load_reports; "
+        "load_reports(Settings(), None)",
     ],
     ids=["what the window shows", "what it is filled with", "what its page of speed tests shows"],
 )
@@ -83,6 +84,7 @@ def test_the_window_opens_without_the_dialogs_that_few_starts_need():
     assert "mydata_like.app.ledger_status" not in modules
     assert "mydata_like.gui.wizard.setup_wizard" not in modules
     assert "mydata_like.gui.settings_editor.settings_dialog" not in modules
+    assert "mydata_like.gui.drop.drop_dialog" not in modules
 
 
 @pytest.mark.process

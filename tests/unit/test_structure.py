@@ -15,7 +15,6 @@ from tests.structure import (
 LATE_IMPORTS = {
     "mydata_like.__main__",
     "mydata_like.gui.launch",
-    "mydata_like.gui.services",
     "mydata_like.selftest.checks",
 }
 
@@ -54,19 +53,6 @@ def test_imports_in_functions_have_a_reason(house):
     found = {name: module.find_unexplained_imports() for name, module in house.modules.items()}
 
     assert {name for name, imports in found.items() if imports} <= LATE_IMPORTS, found
-
-
-@pytest.mark.slow
-@pytest.mark.structure
-def test_the_window_calls_the_application_only_through_its_services(house):
-    callers = {
-        name
-        for name, targets in house.graph.items()
-        if name.startswith("mydata_like.gui.")
-        and any(target.startswith("mydata_like.app.") for target in targets)
-    }
-
-    assert callers == {"mydata_like.gui.services"}
 
 
 @pytest.mark.slow

@@ -30,11 +30,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from mydata_like.app import source_service
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.extra_sources import LONGEST_NAME
 from mydata_like.core.formatting import round_estimate
 from mydata_like.engine.time_left import Costs, Work
-from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.drop.drop_model import (
     DropWarning,
@@ -93,31 +93,7 @@ class DropDialog(QDialog):
         self._failure: DropWarning | None = None  # of the scan
         self._check_failure: DropWarning | None = None  # why the conflicts are unknown
         self._timer = QTimer(self, interval=SHOW_AFTER)
-        self._make_widgets()
-        self._set_up_tree()
-        self._set_up_list()
-        self._lay_out()
-        self._connect()
-        self._show()
-        self._start_scan()
 
-    def done(self, result: int) -> None:
-        self._timer.stop()
-        self._scan.cancel()
-        super().done(result)
-
-    def _start_scan(self) -> None:
-        self._timer.start()
-        self._tasks.run(partial(services.find_expected_costs, *self._place), self._take_costs)
-        self._scan = self._tasks.run(
-            partial(scan_sources, *self._place, self._paths),
-            self._show_end,
-            self._show_failure,
-            progress=self._take_preview,
-            cancel=True,
-        )
-
-    def _make_widgets(self) -> None:
         self._title = PlainLabel("", self)
         self._sum = PlainLabel("", self)
         self._tree = QTreeView(self)
@@ -128,6 +104,47 @@ class DropDialog(QDialog):
         self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
         self.upload = self._buttons.addButton(
             self.tr("&Upload"), QDialogButtonBox.ButtonRole.AcceptRole
+        )
+
+        self._set_up_tree()
+        self._set_up_list()
+
+        self._title.scale(TITLE, bold=True)
+        layout = QVBoxLayout(self)
+        for widget in (self._title, self._sum):
+            layout.addWidget(widget)
+        layout.addWidget(self._tree, 3)
+        layout.addWidget(self._hint)
+        layout.addWidget(self._list, 2)
+        layout.addWidget(self._buttons)
+        metrics = self.fontMetrics()
+        self.resize(metrics.averageCharWidth() * 130, metrics.height() * 30)
+        self.upload.setDefault(True)
+
+        self._timer.timeout.connect(self._show)
+        self.model.decided.connect(self._show)
+        self.model.decided.connect(self._ask)
+        self._buttons.accepted.connect(self._upload)
+        self._buttons.rejected.connect(self.reject)
+        self._controller.run_changed.connect(self._show)
+
+        self._show()
+        self._start_scan()
+
+    def done(self, result: int) -> None:
+        self._timer.stop()
+        self._scan.cancel()
+        super().done(result)
+
+    def _start_scan(self) -> None:
+        self._timer.start()
+        self._tasks.run(partial(source_service.find_expected_costs, *self._place), self._take_costs)
+        self._scan = self._tasks.run(
+            partial(scan_sources, *self._place, self._paths),
+            self._show_end,
+            self._show_failure,
+            progress=self._take_preview,
+            cancel=True,
         )
 
     def _set_up_tree(self) -> None:
@@ -156,27 +173,6 @@ class DropDialog(QDialog):
         self._list.setResizeMode(QListView.ResizeMode.Adjust)
         self._list.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-
-    def _lay_out(self) -> None:
-        self._title.scale(TITLE, bold=True)
-        layout = QVBoxLayout(self)
-        for widget in (self._title, self._sum):
-            layout.addWidget(widget)
-        layout.addWidget(self._tree, 3)
-        layout.addWidget(self._hint)
-        layout.addWidget(self._list, 2)
-        layout.addWidget(self._buttons)
-        metrics = self.fontMetrics()
-        self.resize(metrics.averageCharWidth() * 130, metrics.height() * 30)
-        self.upload.setDefault(True)
-
-    def _connect(self) -> None:
-        self._timer.timeout.connect(self._show)
-        self.model.decided.connect(self._show)
-        self.model.decided.connect(self._ask)
-        self._buttons.accepted.connect(self._upload)
-        self._buttons.rejected.connect(self.reject)
-        self._controller.run_changed.connect(self._show)
 
     @Slot()
     def _show(self) -> None:
@@ -218,7 +214,7 @@ class DropDialog(QDialog):
     def _ask(self) -> None:
         """Search for conflicts between the selected destinations."""
         sources = [row.source for row in self.model.rows if row.wanted]
-        find = partial(services.find_conflicts, *self._place, sources)
+        find = partial(source_service.find_conflicts, *self._place, sources)
         self._tasks.run(find, self._take_conflicts, self._fail_to_ask, latest=True)
 
     @Slot(object)
@@ -313,6 +309,6 @@ def scan_sources(
 ) -> None:
     """Report the contents of each path, by its index in `paths`; raises `UploaderError`."""
     row = 0
-    for preview in services.preview_sources(settings, config, paths, cancel):
+    for preview in source_service.preview_sources(settings, config, paths, cancel):
         report((row, preview))
         row += preview.complete

@@ -8,10 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
-from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.drop.drop_dialog import DropDialog
-from mydata_like.gui.drop.import_dialog import ImportDialog
 from mydata_like.gui.theme.widgets import DropZone
 
 SETTINGS_ENDINGS = (b".cfg", b".toml")
@@ -35,7 +32,7 @@ class DropTarget(QObject):
         if len(paths) == 1 and paths[0].lower().endswith(SETTINGS_ENDINGS):
             path = Path(os.fsdecode(paths[0]))
             self._paths = paths
-            self._desk.tasks.run(partial(services.find_settings_kind, path), self._take_file)
+            self._desk.tasks.run(partial(find_settings_kind, path), self._take_file)
         else:
             self._open_drop(paths)
 
@@ -58,14 +55,16 @@ class DropTarget(QObject):
         path = Path(os.fsdecode(self._paths[0]))
         match kind:
             case "mydata":
-                from mydata_like.gui.wizard.mydata_import_dialog import (
-                    MyDataImportDialog,  # imported late, as few starts need it
-                )
+                # Imported here, as few users need it.
+                from mydata_like.gui.wizard.mydata_import_dialog import MyDataImportDialog
 
                 sheet = MyDataImportDialog(self._desk, path, self._window)
                 sheet.carried_over.connect(self._reload)
                 self._open(sheet)
             case "ours":
+                # Imported here, as few users need it.
+                from mydata_like.gui.drop.import_dialog import ImportDialog
+
                 self._open(ImportDialog(self._desk, path, self._window))
             case _:
                 self._open_drop(self._paths)
@@ -75,6 +74,9 @@ class DropTarget(QObject):
         self._desk.controller.reload_settings()
 
     def _open_drop(self, paths: Sequence[bytes]) -> None:
+        # Imported here, as few users need it.
+        from mydata_like.gui.drop.drop_dialog import DropDialog
+
         sheet = DropDialog(self._desk, paths, self._window)
         sheet.added.connect(self.added)
         self._open(sheet)
@@ -96,3 +98,11 @@ def accept_drops(desk: AppContext, window: QWidget) -> DropTarget:
     arrival = DropTarget(desk, window)
     DropZone(window).dropped.connect(arrival.take)
     return arrival
+
+
+def find_settings_kind(path: Path) -> str:
+    """Return "mydata" or "ours" for a settings file, empty for anything else."""
+    # Imported here, in the background, as few users need it.
+    from mydata_like.app import mydata_import
+
+    return mydata_import.find_settings_kind(path)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QListView, QVBoxLayout, QWidget
 
+from mydata_like.app import mydata_import, settings_service
+from mydata_like.app.mydata_import import SettingsImport
 from mydata_like.core.errors import UploaderError
-from mydata_like.gui import services, setting_labels
+from mydata_like.gui import setting_labels
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.drop.drop_model import DropWarning, DropWarningsModel
 from mydata_like.gui.theme import texts
@@ -18,9 +19,6 @@ from mydata_like.gui.theme.metrics import TITLE
 from mydata_like.gui.theme.widgets import PlainLabel
 from mydata_like.settings.fields import format_value
 from mydata_like.settings.schema import settings_by_key
-
-if TYPE_CHECKING:
-    from mydata_like.app.mydata_import import SettingsImport
 
 
 class ImportDialog(QDialog):
@@ -42,15 +40,7 @@ class ImportDialog(QDialog):
         self.take_over = self._buttons.addButton(
             self.tr("&Import"), QDialogButtonBox.ButtonRole.AcceptRole
         )
-        self._lay_out()
-        self._connect()
-        desk.tasks.run(
-            partial(services.plan_settings_import, source, desk.controller.config),
-            self._show_plan,
-            self._show_failure,
-        )
 
-    def _lay_out(self) -> None:
         self._title.scale(TITLE, bold=True)
         self._summary.setWordWrap(True)
         self._list.setModel(self.notes)
@@ -67,9 +57,14 @@ class ImportDialog(QDialog):
         metrics = self.fontMetrics()
         self.resize(metrics.averageCharWidth() * 80, metrics.height() * 22)
 
-    def _connect(self) -> None:
         self._buttons.accepted.connect(self._take_over)
         self._buttons.rejected.connect(self.reject)
+
+        desk.tasks.run(
+            partial(mydata_import.plan_copying, source, desk.controller.config),
+            self._show_plan,
+            self._show_failure,
+        )
 
     def _name(self) -> str:
         return texts.plain(str(self._source))
@@ -106,9 +101,9 @@ class ImportDialog(QDialog):
     def _take_over(self) -> None:
         assert self._copying is not None
         self.take_over.setEnabled(False)
-        desk = self._desk
-        keep = partial(services.save_settings, desk.controller.config, self._copying.changes)
-        desk.tasks.run(keep, self._finish, self._show_failure, writes=True)
+        config, changes = self._desk.controller.config, self._copying.changes
+        keep = partial(settings_service.save_settings, config, changes)
+        self._desk.tasks.run(keep, self._finish, self._show_failure, writes=True)
 
     @Slot(object)
     def _finish(self, _nothing: object) -> None:

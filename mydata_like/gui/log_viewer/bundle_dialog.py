@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import (
     QCheckBox,
     QDialog,
-    QFileDialog,
     QHBoxLayout,
     QListWidget,
     QPushButton,
@@ -19,14 +17,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from mydata_like.app import support_bundle
+from mydata_like.app.support_bundle import BundleDocument
 from mydata_like.core.errors import UploaderError
-from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import PlainLabel, TextArea, icon
-
-if TYPE_CHECKING:
-    from mydata_like.app.support_bundle import BundleDocument
+from mydata_like.gui.theme.widgets import PlainLabel, TextArea, choose_target, icon
 
 DEFAULT_NAME = "mydata-like-support.zip"
 
@@ -44,17 +40,7 @@ class BundleDialog(QDialog):
         self._include_names = QCheckBox(self.tr("Include names of files and folders"), self)
         self._save = QPushButton(icon("export"), self.tr("Save…"), self)
         self._cancel = QPushButton(self.tr("Cancel"), self)
-        self._set_up()
-        self._lay_out()
-        self._connect()
-        self._collect()
 
-    def save_to(self, file: Path) -> None:
-        """Save the displayed files."""
-        write = partial(services.write_bundle, file, self._documents)
-        self._desk.tasks.run(write, self._take_saved, self._fail, writes=True)
-
-    def _set_up(self) -> None:
         self.setWindowTitle(self.tr("Support bundle"))
         self._message.setWordWrap(True)
         self._include_names.setChecked(True)
@@ -65,7 +51,6 @@ class BundleDialog(QDialog):
         self._text.setTabChangesFocus(True)
         self._text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
 
-    def _lay_out(self) -> None:
         width = self.fontMetrics().averageCharWidth()
         splitter = QSplitter(self)
         splitter.setChildrenCollapsible(False)
@@ -84,23 +69,29 @@ class BundleDialog(QDialog):
         layout.addLayout(buttons)
         self.resize(width * 150, self.fontMetrics().height() * 36)
 
-    def _connect(self) -> None:
         self._include_names.toggled.connect(self._collect)
         self._list.currentRowChanged.connect(self._show_document)
         self._save.clicked.connect(self._choose_file)
         self._cancel.clicked.connect(self.reject)
+
+        self._collect()
+
+    def save_to(self, file: Path) -> None:
+        """Save the displayed files."""
+        write = partial(support_bundle.write_bundle, file, self._documents)
+        self._desk.tasks.run(write, self._take_saved, self._fail, writes=True)
 
     @Slot()
     def _collect(self) -> None:
         self._save.setEnabled(False)
         self._include_names.setEnabled(False)
         self._message.setText(self.tr("Collecting diagnostic information"))
-        names = self._include_names.isChecked()
-        collect = partial(services.collect_bundle, self._desk.controller.config, names=names)
+        config, names = self._desk.controller.config, self._include_names.isChecked()
+        collect = partial(support_bundle.collect_documents, config, names=names)
         self._desk.tasks.run(collect, self._take_documents, self._fail)
 
     @Slot(object)
-    def _take_documents(self, documents: "Sequence[BundleDocument]") -> None:
+    def _take_documents(self, documents: Sequence[BundleDocument]) -> None:
         row = max(0, self._list.currentRow())
         self._documents = documents
         self._list.clear()
@@ -121,14 +112,14 @@ class BundleDialog(QDialog):
 
     @Slot()
     def _choose_file(self) -> None:
-        dialog = QFileDialog(self, self.tr("Save the support bundle"), str(Path.home()))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setNameFilter(self.tr("Zip files (*.zip)"))
-        dialog.setDefaultSuffix("zip")
-        dialog.selectFile(DEFAULT_NAME)
-        dialog.fileSelected.connect(self._save_chosen)
-        dialog.open()
+        choose_target(
+            self,
+            self.tr("Save the support bundle"),
+            self._save_chosen,
+            name=DEFAULT_NAME,
+            kinds=[self.tr("Zip files (*.zip)")],
+            start=str(Path.home()),
+        )
 
     @Slot(str)
     def _save_chosen(self, path: str) -> None:

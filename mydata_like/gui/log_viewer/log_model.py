@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, Protocol
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
+from mydata_like.app import logging_setup
 from mydata_like.core.log_line import LogLine
-from mydata_like.gui import services
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status
 from mydata_like.gui.theme.widgets import icon
@@ -52,7 +52,7 @@ class FilteredLines(NamedTuple):
 
 def read(config: Path | None, name: str, most: int, follower: Follower | None) -> NewLines:
     """Return the new lines of a log; without a follower, its last `most` lines."""
-    follower = follower or services.follow_log(config, name, most)
+    follower = follower or logging_setup.follow_log(config, name, most)
     return NewLines(name, follower, follower.read())
 
 

@@ -37,7 +37,7 @@ from mydata_like.gui.status_text import safe_sentence
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import current_shades, quiet
 from mydata_like.gui.theme.metrics import LARGE_SPACE, TITLE
-from mydata_like.gui.theme.widgets import PlainLabel, app_icon, icon
+from mydata_like.gui.theme.widgets import Panel, PlainLabel, app_icon, icon
 from mydata_like.settings.layers import ServerDecision
 from mydata_like.settings.schema import CONTEXT
 
@@ -139,7 +139,7 @@ MAX_VALUE = 200  # characters
 look_up = QCoreApplication.translate  # for the schema's texts: see settings/schema.py
 
 
-class SetByServer(QFrame):
+class SetByServer(Panel):
     """A list of the settings that the server sets; hidden if there are none."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -170,13 +170,6 @@ class SetByServer(QFrame):
             self._lines.setText("\n".join(map(self._describe, self._decisions)))
         self.setVisible(bool(self._decisions))
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(self.palette().mid().color())
-        painter.setBrush(self.palette().base())
-        painter.drawRoundedRect(self.rect().adjusted(0, 0, -1, -1), 6, 6)
-
     def _describe(self, decision: ServerDecision) -> str:
         label = look_up(CONTEXT, decision.setting.about.label)
         parts = label, self._shorten(decision.value), self._shorten(decision.instead_of)
@@ -204,15 +197,12 @@ class OverviewPage(Page):
         self._layers = QStackedLayout(self)
         self._layers.addWidget(self._scroll)
         self._layers.addWidget(self._empty_state)
-        self._connect()
-        self._show_state(self._controller.state)
-
-    def _connect(self) -> None:
         self._controller.run_changed.connect(self._show_state)
         self._controller.live_changed.connect(self._content.show_live)
         self._empty_state.set_up.connect(self._set_up)
         self._empty_state.demo.connect(self._try_demo)
         self._content.wanted.connect(self.wanted)
+        self._show_state(self._controller.state)
 
     @Slot()
     def _set_up(self) -> None:
@@ -251,7 +241,27 @@ class _OverviewContent(QWidget):
         self._details = DetailsPanel(desk.memory, self)
         self._hint = DropHint(self)
         self._layout = QVBoxLayout(self)
-        self._lay_out()
+
+        self._layout.setContentsMargins(*PAGE_MARGINS)
+        self._layout.setSpacing(LARGE_SPACE)
+        parts: Sequence[QWidget] = (
+            self._route,
+            self._headline,
+            self._sent,
+            self._bar,
+            self._safe,
+            self._datasets,
+            self._problems,
+            self._summary,
+            self._set_by_server,
+            self._unfinished,
+            self._details,
+            self._hint,
+        )
+        for part in parts:
+            self._layout.addWidget(part)
+        self._layout.addStretch()
+
         self._headline.wanted.connect(self.wanted)
         self._bar.chosen.connect(self._choose)
         self._problems.wanted.connect(self.wanted)
@@ -309,27 +319,6 @@ class _OverviewContent(QWidget):
         if page is not None:
             needed = self._layout.totalHeightForWidth(self.width())
             self._datasets.allow_rows_for(page.height() - needed)
-
-    def _lay_out(self) -> None:
-        self._layout.setContentsMargins(*PAGE_MARGINS)
-        self._layout.setSpacing(LARGE_SPACE)
-        parts: Sequence[QWidget] = (
-            self._route,
-            self._headline,
-            self._sent,
-            self._bar,
-            self._safe,
-            self._datasets,
-            self._problems,
-            self._summary,
-            self._set_by_server,
-            self._unfinished,
-            self._details,
-            self._hint,
-        )
-        for part in parts:
-            self._layout.addWidget(part)
-        self._layout.addStretch()
 
     @Slot(object)
     def _continue_source(self, source: KnownSource) -> None:

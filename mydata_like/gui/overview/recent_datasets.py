@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from typing import NamedTuple
 
 from PySide6.QtCore import QCoreApplication, Slot
@@ -10,9 +9,8 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QSizePolicy, QWidget
 
 from mydata_like.core.queries import FolderGroup, RecentDataset
 from mydata_like.engine.progress import ActiveTransfer
-from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.ledger_query import LedgerQuery
+from mydata_like.gui.ledger_query import LedgerQuery, open_summary
 from mydata_like.gui.overview.bars import ShareBar
 from mydata_like.gui.run_state import PastRunState, RunState
 from mydata_like.gui.theme import texts
@@ -105,8 +103,13 @@ class RecentDatasets(QFrame):
 
     def _ask(self) -> Callable[[], list[RecentDataset]]:
         files = [transfer.name for transfer in self._transfers]
-        find, controller = services.find_recent_datasets, self._controller
-        return partial(find, controller.settings, controller.config, files, MAX_ROWS)
+        settings, config = self._controller.settings, self._controller.config
+
+        def find() -> list[RecentDataset]:
+            summary = open_summary(settings, config)
+            return summary.find_recent_datasets(files, MAX_ROWS) if summary else []
+
+        return find
 
     @Slot(object)
     def _show_datasets(self, datasets: Sequence[RecentDataset]) -> None:

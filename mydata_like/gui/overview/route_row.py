@@ -29,18 +29,7 @@ class RouteRow(QWidget):
         self._arrow = _Arrow(self)
         self._mark = IconLabel(1.0, self)
         self._word = PlainLabel("", self)
-        self._lay_out()
-        controller.settings_changed.connect(self._on_settings_changed)
-        self._on_settings_changed()
 
-    def show_state(self, state: RunState) -> None:
-        """Show whether bytes travel, and what is known of the server."""
-        mark = indicator_mark(state)
-        self._mark.show_icon(mark.icon)
-        self._word.setText(mark.word)
-        self._arrow.show_status(_arrow_status(state))
-
-    def _lay_out(self) -> None:
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE)
@@ -56,6 +45,16 @@ class RouteRow(QWidget):
         layout.addWidget(self._mark)
         layout.addWidget(self._word)
         layout.addStretch(1)
+
+        controller.settings_changed.connect(self._on_settings_changed)
+        self._on_settings_changed()
+
+    def show_state(self, state: RunState) -> None:
+        """Show whether bytes travel, and what is known of the server."""
+        mark = indicator_mark(state)
+        self._mark.show_icon(mark.icon)
+        self._word.setText(mark.word)
+        self._arrow.show_status(_arrow_status(state))
 
     @Slot()
     def _on_settings_changed(self) -> None:

@@ -3,10 +3,7 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import (
-    QAbstractButton,
-    QFrame,
     QGridLayout,
     QHBoxLayout,
     QPushButton,
@@ -22,10 +19,10 @@ from mydata_like.gui.run_state import PastRunState, RunState
 from mydata_like.gui.setting_labels import with_labels
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.metrics import SECTION, SPACE
-from mydata_like.gui.theme.widgets import ElidedLabel, IconLabel, PlainLabel, Prompt, icon
+from mydata_like.gui.theme.widgets import ElidedLabel, IconLabel, Panel, PlainLabel, Question, icon
 
 
-class SummaryCard(QFrame):
+class SummaryCard(Panel):
     """A title, a fact in large type, and a line of explanation."""
 
     def __init__(self, title: str, parent: QWidget) -> None:
@@ -45,13 +42,6 @@ class SummaryCard(QFrame):
         """Show a fact."""
         self._fact.setText(fact)
         self._more.setText(more)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(self.palette().mid().color())
-        painter.setBrush(self.palette().base())
-        painter.drawRoundedRect(self.rect().adjusted(0, 0, -1, -1), 6, 6)
 
 
 class SummaryRow(QWidget):
@@ -179,7 +169,7 @@ ICON_SCALE = 1.4  # times the icons of buttons
 MAX_ROWS = 20  # rows; Start continues with all
 
 
-class UnfinishedList(QFrame):
+class UnfinishedList(Panel):
     """A list of the added folders that are not finished; hidden if there are none."""
 
     continue_wanted = Signal(object)  # a KnownSource
@@ -208,13 +198,6 @@ class UnfinishedList(QFrame):
         for row in self.rows:
             row.allow(continuing=state.can_start, removing=not state.at_work)
         self.setVisible(bool(self._sources))
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(self.palette().mid().color())
-        painter.setBrush(self.palette().base())
-        painter.drawRoundedRect(self.rect().adjusted(0, 0, -1, -1), 6, 6)
 
     def _make_rows(self) -> None:
         for row in self.rows:
@@ -251,16 +234,7 @@ class UnfinishedRow(QWidget):
         for button in (self._continue, self._remove):
             name = f"{button.text().rstrip('…')}: {path}"
             button.setAccessibleName(name)
-        self._lay_out()
-        self._continue.clicked.connect(self._continue_it)
-        self._remove.clicked.connect(self._remove_it)
 
-    def allow(self, *, continuing: bool, removing: bool) -> None:
-        """Enable or disable the buttons."""
-        self._continue.setEnabled(continuing)
-        self._remove.setEnabled(removing)
-
-    def _lay_out(self) -> None:
         shape = IconLabel(ICON_SCALE, self)
         shape.show_icon(icon("folder", "waiting"))
         buttons = QHBoxLayout()
@@ -276,6 +250,14 @@ class UnfinishedRow(QWidget):
         layout.addWidget(self._about, 1, 1)
         layout.addLayout(buttons, 0, 2, 2, 1)
         layout.setColumnStretch(1, 1)
+
+        self._continue.clicked.connect(self._continue_it)
+        self._remove.clicked.connect(self._remove_it)
+
+    def allow(self, *, continuing: bool, removing: bool) -> None:
+        """Enable or disable the buttons."""
+        self._continue.setEnabled(continuing)
+        self._remove.setEnabled(removing)
 
     def _describe(self, source: KnownSource) -> str:
         names = " / ".join(filter(None, source.destination))
@@ -299,18 +281,12 @@ class UnfinishedRow(QWidget):
         self.remove_wanted.emit(self._source)
 
 
-class RemoveQuestion(Prompt):
-    """Asks whether to remove a folder from the list; `confirmed` reports the folder."""
-
-    confirmed = Signal(object)  # a KnownSource
+class RemoveQuestion(Question):
+    """Asks whether to remove a folder, a `KnownSource`, from the list."""
 
     def __init__(self, source: KnownSource, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self._source = source
-        self.setIcon(Prompt.Icon.Question)
+        super().__init__(source, parent)
         self.setWindowTitle(self.tr("Remove from the list"))
-        self.setTextFormat(Qt.TextFormat.PlainText)
         self.setText(self.tr("Stop uploading %1?").replace("%1", texts.plain(source.path)))
         self.setInformativeText(
             self.tr(
@@ -319,14 +295,4 @@ class RemoveQuestion(Prompt):
                 "again."
             )
         )
-        role = Prompt.ButtonRole
-        self._remove = self.addButton(self.tr("&Remove"), role.DestructiveRole)
-        keep = self.addButton(self.tr("&Keep"), role.RejectRole)
-        self.setDefaultButton(keep)
-        self.setEscapeButton(keep)
-        self.buttonClicked.connect(self._answer)
-
-    @Slot(QAbstractButton)
-    def _answer(self, button: QAbstractButton) -> None:
-        if button is self._remove:
-            self.confirmed.emit(self._source)
+        self.offer(self.tr("&Remove"), self.tr("&Keep"))

@@ -65,8 +65,32 @@ class FoldersPage(Page):
         self._queue_actions = (*self._queue.all, self._send_again)  # in a run of this window
         self._view_actions = (self._files, self._open, self._web, self._copy)
         self._timer = QTimer(self, singleShot=True, interval=REFRESH_AFTER)
-        self._set_up()
-        self._lay_out()
+
+        tree = self._tree
+        tree.setModel(self._model)
+        tree.setAccessibleName(self.tr("Folders"))
+        tree.setUniformRowHeights(True)
+        tree.setAlternatingRowColors(True)
+        tree.setAllColumnsShowFocus(True)
+        tree.setItemDelegateForColumn(PROGRESS, BarDelegate(tree))
+        tree.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        tree.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
+        for number, characters in enumerate((34, 22, 18, 9, 11)):
+            tree.setColumnWidth(number, column_width(tree, characters))
+        KeptColumns("folders", tree.header(), self._desk.memory).restore()
+        self._send_again.setToolTip(
+            self.tr("Send files of this folder that were left out or failed in this run")
+        )
+
+        self._message.add_button(self._start)
+        self._stack.addWidget(self._tree)
+        self._stack.addWidget(self._message)
+        layout = page_layout(self)
+        layout.addWidget(PageTitle(translate("pages", "Folders"), self))
+        layout.addWidget(self._stack, 1)
+        hint = self.tr("Select a dataset, or a folder in one, to list its files or to open it.")
+        layout.addWidget(ActionRow(self._actions, hint, self))
+        layout.addWidget(self._queue.toast)
         self._connect()
         self._on_run_changed(self._controller.state)
 
@@ -86,34 +110,6 @@ class FoldersPage(Page):
     @property
     def _actions(self) -> Sequence[QAction]:
         return (self._only, *self._queue_actions, *self._view_actions)
-
-    def _set_up(self) -> None:
-        tree = self._tree
-        tree.setModel(self._model)
-        tree.setAccessibleName(self.tr("Folders"))
-        tree.setUniformRowHeights(True)
-        tree.setAlternatingRowColors(True)
-        tree.setAllColumnsShowFocus(True)
-        tree.setItemDelegateForColumn(PROGRESS, BarDelegate(tree))
-        tree.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        tree.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
-        for number, characters in enumerate((34, 22, 18, 9, 11)):
-            tree.setColumnWidth(number, column_width(tree, characters))
-        KeptColumns("folders", tree.header(), self._desk.memory).restore()
-        self._send_again.setToolTip(
-            self.tr("Send files of this folder that were left out or failed in this run")
-        )
-
-    def _lay_out(self) -> None:
-        self._message.add_button(self._start)
-        self._stack.addWidget(self._tree)
-        self._stack.addWidget(self._message)
-        layout = page_layout(self)
-        layout.addWidget(PageTitle(translate("pages", "Folders"), self))
-        layout.addWidget(self._stack, 1)
-        hint = self.tr("Select a dataset, or a folder in one, to list its files or to open it.")
-        layout.addWidget(ActionRow(self._actions, hint, self))
-        layout.addWidget(self._queue.toast)
 
     def _connect(self) -> None:
         self._controller.ledger_changed.connect(self._on_ledger_changed)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, Qt, QTimer, Slot
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QFileDialog, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.queries import RunRow, Table, View
@@ -15,7 +15,7 @@ from mydata_like.gui.tables.columns import file_columns, run_columns
 from mydata_like.gui.tables.table_panel import RowActions, TablePanel, action_button, export_rows
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.metrics import SPACE
-from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.gui.theme.widgets import PlainLabel, choose_target, icon
 from mydata_like.gui.window_state import KeptHalves
 
 translate = QCoreApplication.translate
@@ -37,9 +37,39 @@ class HistoryPage(Page):
         self._actions = RowActions(desk.controller, self)
         self._export = QAction(icon("export"), self.tr("Export…"), self)
         self._timer = QTimer(self, singleShot=True, interval=MESSAGE_DURATION)
-        self._set_up()
-        self._lay_out()
-        self._connect()
+        self._runs.table.setAccessibleName(self.tr("Runs"))
+        self._runs.empty_text = self.tr("There are no runs yet.")
+        self._runs.offer_start()
+        self._runs.field.hide()  # runs have no names
+        self._runs.show_view(View(table=Table.RUNS))
+        self._files.table.setAccessibleName(self.tr("Files of the run"))
+        self._files.empty_text = self.tr("This run did not change the status of any file.")
+
+        export = action_button(self._export, self)
+        self._runs.add_title(PageTitle(translate("pages", "History"), self._runs))
+        self._runs.add_top_widgets(self._message, export)
+        self.setTabOrder(export, self._runs.table)
+        self._file_area = QWidget(self)
+        below = QVBoxLayout(self._file_area)
+        below.setContentsMargins(0, SPACE, 0, 0)
+        below.addWidget(self._title)
+        below.addWidget(self._files, 1)
+        below.addWidget(self._actions.make_buttons(self._file_area))
+        self._file_area.setVisible(False)
+        splitter = QSplitter(Qt.Orientation.Vertical, self)
+        splitter.setChildrenCollapsible(False)
+        splitter.addWidget(self._runs)
+        splitter.addWidget(self._file_area)
+        KeptHalves("history", splitter, self._desk.memory)
+        page_layout(self).addWidget(splitter)
+
+        self._runs.selected.connect(self._open_run)
+        self._files.selected.connect(self._choose_files)
+        self._files.table.menu_wanted.connect(self._actions.add_to_menu)
+        self._files.table.chosen.connect(self._actions.choose)
+        self._actions.wanted.connect(self.wanted)
+        self._export.triggered.connect(self._choose_file)
+        self._timer.timeout.connect(self._message.clear)
 
     def show_page(self) -> None:
         self._runs.activate()
@@ -64,43 +94,6 @@ class HistoryPage(Page):
     def _is_under_way(self, run: str) -> bool:
         return self._controller.state.is_under_way(run)
 
-    def _set_up(self) -> None:
-        self._runs.table.setAccessibleName(self.tr("Runs"))
-        self._runs.empty_text = self.tr("There are no runs yet.")
-        self._runs.offer_start()
-        self._runs.field.hide()  # runs have no names
-        self._runs.show_view(View(table=Table.RUNS))
-        self._files.table.setAccessibleName(self.tr("Files of the run"))
-        self._files.empty_text = self.tr("This run did not change the status of any file.")
-
-    def _lay_out(self) -> None:
-        export = action_button(self._export, self)
-        self._runs.add_title(PageTitle(translate("pages", "History"), self._runs))
-        self._runs.add_top_widgets(self._message, export)
-        self.setTabOrder(export, self._runs.table)
-        self._file_area = QWidget(self)
-        below = QVBoxLayout(self._file_area)
-        below.setContentsMargins(0, SPACE, 0, 0)
-        below.addWidget(self._title)
-        below.addWidget(self._files, 1)
-        below.addWidget(self._actions.make_buttons(self._file_area))
-        self._file_area.setVisible(False)
-        splitter = QSplitter(Qt.Orientation.Vertical, self)
-        splitter.setChildrenCollapsible(False)
-        splitter.addWidget(self._runs)
-        splitter.addWidget(self._file_area)
-        KeptHalves("history", splitter, self._desk.memory)
-        page_layout(self).addWidget(splitter)
-
-    def _connect(self) -> None:
-        self._runs.selected.connect(self._open_run)
-        self._files.selected.connect(self._choose_files)
-        self._files.table.menu_wanted.connect(self._actions.add_to_menu)
-        self._files.table.chosen.connect(self._actions.choose)
-        self._actions.wanted.connect(self.wanted)
-        self._export.triggered.connect(self._choose_file)
-        self._timer.timeout.connect(self._message.clear)
-
     @Slot()
     def _open_run(self) -> None:
         """Show the files that changed during the selected run."""
@@ -122,23 +115,8 @@ class HistoryPage(Page):
 
     @Slot()
     def _choose_file(self) -> None:
-        dialog = QFileDialog(self, self.tr("Export runs"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setNameFilters(
-            [self.tr("Table (*.csv)"), self.tr("Web page (*.html)"), self.tr("JSON (*.json)")]
-        )
-        dialog.setDefaultSuffix("csv")
-        dialog.selectFile("runs.csv")
-        dialog.filterSelected.connect(self._set_suffix)
-        dialog.fileSelected.connect(self._export_to)
-        dialog.open()
-
-    @Slot(str)
-    def _set_suffix(self, chosen: str) -> None:
-        dialog = self.sender()
-        if isinstance(dialog, QFileDialog):
-            dialog.setDefaultSuffix(chosen.rpartition("*.")[2].rstrip(")"))
+        kinds = [self.tr("Table (*.csv)"), self.tr("Web page (*.html)"), self.tr("JSON (*.json)")]
+        choose_target(self, self.tr("Export runs"), self._export_to, name="runs.csv", kinds=kinds)
 
     @Slot(str)
     def _export_to(self, name: str) -> None:

@@ -17,11 +17,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from mydata_like.app import logging_setup
 from mydata_like.core.errors import UploaderError
-from mydata_like.gui import services
 from mydata_like.gui.base import AppContext, Page, PageTitle, page_layout
 from mydata_like.gui.log_viewer import log_model
-from mydata_like.gui.log_viewer.bundle_dialog import BundleDialog
 from mydata_like.gui.log_viewer.log_model import (
     AT,
     LEVEL,
@@ -75,26 +74,7 @@ class LogPage(Page):
         self._bundle = QPushButton(icon("export"), self.tr("Support bundle…"), self)
         self._read_timer = QTimer(self, interval=READ_INTERVAL)
         self._filter_timer = QTimer(self, singleShot=True, interval=FILTER_DELAY)
-        self._set_up()
-        self._lay_out()
-        self._connect()
 
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self._read_timer.start()
-        self._read()
-
-    def hideEvent(self, event: QHideEvent) -> None:
-        """Read no more, also while the window is only in the tray."""
-        super().hideEvent(event)
-        self._read_timer.stop()
-
-    def look_for(self, what: str) -> None:
-        """Show the lines that contain a text."""
-        self._text.setText(what)
-        self._filter()
-
-    def _set_up(self) -> None:
         self._which.addItem(self.tr("Uploads"), ENGINE)
         self._which.addItem(self.tr("This window"), WINDOW)
         self._which.setAccessibleName(self.tr("Which log"))
@@ -118,6 +98,35 @@ class LogPage(Page):
         self.addAction(self._find)
         self._follow.setChecked(True)
         self._set_up_table()
+        self._lay_out()
+
+        self._read_timer.timeout.connect(self._read)
+        self._filter_timer.timeout.connect(self._filter)
+        self._text.textEdited.connect(self._delay_filter)
+        self._level.currentIndexChanged.connect(self._filter)
+        self._which.currentIndexChanged.connect(self._change_log)
+        self._follow.toggled.connect(self._scroll_to_end)
+        self._table.verticalScrollBar().valueChanged.connect(self._on_scroll)
+        self._copy.triggered.connect(self._copy_lines)
+        self._find.triggered.connect(self._focus_filter)
+        self._copy_button.clicked.connect(self._copy_lines)
+        self._folder.clicked.connect(self._open_folder)
+        self._bundle.clicked.connect(self._save_bundle)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._read_timer.start()
+        self._read()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Read no more, also while the window is only in the tray."""
+        super().hideEvent(event)
+        self._read_timer.stop()
+
+    def look_for(self, what: str) -> None:
+        """Show the lines that contain a text."""
+        self._text.setText(what)
+        self._filter()
 
     def _set_up_table(self) -> None:
         table = self._table
@@ -159,20 +168,6 @@ class LogPage(Page):
         layout.addLayout(head)
         layout.addWidget(self._stack, 1)
         layout.addLayout(foot)
-
-    def _connect(self) -> None:
-        self._read_timer.timeout.connect(self._read)
-        self._filter_timer.timeout.connect(self._filter)
-        self._text.textEdited.connect(self._delay_filter)
-        self._level.currentIndexChanged.connect(self._filter)
-        self._which.currentIndexChanged.connect(self._change_log)
-        self._follow.toggled.connect(self._scroll_to_end)
-        self._table.verticalScrollBar().valueChanged.connect(self._on_scroll)
-        self._copy.triggered.connect(self._copy_lines)
-        self._find.triggered.connect(self._focus_filter)
-        self._copy_button.clicked.connect(self._copy_lines)
-        self._folder.clicked.connect(self._open_folder)
-        self._bundle.clicked.connect(self._save_bundle)
 
     @Slot()
     def _change_log(self) -> None:
@@ -271,11 +266,14 @@ class LogPage(Page):
 
     @Slot()
     def _open_folder(self) -> None:
-        find = partial(services.find_logs, self._desk.controller.config)
+        find = partial(logging_setup.find_logs, self._desk.controller.config)
         self._desk.tasks.run(find, self._desk.controller.open_path)
 
     @Slot()
     def _save_bundle(self) -> None:
+        # Imported here, as few users need it.
+        from mydata_like.gui.log_viewer.bundle_dialog import BundleDialog
+
         dialog = BundleDialog(self._desk, self)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.open()

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QCoreApplication, Qt, QTimer, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
-    QAbstractButton,
     QFrame,
     QPushButton,
     QScrollArea,
@@ -21,7 +21,6 @@ from mydata_like.core.errors import HELD, Problem, UploaderError
 from mydata_like.core.model import ChangeChoice
 from mydata_like.core.problems import Action, ProblemInfo
 from mydata_like.core.queries import FileRow, ProblemGroup, Row, Table, View
-from mydata_like.gui import services
 from mydata_like.gui.base import PAGE_MARGINS, AppContext, NavigationRequest, Page, PageTitle
 from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.gui.tables import table_panel
@@ -33,13 +32,14 @@ from mydata_like.gui.theme.metrics import SPACE
 from mydata_like.gui.theme.widgets import (
     EmptyMessage,
     PlainLabel,
-    Prompt,
+    Question,
     RowIcon,
     Toast,
     allow_action,
     icon,
 )
 from mydata_like.gui.window_state import KeptHalves
+from mydata_like.settings.schema import Settings
 
 translate = QCoreApplication.translate
 
@@ -77,25 +77,7 @@ class ProblemsPage(Page):
         self._ledger_error = ""
         self._stack = QStackedWidget(self)
         self._timer = QTimer(self, singleShot=True, interval=REFRESH_AFTER)
-        self._lay_out()
-        self._connect()
-        self._show_state(desk.controller.state)
-        self._show_group()
 
-    def show_page(self) -> None:
-        self._active = True
-        self._files.activate()
-        self._refresh()
-
-    def hide_page(self) -> None:
-        self._active = False
-        self._files.deactivate()
-
-    def look_for(self, what: str) -> None:
-        """Show the first kind with this outcome."""
-        self._kinds.look_for(what)
-
-    def _lay_out(self) -> None:
         self._stack.addWidget(self._make_splitter())
         self._stack.addWidget(self._no_problems)
         self._stack.setCurrentWidget(self._no_problems)
@@ -116,6 +98,22 @@ class ProblemsPage(Page):
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
         whole.addWidget(scroll)
+        self._connect()
+        self._show_state(desk.controller.state)
+        self._show_group()
+
+    def show_page(self) -> None:
+        self._active = True
+        self._files.activate()
+        self._refresh()
+
+    def hide_page(self) -> None:
+        self._active = False
+        self._files.deactivate()
+
+    def look_for(self, what: str) -> None:
+        """Show the first kind with this outcome."""
+        self._kinds.look_for(what)
 
     def _make_splitter(self) -> QSplitter:
         """Return the kinds, with the selected one next to them."""
@@ -355,7 +353,7 @@ class ProblemsPage(Page):
     def _choose_rows(self, choice: ChangeChoice, rows: Sequence[Row]) -> None:
         keys = [row.key for row in rows if isinstance(row, FileRow)]
         settings, config = self._controller.settings, self._controller.config
-        call = partial(services.choose_held, settings, config, choice, keys)
+        call = partial(choose_held, settings, config, choice, keys)
         self._desk.tasks.run(call, self._show_chosen, self._show_not_chosen, writes=True)
 
     @Slot(object)
@@ -391,17 +389,12 @@ class ProblemsPage(Page):
         self._actions.show_rows(self._files.table.rows())
 
 
-class ReplaceQuestion(Prompt):
-    """Asks whether to replace verified copies on the server; `confirmed` is emitted if so."""
-
-    confirmed = Signal()
+class ReplaceQuestion(Question):
+    """Asks whether to replace this number of verified copies on the server."""
 
     def __init__(self, files: int, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setIcon(Prompt.Icon.Question)
+        super().__init__(files, parent)
         self.setWindowTitle(self.tr("Replace the server's copies"))
-        self.setTextFormat(Qt.TextFormat.PlainText)
         self.setText(self.tr("Replace the server's copies of %Ln file(s)?", "", files))
         self.setInformativeText(
             self.tr(
@@ -409,14 +402,19 @@ class ReplaceQuestion(Prompt):
                 "this only if the files here are right."
             )
         )
-        role = Prompt.ButtonRole
-        self._replace = self.addButton(self.tr("&Replace"), role.DestructiveRole)
-        cancel = self.addButton(self.tr("&Cancel"), role.RejectRole)
-        self.setDefaultButton(cancel)
-        self.setEscapeButton(cancel)
-        self.buttonClicked.connect(self._answer)
+        self.offer(self.tr("&Replace"), self.tr("&Cancel"))
 
-    @Slot(QAbstractButton)
-    def _answer(self, button: QAbstractButton) -> None:
-        if button is self._replace:
-            self.confirmed.emit()
+
+def choose_held(
+    settings: Settings, config: Path | None, choice: ChangeChoice, keys: Sequence[bytes]
+) -> int:
+    """Leave a choice for these held files to the next run; return the number of those it suits.
+
+    Raises `UploaderError` if a ledger cannot be read or the choice cannot be stored.
+    """
+    # Imported here, in the background, since this takes a fifth of a second.
+    from mydata_like.app.held_service import choose, list_held
+
+    wanted = frozenset(keys)
+    chosen = [one for one in list_held(settings, config) if one.changed.key in wanted]
+    return len(chosen) - len(choose(chosen, choice))

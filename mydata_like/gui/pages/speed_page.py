@@ -14,8 +14,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from mydata_like.app import settings_service, speedtest_records
 from mydata_like.core.errors import Problem, UploaderError
-from mydata_like.gui import services
 from mydata_like.gui.base import AppContext, Page, PageTitle, page_layout
 from mydata_like.gui.engine_process import Record
 from mydata_like.gui.run_state import Phase, RunState
@@ -145,7 +145,9 @@ class SpeedPage(Page):
 
     @Slot()
     def _apply(self) -> None:
-        apply = partial(services.apply_advice, self._controller.settings, self._controller.config)
+        apply = partial(
+            speedtest_records.apply_advice, self._controller.settings, self._controller.config
+        )
         self._desk.tasks.run(apply, self._take_changed, self._show_failure, writes=True)
 
     @Slot(object)
@@ -224,7 +226,7 @@ class SpeedPage(Page):
 
     @Slot(object)
     def _undo(self, applied: AppliedAdvice) -> None:
-        restore = partial(services.save_settings, self._controller.config, applied.replaced)
+        restore = partial(settings_service.save_settings, self._controller.config, applied.replaced)
         self._desk.tasks.run(restore, self._take_changed, self._show_failure, writes=True)
 
     @Slot(object)

@@ -262,7 +262,30 @@ class TransfersPage(Page):
             desk.controller, self, QueueActions(self._files.table, self._toast)
         )
         self._ask_timer = QTimer(self, interval=ASK_AFTER)
-        self._set_up()
+
+        style_live_table(self._live, self._transfers)
+        KeptColumns("active-transfers", self._live.horizontalHeader(), self._memory).restore()
+        self._live.setAccessibleName(self.tr("Active transfers"))
+        for action, key in ((self._up, Qt.Key.Key_Up), (self._down, Qt.Key.Key_Down)):
+            action.setShortcut(QKeySequence(Qt.Modifier.ALT | key))
+            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+            self._live.addAction(action)
+        self._files.table.setAccessibleName(self.tr("Files"))
+        self._files.empty_text = self.tr("No file has been sent yet.")
+        self._files.offer_start()
+        self._live.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        in_progress = frozenset({"staged", "registered", "repaired"})
+        self._files.add_state_filters(
+            [
+                (self.tr("All files"), frozenset()),
+                (self.tr("Not sent yet"), frozenset({"found"})),
+                (self.tr("In progress"), in_progress),
+                (self.tr("Verified"), frozenset({"verified"})),
+                (self.tr("Waiting"), frozenset({"waiting"})),
+                (self.tr("Failed"), frozenset({"failed"})),
+                (self.tr("Left out"), frozenset({"skipped"})),
+            ]
+        )
         self._lay_out()
         self._connect()
         self._show_state(desk.controller.state)
@@ -291,31 +314,6 @@ class TransfersPage(Page):
             self._show_folder(os.fsencode(what.removeprefix(FOLDER)))
         else:
             self._files.select_states(frozenset({what} if what else ()))
-
-    def _set_up(self) -> None:
-        style_live_table(self._live, self._transfers)
-        KeptColumns("active-transfers", self._live.horizontalHeader(), self._memory).restore()
-        self._live.setAccessibleName(self.tr("Active transfers"))
-        for action, key in ((self._up, Qt.Key.Key_Up), (self._down, Qt.Key.Key_Down)):
-            action.setShortcut(QKeySequence(Qt.Modifier.ALT | key))
-            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
-            self._live.addAction(action)
-        self._files.table.setAccessibleName(self.tr("Files"))
-        self._files.empty_text = self.tr("No file has been sent yet.")
-        self._files.offer_start()
-        self._live.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        in_progress = frozenset({"staged", "registered", "repaired"})
-        self._files.add_state_filters(
-            [
-                (self.tr("All files"), frozenset()),
-                (self.tr("Not sent yet"), frozenset({"found"})),
-                (self.tr("In progress"), in_progress),
-                (self.tr("Verified"), frozenset({"verified"})),
-                (self.tr("Waiting"), frozenset({"waiting"})),
-                (self.tr("Failed"), frozenset({"failed"})),
-                (self.tr("Left out"), frozenset({"skipped"})),
-            ]
-        )
 
     def _lay_out(self) -> None:
         head = QHBoxLayout()

@@ -69,8 +69,44 @@ class WherePage(Page):
         self._query = ""  # the text of the field, which shows hidden characters as escapes
         self._search_task = BackgroundTask()
         self._superseded = False  # the user has chosen a file during the search
-        self._lay_out()
-        self._connect()
+
+        self.setAcceptDrops(True)
+
+        self._text.setPlaceholderText(self.tr("Part of a name, or a whole path"))
+        self._text.setAccessibleName(self.tr("Name or path"))
+
+        head = QHBoxLayout()
+        head.setSpacing(SPACE)
+        head.addWidget(self._text, 1)
+        head.addWidget(self._file)
+        head.addWidget(self._folder)
+        splitter = QSplitter(Qt.Orientation.Vertical, self)
+        splitter.setChildrenCollapsible(False)
+        splitter.addWidget(self._list)
+        splitter.addWidget(self._make_lower_part())
+        splitter.setStretchFactor(1, 1)
+        line = self.fontMetrics().height()
+        splitter.setSizes([line * 14, line * 26])
+        KeptHalves("where/found", splitter, self._desk.memory)
+        layout = page_layout(self)
+        layout.addWidget(PageTitle(translate("pages", "Where is my data?"), self))
+        layout.addLayout(head)
+        layout.addWidget(splitter, 1)
+        self._list.hide()
+
+        self._text.textEdited.connect(self._delay_search)
+        self._text.returnPressed.connect(self._search)
+        self._timer.timeout.connect(self._search)
+        self._file.clicked.connect(self._choose_file)
+        self._folder.clicked.connect(self._choose_folder)
+        self._list.selectionModel().currentChanged.connect(self._choose)
+        self._view.check_wanted.connect(self._check)
+        self._view.free_wanted.connect(self._free)
+        self._view.folder_wanted.connect(self._open_folder)
+        self._view.page_wanted.connect(self._open_page)
+        self._poller.found.connect(self._show_status)
+        self._poller.failed.connect(self._show_message)
+
         self._show_message(self.tr("Type part of a name, or drop a file or folder here."))
 
     def show_page(self) -> None:
@@ -102,32 +138,6 @@ class WherePage(Page):
             event.acceptProposedAction()
             self.look_for(paths[0])
 
-    def _lay_out(self) -> None:
-        self.setAcceptDrops(True)
-        self._set_up()
-        head = QHBoxLayout()
-        head.setSpacing(SPACE)
-        head.addWidget(self._text, 1)
-        head.addWidget(self._file)
-        head.addWidget(self._folder)
-        splitter = QSplitter(Qt.Orientation.Vertical, self)
-        splitter.setChildrenCollapsible(False)
-        splitter.addWidget(self._list)
-        splitter.addWidget(self._make_lower_part())
-        splitter.setStretchFactor(1, 1)
-        line = self.fontMetrics().height()
-        splitter.setSizes([line * 14, line * 26])
-        KeptHalves("where/found", splitter, self._desk.memory)
-        layout = page_layout(self)
-        layout.addWidget(PageTitle(translate("pages", "Where is my data?"), self))
-        layout.addLayout(head)
-        layout.addWidget(splitter, 1)
-        self._list.hide()
-
-    def _set_up(self) -> None:
-        self._text.setPlaceholderText(self.tr("Part of a name, or a whole path"))
-        self._text.setAccessibleName(self.tr("Name or path"))
-
     def _make_lower_part(self) -> QWidget:
         area = QScrollArea(self)
         area.setFrameShape(QFrame.Shape.NoFrame)
@@ -137,20 +147,6 @@ class WherePage(Page):
         self._stack.addWidget(self._message)
         self._stack.addWidget(area)
         return self._stack
-
-    def _connect(self) -> None:
-        self._text.textEdited.connect(self._delay_search)
-        self._text.returnPressed.connect(self._search)
-        self._timer.timeout.connect(self._search)
-        self._file.clicked.connect(self._choose_file)
-        self._folder.clicked.connect(self._choose_folder)
-        self._list.selectionModel().currentChanged.connect(self._choose)
-        self._view.check_wanted.connect(self._check)
-        self._view.free_wanted.connect(self._free)
-        self._view.folder_wanted.connect(self._open_folder)
-        self._view.page_wanted.connect(self._open_page)
-        self._poller.found.connect(self._show_status)
-        self._poller.failed.connect(self._show_message)
 
     @Slot()
     def _delay_search(self) -> None:

@@ -202,8 +202,21 @@ class SettingRow(QWidget):
         self._reset.setAccessibleName(
             self.tr("Reset: %1").replace("%1", setting_labels.label_of(setting))
         )
-        self._lay_out()
-        self._connect()
+
+        keep = self._reset.sizePolicy()
+        keep.setRetainSizeWhenHidden(True)
+        self._reset.setSizePolicy(keep)
+        facts = QHBoxLayout()
+        facts.addWidget(self._source, 1)
+        facts.addWidget(self._reset)
+        right = lay_side_by_side(self, self._label, self._help)
+        right.addWidget(self.editor)
+        right.addLayout(facts)
+        right.addWidget(self._problem)
+        right.addStretch(1)
+
+        self.editor.edited.connect(self._emit_edited)
+        self._reset.clicked.connect(self._want_reset)
 
     @property
     def key(self) -> str:
@@ -278,23 +291,6 @@ class SettingRow(QWidget):
             "",
             "working",
         )
-
-    def _lay_out(self) -> None:
-        keep = self._reset.sizePolicy()
-        keep.setRetainSizeWhenHidden(True)
-        self._reset.setSizePolicy(keep)
-        facts = QHBoxLayout()
-        facts.addWidget(self._source, 1)
-        facts.addWidget(self._reset)
-        right = lay_side_by_side(self, self._label, self._help)
-        right.addWidget(self.editor)
-        right.addLayout(facts)
-        right.addWidget(self._problem)
-        right.addStretch(1)
-
-    def _connect(self) -> None:
-        self.editor.edited.connect(self._emit_edited)
-        self._reset.clicked.connect(self._want_reset)
 
     @Slot()
     def _emit_edited(self) -> None:

@@ -2,11 +2,10 @@
 
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from PySide6.QtCore import QCoreApplication, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QTimer, Signal, Slot
 from PySide6.QtWidgets import (
-    QAbstractButton,
     QHBoxLayout,
     QLineEdit,
     QPushButton,
@@ -14,20 +13,39 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from mydata_like.core.errors import UploaderError
-from mydata_like.gui import services, setting_labels
-from mydata_like.gui.services import SecretPlace
+from mydata_like.app import settings_service
+from mydata_like.core.errors import SettingsError, UploaderError
+from mydata_like.gui import setting_labels
 from mydata_like.gui.settings_editor.editors import Choice
 from mydata_like.gui.settings_editor.form import CHANGED_MARK, SideNote, StatusIcon
 from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import Prompt
+from mydata_like.gui.theme.widgets import Question
 from mydata_like.settings.pending_changes import KeyStore, SecretChange, SecretKind
 from mydata_like.settings.schema import Settings
 
 translate = QCoreApplication.translate
 
+NO_KEYRING: Final = "settings.no-keyring"  # a problem code
 ASK_AFTER = 400  # milliseconds after the last change of what the secret belongs to
+
+
+class SecretPlace(NamedTuple):
+    """Where a secret is stored, empty if it is not; `problem` is why that is unknown.
+
+    `owner` is what the secret belongs to; see `find_secret_owner`. `former` is another address for
+    which the account's API key is stored, if this one has none.
+    """
+
+    owner: tuple[str, str] = ("", "")
+    place: str = ""
+    problem: SettingsError | None = None
+    former: str = ""
+
+    @property
+    def removable(self) -> bool:
+        """Whether the program stored the secret there, so that it can remove it."""
+        return self.place in ("the keyring", "the secrets file")
 
 
 class SecretTexts(NamedTuple):
@@ -91,9 +109,42 @@ class SecretRow(SideNote):
         self._problem = StatusIcon(self)
         self._timer = QTimer(self, interval=ASK_AFTER, singleShot=True)
         self.setFocusProxy(self._line)
-        self._name_parts()
-        self._lay_out()
-        self._connect()
+
+        label = self.label.text()
+        self.label.setBuddy(self._line)
+        self._line.setEchoMode(QLineEdit.EchoMode.Password)
+        self._line.setAccessibleName(label)
+        self._line.setAccessibleDescription(self.help.text())
+        self._store.addItem(self.tr("In the system's keyring"), "keyring")
+        self._store.addItem(self.tr("In a file, not encrypted"), "file")
+        self._store.setAccessibleName(self.tr("Storage: %1").replace("%1", label))
+        self.removal.setAccessibleName(self.tr("Forget: %1").replace("%1", label))
+        self._reset.setText(self.tr("Reset"))
+        self._reset.setAutoRaise(True)
+        self._reset.setAccessibleName(self.tr("Reset: %1").replace("%1", label))
+
+        first, second, facts = QHBoxLayout(), QHBoxLayout(), QHBoxLayout()
+        first.addWidget(self._line, 1)
+        second.addWidget(self._store, 1)
+        second.addWidget(self.removal)
+        facts.addWidget(self._state, 1)
+        facts.addWidget(self._reset)
+        gap = self.fontMetrics().averageCharWidth()
+        second.setContentsMargins(0, gap, 0, 0)
+        for line in (first, second, facts):
+            line.setSpacing(gap)
+            self.column.addLayout(line)
+        self.column.addWidget(self.former)
+        self.column.addWidget(self._problem)
+        self.column.addStretch(1)
+
+        self._line.textEdited.connect(self._take_text)
+        self._store.activated.connect(self._take_text)
+        self.removal.clicked.connect(self.forget)
+        self.former.clicked.connect(self._ask_for_former)
+        self._reset.clicked.connect(self._take_back)
+        self._timer.timeout.connect(self._ask)
+
         self._show_state()
 
     @property
@@ -144,45 +195,7 @@ class SecretRow(SideNote):
     def _owner(self) -> tuple[str, str] | None:
         if self._settings is None:
             return None
-        return services.find_secret_owner(self._settings, self._kind)
-
-    def _name_parts(self) -> None:
-        label = self.label.text()
-        self.label.setBuddy(self._line)
-        self._line.setEchoMode(QLineEdit.EchoMode.Password)
-        self._line.setAccessibleName(label)
-        self._line.setAccessibleDescription(self.help.text())
-        self._store.addItem(self.tr("In the system's keyring"), "keyring")
-        self._store.addItem(self.tr("In a file, not encrypted"), "file")
-        self._store.setAccessibleName(self.tr("Storage: %1").replace("%1", label))
-        self.removal.setAccessibleName(self.tr("Forget: %1").replace("%1", label))
-        self._reset.setText(self.tr("Reset"))
-        self._reset.setAutoRaise(True)
-        self._reset.setAccessibleName(self.tr("Reset: %1").replace("%1", label))
-
-    def _lay_out(self) -> None:
-        first, second, facts = QHBoxLayout(), QHBoxLayout(), QHBoxLayout()
-        first.addWidget(self._line, 1)
-        second.addWidget(self._store, 1)
-        second.addWidget(self.removal)
-        facts.addWidget(self._state, 1)
-        facts.addWidget(self._reset)
-        gap = self.fontMetrics().averageCharWidth()
-        second.setContentsMargins(0, gap, 0, 0)
-        for line in (first, second, facts):
-            line.setSpacing(gap)
-            self.column.addLayout(line)
-        self.column.addWidget(self.former)
-        self.column.addWidget(self._problem)
-        self.column.addStretch(1)
-
-    def _connect(self) -> None:
-        self._line.textEdited.connect(self._take_text)
-        self._store.activated.connect(self._take_text)
-        self.removal.clicked.connect(self.forget)
-        self.former.clicked.connect(self._ask_for_former)
-        self._reset.clicked.connect(self._take_back)
-        self._timer.timeout.connect(self._ask)
+        return find_secret_owner(self._settings, self._kind)
 
     @Slot()
     def _take_text(self) -> None:
@@ -215,7 +228,7 @@ class SecretRow(SideNote):
     @Slot()
     def _ask(self) -> None:
         if self._settings is not None:
-            ask = partial(services.locate_secret, self._settings, self._kind, self._config)
+            ask = partial(locate_secret, self._settings, self._kind, self._config)
             self._tasks.run(ask, self._take_place, latest=True)
 
     @Slot(object)
@@ -234,7 +247,7 @@ class SecretRow(SideNote):
     @Slot()
     def _use_former(self) -> None:
         if self._settings is not None:
-            use = partial(services.copy_api_key, self._settings, self._config, self._place.former)
+            use = partial(copy_api_key, self._settings, self._config, self._place.former)
             self._tasks.run(use, self._take_former, self._refuse_former, writes=True)
 
     @Slot(object)
@@ -277,7 +290,7 @@ class SecretRow(SideNote):
         if place.problem is None:
             return self.tr("Needed before a run can start")
         said = texts.engine_text(place.problem.message)
-        if place.problem.problem_code == services.NO_KEYRING:
+        if place.problem.problem_code == NO_KEYRING:
             return f"{said} {self.tr('Without a keyring, it can be stored in a file.')}"
         return f"{said} {setting_labels.with_labels(texts.engine_text(place.problem.hint))}".strip()
 
@@ -288,17 +301,53 @@ class SecretRow(SideNote):
         }.get(place, texts.plain(place))
 
 
-class FormerKeyQuestion(Prompt):
-    """Asks whether to use the key of another address; `confirmed` is emitted if so."""
+def find_secret_owner(settings: Settings, kind: SecretKind) -> tuple[str, str]:
+    """Return the address and the account or access key that a secret belongs to; may be empty."""
+    if kind is SecretKind.API_KEY:
+        return settings.server.url, settings.server.username
+    return settings.transfer.s3_endpoint, settings.transfer.s3_access_key
 
-    confirmed = Signal()
+
+def locate_secret(settings: Settings, kind: SecretKind, config: Path | None) -> SecretPlace:
+    """Return where a secret is stored, or why that is unknown."""
+    owner, secrets = find_secret_owner(settings, kind), settings_service.open_secrets(config)
+    place, problem, former = "", None, ""
+    try:
+        place = settings_service.locate_secret(settings, secrets, kind)
+        if kind is SecretKind.API_KEY and not place:
+            former = _find_former_key(settings, config)
+    except SettingsError as error:
+        problem = error
+        if error.problem_code == NO_KEYRING and kind is SecretKind.API_KEY:
+            former = _find_former_key(settings, config)
+    return SecretPlace(owner, place, problem, former)
+
+
+def _find_former_key(settings: Settings, config: Path | None) -> str:
+    """Return another address with the account's key, also in the keyring for the saved address."""
+    secrets = settings_service.open_secrets(config)
+    try:
+        saved = settings_service.load_settings(config, must_exist=False).settings.server.url
+        return settings_service.find_former_key(settings, secrets, saved)
+    except SettingsError:
+        return ""
+
+
+def copy_api_key(settings: Settings, config: Path | None, address: str) -> None:
+    """Store the account's API key of another address also for that of these settings.
+
+    Raises `SettingsError` if there is none, or if it cannot be stored.
+    """
+    secrets = settings_service.open_secrets(config)
+    settings_service.copy_api_key(settings, secrets, address)
+
+
+class FormerKeyQuestion(Question):
+    """Asks whether to use the key of another address, `former`."""
 
     def __init__(self, former: str, address: str, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setIcon(Prompt.Icon.Question)
+        super().__init__(former, parent)
         self.setWindowTitle(self.tr("Use the stored key"))
-        self.setTextFormat(Qt.TextFormat.PlainText)
         text = self.tr("Use the API key that is stored for %1 also for %2?")
         self.setText(text.replace("%1", former).replace("%2", address))
         self.setInformativeText(
@@ -307,14 +356,5 @@ class FormerKeyQuestion(Prompt):
                 "on. Do this only if both are addresses of the same server."
             )
         )
-        role = Prompt.ButtonRole
-        self._use = self.addButton(self.tr("&Use the key"), role.AcceptRole)
-        cancel = self.addButton(self.tr("&Cancel"), role.RejectRole)
-        self.setDefaultButton(cancel)
-        self.setEscapeButton(cancel)
-        self.buttonClicked.connect(self._answer)
-
-    @Slot(QAbstractButton)
-    def _answer(self, button: QAbstractButton) -> None:
-        if button is self._use:
-            self.confirmed.emit()
+        role = Question.ButtonRole.AcceptRole
+        self.offer(self.tr("&Use the key"), self.tr("&Cancel"), role)

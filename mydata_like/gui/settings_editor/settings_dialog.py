@@ -4,24 +4,25 @@ import datetime
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QHideEvent, QKeyEvent, QShowEvent
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
-    QFileDialog,
     QHBoxLayout,
     QPushButton,
     QVBoxLayout,
     QWidget,
 )
 
+from mydata_like.app import settings_edit
+from mydata_like.app.settings_edit import SettingsProposal
 from mydata_like.core.errors import UploaderError
 from mydata_like.engine.scheduler import Rule, next_start
-from mydata_like.gui import services, setting_labels
+from mydata_like.gui import setting_labels
 from mydata_like.gui.base import AppContext
+from mydata_like.gui.settings_editor import secret_row
 from mydata_like.gui.settings_editor.connection_test_view import ConnectionTestDialog
 from mydata_like.gui.settings_editor.form import (
     InlineMessage,
@@ -32,14 +33,10 @@ from mydata_like.gui.settings_editor.form import (
 from mydata_like.gui.settings_editor.secret_row import SecretRow
 from mydata_like.gui.settings_editor.tabs import SettingsTabs
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import PlainLabel
+from mydata_like.gui.theme.widgets import PlainLabel, choose_file, choose_target
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.pending_changes import PendingChanges, SecretChange, SecretKind
 from mydata_like.settings.schema import Settings
-
-if TYPE_CHECKING:
-    from mydata_like.app.settings_edit import SettingsProposal
-
 
 translate = QCoreApplication.translate
 
@@ -158,8 +155,25 @@ class SettingsDialog(QDialog):
             QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel, self
         )
         self._explain_buttons()
-        self._lay_out()
-        self._connect()
+
+        foot = QHBoxLayout()
+        for button in (self.importing, self.exporting, self.trying):
+            foot.addWidget(button)
+        foot.addStretch(1)
+        foot.addWidget(self.buttons)
+        layout = QVBoxLayout(self)
+        layout.addWidget(self.panes, 1)
+        layout.addWidget(self.notice)
+        layout.addLayout(foot)
+        fit_to_screen(self, WIDE, HIGH)
+
+        self.buttons.accepted.connect(self.accept)
+        self.buttons.rejected.connect(self.reject)
+        self.panes.edited.connect(self._follow)
+        self.importing.clicked.connect(self._choose_source)
+        self.exporting.clicked.connect(self._choose_target)
+        self.trying.clicked.connect(self._try)
+
         self._load()
 
     @property
@@ -221,29 +235,9 @@ class SettingsDialog(QDialog):
         self._ok = self.buttons.button(QDialogButtonBox.StandardButton.Ok)
         self._ok.setDefault(True)
 
-    def _lay_out(self) -> None:
-        foot = QHBoxLayout()
-        for button in (self.importing, self.exporting, self.trying):
-            foot.addWidget(button)
-        foot.addStretch(1)
-        foot.addWidget(self.buttons)
-        layout = QVBoxLayout(self)
-        layout.addWidget(self.panes, 1)
-        layout.addWidget(self.notice)
-        layout.addLayout(foot)
-        fit_to_screen(self, WIDE, HIGH)
-
-    def _connect(self) -> None:
-        self.buttons.accepted.connect(self.accept)
-        self.buttons.rejected.connect(self.reject)
-        self.panes.edited.connect(self._follow)
-        self.importing.clicked.connect(self._choose_source)
-        self.exporting.clicked.connect(self._choose_target)
-        self.trying.clicked.connect(self._try)
-
     def _load(self) -> None:
         self._set_busy(busy=True)
-        read = partial(services.open_draft, self._desk.controller.config)
+        read = partial(settings_edit.open_draft, self._desk.controller.config)
         self._desk.tasks.run(read, self._take_draft, self._fail)
 
     @Slot(object)
@@ -294,9 +288,14 @@ class SettingsDialog(QDialog):
     def _save(self) -> None:
         self._set_busy(busy=True)
         self.notice.clear()
-        save = partial(
-            services.save_edit, self._desk.controller.config, self.draft, self._secret_changes
+        draft = self.draft
+        edit = settings_edit.SettingsEdit(
+            changes=draft.changes,
+            seen=draft.seen,
+            settings=draft.part("server", "transfer") or draft.part("server"),
+            secrets=self._secret_changes,
         )
+        save = partial(settings_edit.save_edit, self._desk.controller.config, edit)
         self._desk.tasks.run(save, self._finish, self._fail, writes=True)
 
     @Slot(object)
@@ -310,9 +309,9 @@ class SettingsDialog(QDialog):
         """Show an error next to the widget that it concerns."""
         self._set_busy(busy=False)
         match error.problem_code:
-            case services.CHANGED_ELSEWHERE:
+            case settings_edit.CHANGED_ELSEWHERE:
                 self._renew()
-            case services.NO_KEYRING:
+            case secret_row.NO_KEYRING:
                 self._ask_for_another_store(error)
             case _:
                 problems = error.problems if isinstance(error, InvalidSettingsError) else ()
@@ -364,21 +363,17 @@ class SettingsDialog(QDialog):
 
     @Slot()
     def _choose_source(self) -> None:
-        dialog = QFileDialog(self, self.tr("Import settings"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setNameFilter(self.tr("Settings (*.cfg *.toml)"))
-        dialog.fileSelected.connect(self.read_file)
-        dialog.open()
+        kinds = [self.tr("Settings (*.cfg *.toml)")]
+        choose_file(self, self.tr("Import settings"), self.read_file, kinds=kinds)
 
     @Slot(str)
     def read_file(self, path: str) -> None:
         """Apply the settings of a file; nothing is saved before OK."""
-        read = partial(services.read_proposal, Path(path), self._desk.controller.config)
+        read = partial(settings_edit.read_proposal, Path(path), self._desk.controller.config)
         self._desk.tasks.run(read, self._take_proposal, self._fail)
 
     @Slot(object)
-    def _take_proposal(self, proposal: "SettingsProposal") -> None:
+    def _take_proposal(self, proposal: SettingsProposal) -> None:
         refused = self._take_changes(proposal.changes)
         if proposal.secret is not None:
             self.key_row.propose(proposal.secret.reveal())
@@ -393,19 +388,18 @@ class SettingsDialog(QDialog):
 
     @Slot()
     def _choose_target(self) -> None:
-        dialog = QFileDialog(self, self.tr("Export the settings without secrets"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setNameFilter(self.tr("Settings (*.toml)"))
-        dialog.setDefaultSuffix("toml")
-        dialog.selectFile("mydata-like-settings.toml")
-        dialog.fileSelected.connect(self.write_file)
-        dialog.open()
+        choose_target(
+            self,
+            self.tr("Export the settings without secrets"),
+            self.write_file,
+            name="mydata-like-settings.toml",
+            kinds=[self.tr("Settings (*.toml)")],
+        )
 
     @Slot(str)
     def write_file(self, path: str) -> None:
         """Write the displayed settings to a file, without secrets."""
-        write = partial(services.export_settings, self.draft.own_values(), Path(path))
+        write = partial(settings_edit.export_settings, self.draft.own_values(), Path(path))
         self._desk.tasks.run(write, self._show_exported, self._fail, writes=True)
 
     @Slot(object)

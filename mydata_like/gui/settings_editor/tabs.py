@@ -39,8 +39,28 @@ class SettingsTabs(QWidget):
         self._nothing.hide()
         self._scroll = QScrollArea(self)
         self._page = QWidget(self._scroll)
-        self._lay_out()
-        self._connect()
+
+        self._column = QVBoxLayout(self._page)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(0)
+        self._column.addWidget(self._nothing)
+        self._column.addStretch(1)
+        self._scroll.setWidget(self._page)
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setFrameShape(QFrame.Shape.StyledPanel)
+        self._scroll.setAccessibleName(self.tr("Settings"))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._search)
+        layout.addWidget(self._tabs)
+        layout.setSpacing(self.fontMetrics().averageCharWidth())
+        layout.addWidget(self._scroll, 1)
+
+        self._tabs.currentChanged.connect(self._turn)
+        self._tabs.tabBarClicked.connect(self._leave_search)
+        self._search.textChanged.connect(self._show_search)
+        finding = QShortcut(QKeySequence(QKeySequence.StandardKey.Find), self)
+        finding.activated.connect(self._search.setFocus)
 
     @property
     def forms(self) -> tuple[Form, ...]:
@@ -144,30 +164,6 @@ class SettingsTabs(QWidget):
     def _is_stop(self, widget: QWidget) -> bool:
         stops = bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus) and not widget.focusProxy()
         return stops and widget.window() == self.window()  # and not in a pop-up list
-
-    def _lay_out(self) -> None:
-        self._column = QVBoxLayout(self._page)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(0)
-        self._column.addWidget(self._nothing)
-        self._column.addStretch(1)
-        self._scroll.setWidget(self._page)
-        self._scroll.setWidgetResizable(True)
-        self._scroll.setFrameShape(QFrame.Shape.StyledPanel)
-        self._scroll.setAccessibleName(self.tr("Settings"))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._search)
-        layout.addWidget(self._tabs)
-        layout.setSpacing(self.fontMetrics().averageCharWidth())
-        layout.addWidget(self._scroll, 1)
-
-    def _connect(self) -> None:
-        self._tabs.currentChanged.connect(self._turn)
-        self._tabs.tabBarClicked.connect(self._leave_search)
-        self._search.textChanged.connect(self._show_search)
-        finding = QShortcut(QKeySequence(QKeySequence.StandardKey.Find), self)
-        finding.activated.connect(self._search.setFocus)
 
     @Slot(object)
     def _take_edit(self, row: SettingRow) -> None:

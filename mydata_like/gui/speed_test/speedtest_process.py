@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal, Slot
 
+from mydata_like.app.speedtest_records import load_speed_tests
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import Event, RunFinished, parse_event
 from mydata_like.core.parsing import parse_moment
-from mydata_like.gui import services
 from mydata_like.gui.controller import WindowController
-from mydata_like.gui.engine_process import Engine, Record, describe_end
+from mydata_like.gui.engine_process import Engine, Record, describe_end, program_command
 from mydata_like.settings.schema import Settings
 
 logger = logging.getLogger(__name__)
@@ -178,7 +178,7 @@ class SpeedTestProcess(QObject):
         """Start a test; `anyway` ignores limits that protect the instrument."""
         self._problem, self._is_over = None, False
         options = ("--quick",) * quick + ("--anyway",) * anyway
-        program = services.program_command(
+        program = program_command(
             "doctor", self._controller.config, "--events", "--attended", *options
         )
         self._engine = Engine(program, self, parse=_parse_test_event)
@@ -243,4 +243,4 @@ def _parse_test_event(record: Record) -> Event | Record:
 
 def load_reports(settings: Settings, config: Path | None) -> list[SpeedTestReport]:
     """Return the speed tests of this installation, the latest first."""
-    return read_reports(services.load_speed_tests(settings, config))
+    return read_reports(load_speed_tests(settings, config))

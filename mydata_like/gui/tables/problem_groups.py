@@ -137,8 +137,25 @@ class ProblemFilter(QWidget):
         self.model = ProblemGroupsModel(self)
         self._list = QListView(self)
         self._show_hidden = QCheckBox(self)
-        self._set_up()
-        self._connect()
+
+        self._list.setModel(self.model)
+        self._list.setAccessibleName(self.tr("Kinds of problems"))
+        self._list.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self._list.setWordWrap(True)
+        self._list.setResizeMode(QListView.ResizeMode.Adjust)
+        self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._list.setSpacing(SMALL_SPACE)
+        self._list.setMinimumWidth(self.fontMetrics().averageCharWidth() * 14)
+        self._show_hidden.setVisible(False)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._list, 1)
+        layout.addWidget(self._show_hidden)
+
+        self._list.selectionModel().currentChanged.connect(self._save_selection)
+        self.model.dataChanged.connect(self.chosen)
+        self.model.modelReset.connect(self._select)
+        self._show_hidden.toggled.connect(self._show_filtered)
 
     @property
     def group(self) -> ProblemGroup | None:
@@ -175,27 +192,6 @@ class ProblemFilter(QWidget):
     def unhide(self) -> None:
         """Undo the last hiding."""
         self._set_hidden(self._hidden - {self._last_hidden})
-
-    def _set_up(self) -> None:
-        self._list.setModel(self.model)
-        self._list.setAccessibleName(self.tr("Kinds of problems"))
-        self._list.setTextElideMode(Qt.TextElideMode.ElideRight)
-        self._list.setWordWrap(True)
-        self._list.setResizeMode(QListView.ResizeMode.Adjust)
-        self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._list.setSpacing(SMALL_SPACE)
-        self._list.setMinimumWidth(self.fontMetrics().averageCharWidth() * 14)
-        self._show_hidden.setVisible(False)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._list, 1)
-        layout.addWidget(self._show_hidden)
-
-    def _connect(self) -> None:
-        self._list.selectionModel().currentChanged.connect(self._save_selection)
-        self.model.dataChanged.connect(self.chosen)
-        self.model.modelReset.connect(self._select)
-        self._show_hidden.toggled.connect(self._show_filtered)
 
     @Slot()
     def _show_filtered(self) -> None:
@@ -274,8 +270,33 @@ class ProblemCard(QFrame):
         self._copy = QPushButton(icon("copy"), self.tr("Copy as text"), self)
         self._choices = QHBoxLayout()
         self._buttons = QHBoxLayout()
-        self._lay_out()
-        self._connect()
+
+        self.setFrameShape(QFrame.Shape.StyledPanel)
+        self.setAutoFillBackground(True)
+        self.setBackgroundRole(self.palette().ColorRole.Base)
+        self._message.scale(SECTION, bold=True)
+        for label in (self._message, self._hint, self._footer):
+            label.setWordWrap(True)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._footer.setForegroundRole(self.palette().ColorRole.PlaceholderText)
+        for row in (self._choices, self._buttons):
+            row.setSpacing(SPACE)
+        self._buttons.addWidget(self._button)
+        self._buttons.addWidget(self._copy)
+        self._buttons.addStretch(1)
+        layout = QGridLayout(self)
+        layout.addWidget(self._icon, 0, 0, 2, 1, Qt.AlignmentFlag.AlignTop)
+        layout.addWidget(self._message, 0, 1)
+        layout.addWidget(self._hint, 1, 1)
+        layout.addWidget(self._details, 2, 1)
+        layout.addWidget(self._footer, 3, 1)
+        layout.addLayout(self._choices, 4, 1)
+        layout.addLayout(self._buttons, 5, 1)
+        layout.setColumnStretch(1, 1)
+        layout.setHorizontalSpacing(LARGE_SPACE)
+
+        self._button.clicked.connect(self._emit_acted)
+        self._copy.clicked.connect(self._copy_text)
 
     @property
     def problem(self) -> Problem | None:
@@ -329,35 +350,6 @@ class ProblemCard(QFrame):
             self._problem is not None and find_problem_info(self._problem.code).action in retries
         )
         self._button.setEnabled(self._retry_allowed or not is_retry)
-
-    def _lay_out(self) -> None:
-        self.setFrameShape(QFrame.Shape.StyledPanel)
-        self.setAutoFillBackground(True)
-        self.setBackgroundRole(self.palette().ColorRole.Base)
-        self._message.scale(SECTION, bold=True)
-        for label in (self._message, self._hint, self._footer):
-            label.setWordWrap(True)
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._footer.setForegroundRole(self.palette().ColorRole.PlaceholderText)
-        for row in (self._choices, self._buttons):
-            row.setSpacing(SPACE)
-        self._buttons.addWidget(self._button)
-        self._buttons.addWidget(self._copy)
-        self._buttons.addStretch(1)
-        layout = QGridLayout(self)
-        layout.addWidget(self._icon, 0, 0, 2, 1, Qt.AlignmentFlag.AlignTop)
-        layout.addWidget(self._message, 0, 1)
-        layout.addWidget(self._hint, 1, 1)
-        layout.addWidget(self._details, 2, 1)
-        layout.addWidget(self._footer, 3, 1)
-        layout.addLayout(self._choices, 4, 1)
-        layout.addLayout(self._buttons, 5, 1)
-        layout.setColumnStretch(1, 1)
-        layout.setHorizontalSpacing(LARGE_SPACE)
-
-    def _connect(self) -> None:
-        self._button.clicked.connect(self._emit_acted)
-        self._copy.clicked.connect(self._copy_text)
 
     def _fixer_text(self, fixer: Fixer) -> str:
         match fixer:

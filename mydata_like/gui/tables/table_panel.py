@@ -33,9 +33,9 @@ from mydata_like.core.errors import HELD, UploaderError
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import HELD_FILES
 from mydata_like.core.queries import FileRow, FolderGroup, ProblemGroup, Row, View
-from mydata_like.gui import services
 from mydata_like.gui.base import AppContext, NavigationRequest
 from mydata_like.gui.controller import WindowController
+from mydata_like.gui.ledger_query import open_listing, open_summary
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.table_model import Column
 from mydata_like.gui.tables.folder_tree import Parents
@@ -89,8 +89,38 @@ class TablePanel(QWidget):
         self._stack = QStackedWidget(self)
         self._find = QAction(self.tr("Filter"), self)
         self._typing = QTimer(self, singleShot=True, interval=FILTER_DELAY)
-        self._set_up()
-        self._lay_out()
+
+        self.field.setPlaceholderText(self.tr("Filter by name"))
+        self.field.setAccessibleName(self.tr("Filter by name"))
+        self.field.setClearButtonEnabled(True)
+        self.field.setMaximumWidth(self.fontMetrics().averageCharWidth() * 44)
+        self.states.setVisible(False)
+        self._states_label.setBuddy(self.states)
+        self._states_label.setVisible(False)
+        self._only.setIcon(icon("close"))
+        self._only.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self._only.setToolTip(self.tr("Show all"))
+        self._only.setVisible(False)
+        self._find.setShortcut(QKeySequence.StandardKey.Find)
+        self._find.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        self.addAction(self._find)
+
+        self._top.setSpacing(SPACE)
+        self._top.addWidget(self.field, 1)
+        self._top.addWidget(self._states_label)
+        self._top.addWidget(self.states)
+        self._top.addWidget(self._only)
+        self._top.addStretch(1)
+        self._top.addWidget(self._count)
+        self._empty.add_button(self._all)
+        self._stack.addWidget(self.table)
+        self._stack.addWidget(self._empty)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addLayout(self._top)
+        layout.addWidget(self._stack, 1)
+        for before, after in pairwise((self.field, self.states, self._only, self.table, self._all)):
+            QWidget.setTabOrder(before, after)
         self._connect()
 
     def add_state_filters(self, choices: Sequence[tuple[str, frozenset[str]]]) -> None:
@@ -149,40 +179,6 @@ class TablePanel(QWidget):
         groups = [self.states.itemData(number) for number in range(self.states.count())]
         matching = [number for number, group in enumerate(groups) if states <= group]
         self.states.setCurrentIndex(matching[0] if states and matching else 0)
-
-    def _set_up(self) -> None:
-        self.field.setPlaceholderText(self.tr("Filter by name"))
-        self.field.setAccessibleName(self.tr("Filter by name"))
-        self.field.setClearButtonEnabled(True)
-        self.field.setMaximumWidth(self.fontMetrics().averageCharWidth() * 44)
-        self.states.setVisible(False)
-        self._states_label.setBuddy(self.states)
-        self._states_label.setVisible(False)
-        self._only.setIcon(icon("close"))
-        self._only.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self._only.setToolTip(self.tr("Show all"))
-        self._only.setVisible(False)
-        self._find.setShortcut(QKeySequence.StandardKey.Find)
-        self._find.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        self.addAction(self._find)
-
-    def _lay_out(self) -> None:
-        self._top.setSpacing(SPACE)
-        self._top.addWidget(self.field, 1)
-        self._top.addWidget(self._states_label)
-        self._top.addWidget(self.states)
-        self._top.addWidget(self._only)
-        self._top.addStretch(1)
-        self._top.addWidget(self._count)
-        self._empty.add_button(self._all)
-        self._stack.addWidget(self.table)
-        self._stack.addWidget(self._empty)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addLayout(self._top)
-        layout.addWidget(self._stack, 1)
-        for before, after in pairwise((self.field, self.states, self._only, self.table, self._all)):
-            QWidget.setTabOrder(before, after)
 
     def _connect(self) -> None:
         controller = self._desk.controller
@@ -404,7 +400,18 @@ class RowActions(QObject):
         self._copy = QAction(icon("copy"), self.tr("Copy path"), self)
         queued = queue.all if queue is not None else ()
         self._actions = (self._retry, *queued, self._open, self._web, self._where, self._copy)
-        self._connect()
+
+        self._controller.run_changed.connect(self._enable_sending)
+        if self._queue is not None:
+            self._queue.send_next.triggered.connect(self._send_next)
+            self._queue.hold.triggered.connect(self._hold_back)
+            self._retry.triggered.connect(self._queue.toast.hide)
+        self._retry.triggered.connect(self._try_again)
+        self._open.triggered.connect(self._open_folder)
+        self._web.triggered.connect(self._open_on_server)
+        self._where.triggered.connect(self._show_status)
+        self._copy.triggered.connect(self._copy_paths)
+
         self.show_rows(())
 
     def show_rows(self, selected: Sequence[Row]) -> None:
@@ -449,18 +456,6 @@ class RowActions(QObject):
         """Return a row of buttons with the actions."""
         hint = self.tr("Select files to open their folder, find them, or send them again.")
         return ActionRow(self._actions, hint, parent)
-
-    def _connect(self) -> None:
-        self._controller.run_changed.connect(self._enable_sending)
-        if self._queue is not None:
-            self._queue.send_next.triggered.connect(self._send_next)
-            self._queue.hold.triggered.connect(self._hold_back)
-            self._retry.triggered.connect(self._queue.toast.hide)
-        self._retry.triggered.connect(self._try_again)
-        self._open.triggered.connect(self._open_folder)
-        self._web.triggered.connect(self._open_on_server)
-        self._where.triggered.connect(self._show_status)
-        self._copy.triggered.connect(self._copy_paths)
 
     @Slot()
     def _send_next(self) -> None:
@@ -594,12 +589,12 @@ def dataset_address(controller: WindowController, dataset: int | None) -> str:
 
 def opener(controller: WindowController) -> Open:
     """Return a function that opens the ledger of the current settings."""
-    return partial(services.open_listing, controller.settings, controller.config)
+    return partial(open_listing, controller.settings, controller.config)
 
 
 def group_problems(settings: Settings, config: Path | None) -> list[ProblemGroup]:
     """Return the unhealthy files by kind and code; raises `UploaderError`."""
-    survey = services.open_summary(settings, config)
+    survey = open_summary(settings, config)
     groups = survey.group_problems() if survey else []
     return [
         one._replace(problem=HELD_FILES) if one.problem.code == HELD and one.files > 1 else one
@@ -611,7 +606,7 @@ def list_levels(
     settings: Settings, config: Path | None, wanted: Sequence[Parents]
 ) -> dict[Parents, list[FolderGroup]]:
     """Return the lines below each of these lines of the tree; raises `UploaderError`."""
-    survey = services.open_summary(settings, config)
+    survey = open_summary(settings, config)
     return {parents: _list_level(survey, parents) if survey else [] for parents in wanted}
 
 
@@ -623,5 +618,5 @@ def _list_level(survey: "LedgerSummary", parents: Parents) -> list[FolderGroup]:
 
 def find_dataset(settings: Settings, config: Path | None, folder: bytes) -> int | None:
     """Return the server's number of a folder's dataset; raises `UploaderError`."""
-    survey = services.open_summary(settings, config)
+    survey = open_summary(settings, config)
     return survey.find_dataset(folder) if survey else None

@@ -1,32 +1,21 @@
 """Reads the rows of a view of the ledger in the background."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.queries import Row, View
 
-
-class Listing(Protocol):
-    """The rows of a view, as `services.open_listing` opens them."""
-
-    def first(self, count: int) -> Sequence[Row]: ...
-
-    def build(self, most: int = -1) -> int: ...
-
-    def rows(self, start: int, count: int) -> Sequence[Row]: ...
-
-    def find(self, keys: Sequence[object]) -> dict[object, int]: ...
-
-    def interrupt(self) -> None: ...
-
-    def close(self) -> None: ...
+if TYPE_CHECKING:
+    from mydata_like.app.ledger_status import RowQuery
 
 
-Open = Callable[[View], Listing | None]
+Open = Callable[[View], "RowQuery | None"]  # such as `ledger_query.open_listing`
 
 
 class QueryResult(NamedTuple):
@@ -48,7 +37,7 @@ class TableQuery:
     def __init__(self, open_listing: Open, view: View) -> None:
         self._open_listing = open_listing
         self._view = view
-        self._listing: Listing | None = None
+        self._listing: RowQuery | None = None
         self._lock = Lock()
         self._interrupted = False
 
@@ -99,7 +88,7 @@ class TableQuery:
             return ()
 
     @contextmanager
-    def _opened(self) -> Iterator[Listing | None]:
+    def _opened(self) -> Iterator[RowQuery | None]:
         """Open the ledger if there is one, and close it on any error."""
         with self._lock:
             try:

@@ -332,7 +332,16 @@ class TableView(QTableView):
         self.addAction(self._copy)
         model.anchors = self._anchors
         self._restore()
-        self._connect()
+
+        header = self.horizontalHeader()
+        self.setSortingEnabled(True)
+        header.sortIndicatorChanged.connect(self._save_order)
+        header.customContextMenuRequested.connect(self._choose_columns)
+        self.customContextMenuRequested.connect(self._show_menu)
+        self.activated.connect(self._choose)
+        self._copy.triggered.connect(self.copy_rows)
+        self._model.relocating.connect(self._save_places)
+        self._model.relocated.connect(self._relocate)
 
     def rows(self) -> list[Row]:
         """Return the selected rows that have been read."""
@@ -361,17 +370,6 @@ class TableView(QTableView):
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         # With the table's own selection, a header would check every row for each of its sections.
         header.setSelectionModel(QItemSelectionModel(self._model, header))
-
-    def _connect(self) -> None:
-        header = self.horizontalHeader()
-        self.setSortingEnabled(True)
-        header.sortIndicatorChanged.connect(self._save_order)
-        header.customContextMenuRequested.connect(self._choose_columns)
-        self.customContextMenuRequested.connect(self._show_menu)
-        self.activated.connect(self._choose)
-        self._copy.triggered.connect(self.copy_rows)
-        self._model.relocating.connect(self._save_places)
-        self._model.relocated.connect(self._relocate)
 
     def _set_default_widths(self) -> None:
         """Set the default widths of the columns."""

@@ -41,6 +41,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import (
+    QAbstractButton,
     QFileDialog,
     QFrame,
     QHBoxLayout,
@@ -343,6 +344,17 @@ class FoldedText(QWidget):
         self.setVisible(bool(text))
 
 
+class Panel(QFrame):
+    """A frame with round corners, in the colour of lists."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(self.palette().mid().color())
+        painter.setBrush(self.palette().base())
+        painter.drawRoundedRect(self.rect().adjusted(0, 0, -1, -1), 6, 6)
+
+
 class EmptyMessage(QWidget):
     """A picture and a sentence in the place of rows that are not there."""
 
@@ -549,6 +561,38 @@ class Prompt(QMessageBox):
             self.setIcon(self.icon())  # in the colours of the new palette
 
 
+class Question(Prompt):
+    """Asks whether to do something; `confirmed` reports what, if the user agrees.
+
+    Return and Escape mean not to.
+    """
+
+    confirmed = Signal(object)
+
+    def __init__(self, about: object, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setIcon(Prompt.Icon.Question)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self._about = about
+        self._yes: QPushButton | None = None
+        self.buttonClicked.connect(self._answer)
+
+    def offer(
+        self, yes: str, no: str, role: QMessageBox.ButtonRole = Prompt.ButtonRole.DestructiveRole
+    ) -> None:
+        """Add the two buttons."""
+        self._yes = self.addButton(yes, role)
+        refusal = self.addButton(no, Prompt.ButtonRole.RejectRole)
+        self.setDefaultButton(refusal)
+        self.setEscapeButton(refusal)
+
+    @Slot(QAbstractButton)
+    def _answer(self, button: QAbstractButton) -> None:
+        if button is self._yes:
+            self.confirmed.emit(self._about)
+
+
 PathCallback = Callable[[str], object]
 
 
@@ -573,6 +617,35 @@ def choose_folder(parent: QWidget, title: str, on_chosen: PathCallback, *, start
     dialog = _make(parent, title, on_chosen, start)
     dialog.setFileMode(QFileDialog.FileMode.Directory)
     dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+    dialog.open()
+
+
+class _TargetDialog(QFileDialog):
+    """Asks where to write a file; names without an ending get that of the chosen kind."""
+
+    @Slot(str)
+    def follow_kind(self, kind: str) -> None:
+        self.setDefaultSuffix(kind.rpartition("*.")[2].rstrip(")"))
+
+
+def choose_target(
+    parent: QWidget,
+    title: str,
+    on_chosen: PathCallback,
+    *,
+    name: str,
+    kinds: Sequence[str],
+    start: str = "",
+) -> None:
+    """Open a dialog for a file to write, of one of these kinds, and report its path."""
+    dialog = _TargetDialog(parent, title, start)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    dialog.setNameFilters(kinds)
+    dialog.follow_kind(kinds[0])
+    dialog.selectFile(name)
+    dialog.filterSelected.connect(dialog.follow_kind)
+    dialog.fileSelected.connect(on_chosen)
     dialog.open()
 
 

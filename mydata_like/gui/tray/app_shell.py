@@ -61,7 +61,16 @@ class ShutdownController(QObject):
         self._quitting = False
         self._prompt: QuitPrompt | None = None
         self._deadline = QTimer(self, interval=STOP_TIMEOUT, singleShot=True)
-        self._connect()
+
+        self._window.closing.connect(self._close)
+        self._tray.quit_wanted.connect(self.quit)
+        self._window.quit_wanted.connect(self.quit)
+        self._controller.run_changed.connect(self._on_state)
+        self._deadline.timeout.connect(self.end)
+        self.stop_requested.connect(self._stop_or_end, Qt.ConnectionType.QueuedConnection)
+        application = QCoreApplication.instance()
+        if isinstance(application, QGuiApplication):
+            application.commitDataRequest.connect(self._end_with_session)
 
     @Slot()
     def quit(self) -> None:
@@ -86,17 +95,6 @@ class ShutdownController(QObject):
         for name in _SIGNALS:
             if number := getattr(signal, name, None):
                 signal.signal(number, self._on_signal)
-
-    def _connect(self) -> None:
-        self._window.closing.connect(self._close)
-        self._tray.quit_wanted.connect(self.quit)
-        self._window.quit_wanted.connect(self.quit)
-        self._controller.run_changed.connect(self._on_state)
-        self._deadline.timeout.connect(self.end)
-        self.stop_requested.connect(self._stop_or_end, Qt.ConnectionType.QueuedConnection)
-        application = QCoreApplication.instance()
-        if isinstance(application, QGuiApplication):
-            application.commitDataRequest.connect(self._end_with_session)
 
     @Slot(object)
     def _close(self, event: QCloseEvent) -> None:
@@ -234,7 +232,16 @@ class AppShell(QObject):
         self._popup: TrayPopup | None = None
         self.banner = Banner(window)
         self.shutdown = ShutdownController(desk.controller, window, self.tray, desk.memory)
-        self._connect()
+
+        self.tray.clicked.connect(self._on_tray_click)
+        self.tray.open_wanted.connect(self._open_window)
+        self.tray.page_wanted.connect(self.show_page)
+        self.tray.appeared.connect(self._move_to_tray)
+        self.banner.page_wanted.connect(self.show_page)
+        self.shutdown.notice_raised.connect(self._show_notice)
+        self._controller.run_changed.connect(self._on_state)
+        self._controller.problem_raised.connect(self._on_problem)
+        self._controller.settings_changed.connect(self._open)
 
     @Slot(object)
     def handle_request(self, request: LaunchRequest) -> None:
@@ -253,17 +260,6 @@ class AppShell(QObject):
             self._window.settings_wanted.emit("")
         elif page:
             self._window.show_page(NavigationRequest(page))
-
-    def _connect(self) -> None:
-        self.tray.clicked.connect(self._on_tray_click)
-        self.tray.open_wanted.connect(self._open_window)
-        self.tray.page_wanted.connect(self.show_page)
-        self.tray.appeared.connect(self._move_to_tray)
-        self.banner.page_wanted.connect(self.show_page)
-        self.shutdown.notice_raised.connect(self._show_notice)
-        self._controller.run_changed.connect(self._on_state)
-        self._controller.problem_raised.connect(self._on_problem)
-        self._controller.settings_changed.connect(self._open)
 
     @Slot()
     def _on_tray_click(self) -> None:

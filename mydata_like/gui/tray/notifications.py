@@ -198,7 +198,18 @@ class Banner(QToolBar):
         self._text = ElidedLabel("", self)
         self._more = QPushButton(self.tr("Show &more"), self)
         self._close = QPushButton(self.tr("&Close message"), self)
-        self._lay_out()
+
+        strip = QWidget(self)
+        layout = QHBoxLayout(strip)
+        gap = self.fontMetrics().height() // 2
+        layout.setContentsMargins(gap, 0, gap, 0)
+        layout.addWidget(self._icon)
+        layout.addWidget(self._title)
+        layout.addWidget(self._text, 1)
+        layout.addWidget(self._more)
+        layout.addWidget(self._close)
+        self.addWidget(strip)
+
         window.addToolBarBreak()
         window.addToolBar(self)
         self._more.clicked.connect(self._open_page)
@@ -231,18 +242,6 @@ class Banner(QToolBar):
         """Hide the notification of a problem that has been fixed."""
         if self._is_problem:
             self.hide()
-
-    def _lay_out(self) -> None:
-        strip = QWidget(self)
-        layout = QHBoxLayout(strip)
-        gap = self.fontMetrics().height() // 2
-        layout.setContentsMargins(gap, 0, gap, 0)
-        layout.addWidget(self._icon)
-        layout.addWidget(self._title)
-        layout.addWidget(self._text, 1)
-        layout.addWidget(self._more)
-        layout.addWidget(self._close)
-        self.addWidget(strip)
 
     @Slot()
     def _open_page(self) -> None:

@@ -49,7 +49,24 @@ class Tray(QObject):
         self._update_timer = QTimer(self, interval=MIN_UPDATE_INTERVAL, singleShot=True)
         self._hour_timer = QTimer(self, interval=HOUR, singleShot=True)
         self._search_timer = QTimer(self, interval=SEARCH_INTERVAL)
-        self._connect()
+
+        self.start.triggered.connect(self._controller.start)
+        self.pause.triggered.connect(self._controller.pause)
+        self.pause_hour.triggered.connect(self._pause_for_an_hour)
+        self.resume.triggered.connect(self._controller.resume)
+        self.stop.triggered.connect(self._controller.stop)
+        self.open.triggered.connect(self.open_wanted)
+        self.speed_test.triggered.connect(self._open_page)
+        self.settings.triggered.connect(self._open_page)
+        self.quit.triggered.connect(self.quit_wanted)
+        self.icon.activated.connect(self._on_click)
+        self.icon.messageClicked.connect(self._on_message_clicked)
+        self._controller.run_changed.connect(self._on_state)
+        self.menu.aboutToShow.connect(self._show_details)
+        self._update_timer.timeout.connect(self._show)
+        self._hour_timer.timeout.connect(self._controller.resume)
+        self._search_timer.timeout.connect(self.find_tray)
+
         self._on_state(controller.state)
         self.find_tray()
 
@@ -103,24 +120,6 @@ class Tray(QObject):
         action = self.menu.addAction(text)
         action.setData(page)
         return action
-
-    def _connect(self) -> None:
-        self.start.triggered.connect(self._controller.start)
-        self.pause.triggered.connect(self._controller.pause)
-        self.pause_hour.triggered.connect(self._pause_for_an_hour)
-        self.resume.triggered.connect(self._controller.resume)
-        self.stop.triggered.connect(self._controller.stop)
-        self.open.triggered.connect(self.open_wanted)
-        self.speed_test.triggered.connect(self._open_page)
-        self.settings.triggered.connect(self._open_page)
-        self.quit.triggered.connect(self.quit_wanted)
-        self.icon.activated.connect(self._on_click)
-        self.icon.messageClicked.connect(self._on_message_clicked)
-        self._controller.run_changed.connect(self._on_state)
-        self.menu.aboutToShow.connect(self._show_details)
-        self._update_timer.timeout.connect(self._show)
-        self._hour_timer.timeout.connect(self._controller.resume)
-        self._search_timer.timeout.connect(self.find_tray)
 
     @Slot(object)
     def _on_state(self, state: RunState) -> None:

@@ -49,7 +49,17 @@ class TrayPopup(QFrame):
         self._open = QPushButton(self.tr("&Open the window"), self)
         self.setWindowTitle(self.tr("Upload status"))
         self.setFrameShape(QFrame.Shape.StyledPanel)
-        self._lay_out()
+
+        self._safe.setWordWrap(True)
+        last = QHBoxLayout()
+        last.addWidget(self._safe, 1)
+        last.addWidget(self._open, 0, Qt.AlignmentFlag.AlignBottom)
+        layout = QVBoxLayout(self)
+        self._set_margins()
+        for part in (self._route, self._headline, self._sent, self._datasets):
+            layout.addWidget(part)
+        layout.addLayout(last)
+
         controller.run_changed.connect(self._on_state)
         controller.live_changed.connect(self._on_live)
         self._headline.wanted.connect(self._want_page)
@@ -90,17 +100,6 @@ class TrayPopup(QFrame):
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
             self._set_margins()
-
-    def _lay_out(self) -> None:
-        self._safe.setWordWrap(True)
-        last = QHBoxLayout()
-        last.addWidget(self._safe, 1)
-        last.addWidget(self._open, 0, Qt.AlignmentFlag.AlignBottom)
-        layout = QVBoxLayout(self)
-        self._set_margins()
-        for part in (self._route, self._headline, self._sent, self._datasets):
-            layout.addWidget(part)
-        layout.addLayout(last)
 
     def _set_margins(self) -> None:
         side = self.fontMetrics().height()

@@ -88,11 +88,7 @@ class FreeDialog(QDialog):
         self._delete = QPushButton(icon("delete"), "", self)
         self._close = QPushButton(self.tr("Cancel"), self)
         self._timer = QTimer(self, interval=PROGRESS_INTERVAL)
-        self._lay_out()
-        self._connect()
-        self._start_check()
 
-    def _lay_out(self) -> None:
         self.setWindowTitle(self.tr("Free space"))
         self._headline.scale(SECTION, bold=True)
         for label in (self._headline, self._explanation):
@@ -118,11 +114,12 @@ class FreeDialog(QDialog):
         width = self.fontMetrics().averageCharWidth()
         self.resize(width * 130, self.fontMetrics().height() * 34)
 
-    def _connect(self) -> None:
         self._delete.clicked.connect(self._start_deleting)
         self._close.clicked.connect(self.reject)
         self._timer.timeout.connect(self._show_progress)
         self.finished.connect(self._stop)
+
+        self._start_check()
 
     def _start_check(self) -> None:
         """Find out what may be deleted; nothing is deleted yet."""

@@ -377,29 +377,7 @@ class StatusCard(QFrame):
         self._check = QPushButton(icon("server"), self.tr("Check now"), self)
         self._free = QPushButton(icon("delete"), self.tr("Free space…"), self)
         self._verdict = StatusText("skipped", "info", "")
-        self._lay_out()
-        self._check.clicked.connect(self.check_wanted)
-        self._free.clicked.connect(self.free_wanted)
 
-    @property
-    def verdict(self) -> StatusText:
-        """The displayed verdict."""
-        return self._verdict
-
-    def show_verdict(self, verdict: StatusText) -> None:
-        """Show this verdict."""
-        self._verdict = verdict
-        self._icon.show_icon(icon(verdict.icon, verdict.status))
-        self._headline.setText(verdict.headline)
-        self._reason.setText(verdict.reason)
-        self._reason.setVisible(bool(verdict.reason))
-
-    def allow(self, *, check: bool) -> None:
-        """Enable or disable the actions, which query the server."""
-        self._check.setEnabled(check)
-        self._free.setEnabled(check)
-
-    def _lay_out(self) -> None:
         self.setFrameShape(QFrame.Shape.StyledPanel)
         self.setAutoFillBackground(True)
         self.setBackgroundRole(self.palette().ColorRole.Base)
@@ -423,6 +401,27 @@ class StatusCard(QFrame):
         layout.addLayout(buttons, 3, 1)
         layout.setColumnStretch(1, 1)
 
+        self._check.clicked.connect(self.check_wanted)
+        self._free.clicked.connect(self.free_wanted)
+
+    @property
+    def verdict(self) -> StatusText:
+        """The displayed verdict."""
+        return self._verdict
+
+    def show_verdict(self, verdict: StatusText) -> None:
+        """Show this verdict."""
+        self._verdict = verdict
+        self._icon.show_icon(icon(verdict.icon, verdict.status))
+        self._headline.setText(verdict.headline)
+        self._reason.setText(verdict.reason)
+        self._reason.setVisible(bool(verdict.reason))
+
+    def allow(self, *, check: bool) -> None:
+        """Enable or disable the actions, which query the server."""
+        self._check.setEnabled(check)
+        self._free.setEnabled(check)
+
 
 class StatusView(QWidget):
     """Shows the status of one file or folder."""
@@ -444,8 +443,37 @@ class StatusView(QWidget):
         self._folder = QPushButton(icon("folder"), self.tr("Open folder"), self)
         self._copy = QPushButton(icon("copy"), self.tr("Copy checksum"), self)
         self.card = StatusCard(self)
-        self._lay_out()
-        self._connect()
+
+        self._name.scale(SECTION, bold=True)
+        for label in (self._name, self._folder_label, self._facts):
+            label.setWordWrap(True)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._folder_label.setForegroundRole(self.palette().ColorRole.PlaceholderText)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(SPACE)
+        for button in (self._page, self._folder, self._copy):
+            buttons.addWidget(button)
+        buttons.addStretch(1)
+        gap = self.fontMetrics().height()
+        layout = QVBoxLayout(self)
+        layout.addWidget(self._name)
+        layout.addWidget(self._folder_label)
+        layout.addSpacing(gap // 2)
+        layout.addWidget(self._steps)
+        layout.addSpacing(gap // 2)
+        layout.addWidget(self._facts)
+        layout.addWidget(self._state_counts)
+        layout.addSpacing(gap // 2)
+        layout.addLayout(buttons)
+        layout.addSpacing(gap)
+        layout.addWidget(self.card)
+        layout.addStretch(1)
+
+        self._copy.clicked.connect(self._copy_checksum)
+        self._folder.clicked.connect(self.folder_wanted)
+        self._page.clicked.connect(self.page_wanted)
+        self.card.check_wanted.connect(self.check_wanted)
+        self.card.free_wanted.connect(self.free_wanted)
 
     @property
     def status(self) -> PathStatus | None:
@@ -509,39 +537,6 @@ class StatusView(QWidget):
         ]
         self._state_counts.setText("\n".join(lines))
         self._state_counts.setVisible(bool(lines))
-
-    def _lay_out(self) -> None:
-        self._name.scale(SECTION, bold=True)
-        for label in (self._name, self._folder_label, self._facts):
-            label.setWordWrap(True)
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._folder_label.setForegroundRole(self.palette().ColorRole.PlaceholderText)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(SPACE)
-        for button in (self._page, self._folder, self._copy):
-            buttons.addWidget(button)
-        buttons.addStretch(1)
-        gap = self.fontMetrics().height()
-        layout = QVBoxLayout(self)
-        layout.addWidget(self._name)
-        layout.addWidget(self._folder_label)
-        layout.addSpacing(gap // 2)
-        layout.addWidget(self._steps)
-        layout.addSpacing(gap // 2)
-        layout.addWidget(self._facts)
-        layout.addWidget(self._state_counts)
-        layout.addSpacing(gap // 2)
-        layout.addLayout(buttons)
-        layout.addSpacing(gap)
-        layout.addWidget(self.card)
-        layout.addStretch(1)
-
-    def _connect(self) -> None:
-        self._copy.clicked.connect(self._copy_checksum)
-        self._folder.clicked.connect(self.folder_wanted)
-        self._page.clicked.connect(self.page_wanted)
-        self.card.check_wanted.connect(self.check_wanted)
-        self.card.free_wanted.connect(self.free_wanted)
 
     @Slot()
     def _copy_checksum(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QObject, Slot
 from PySide6.QtWidgets import (
@@ -16,9 +15,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from mydata_like.app import onboarding
+from mydata_like.app.onboarding import LayoutPreview, LayoutSample, SetupState
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.model import Layout
-from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.table_model import Column, RowsModel, style_table
 from mydata_like.gui.theme import texts
@@ -27,14 +27,10 @@ from mydata_like.gui.theme.widgets import choose_folder, icon
 from mydata_like.gui.wizard.step_base import CheckLabel, Readiness, WizardStep
 from mydata_like.settings.schema import Settings
 
-if TYPE_CHECKING:
-    from mydata_like.app.onboarding import LayoutPreview, LayoutSample, SetupState
-
-
 FILES, SIZE = 3, 4  # the columns that hold numbers
 
 
-class PreviewModel(RowsModel["LayoutSample"]):
+class PreviewModel(RowsModel[LayoutSample]):
     """Dataset folders, in the order in which they were found; `instrument` is its name."""
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -160,7 +156,11 @@ class FoldersStep(WizardStep):
         self.left_out = CheckLabel(self, keeps_place=False)
         for part in (self.verdict, self.suggestion, self.names, self.left_out, self.owners):
             self.add(part)
-        self._connect()
+
+        self.directory.textEdited.connect(self._type)
+        self.browse.clicked.connect(self._choose_folder)
+        self.layout_box.currentIndexChanged.connect(self._choose_layout)
+        self.suggestion.clicked.connect(self._take_suggestion)
 
     @property
     def readiness(self) -> Readiness:
@@ -208,12 +208,6 @@ class FoldersStep(WizardStep):
         table.setMinimumHeight(metrics.height() * 8)
         return table
 
-    def _connect(self) -> None:
-        self.directory.textEdited.connect(self._type)
-        self.browse.clicked.connect(self._choose_folder)
-        self.layout_box.currentIndexChanged.connect(self._choose_layout)
-        self.suggestion.clicked.connect(self._take_suggestion)
-
     @Slot()
     def _type(self) -> None:
         self._look(typed=True)
@@ -257,8 +251,9 @@ class FoldersStep(WizardStep):
         self.verdict.clear()
         settings = self._try_settings()
         if settings is not None:
+            login = onboarding.Credentials(settings.server, self.config)
             self.run_check(
-                partial(services.preview_layout, self.config, settings),
+                partial(onboarding.preview_layout, settings, login),
                 self._show_preview,
                 self._show_failure,
                 progress=self._add_sample,

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QFontDatabase, QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
+from mydata_like.app import onboarding
+from mydata_like.app.onboarding import PublicKeyInfo
 from mydata_like.core.errors import NotApprovedError, UploaderError
 from mydata_like.core.events import Event, Notice
-from mydata_like.gui import services
+from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.services import RegisteredInstrument
 from mydata_like.gui.settings_editor.connection_test_view import ConnectionTest
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
@@ -22,8 +26,19 @@ from mydata_like.gui.wizard.step_base import CheckLabel, WizardStep
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from mydata_like.app.onboarding import PublicKeyInfo
-    from mydata_like.app.registration import HostKey, NewFolder
+    from mydata_like.app.registration import HostKey, NewFolder, RegistrationResult
+
+
+class RegisteredInstrument(NamedTuple):
+    """The approval, and the first staging host whose key is not trusted yet."""
+
+    admission: RegistrationResult
+    host_key: HostKey | None
+
+    @property
+    def has_question(self) -> bool:
+        """Whether the user has to trust a host or to confirm the folder."""
+        return self.host_key is not None or self.admission.new_folder is not None
 
 
 class HostKeyPanel(QWidget):
@@ -48,10 +63,7 @@ class HostKeyPanel(QWidget):
         self.earlier = PlainLabel("", self)
         self.earlier.setWordWrap(True)
         self.earlier.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._lay_out()
-        self._connect()
 
-    def _lay_out(self) -> None:
         line = QHBoxLayout()
         line.addWidget(self.fingerprint, 1)
         line.addWidget(self.trust)
@@ -64,6 +76,9 @@ class HostKeyPanel(QWidget):
         column.addWidget(self.verdict)
         for part in (self.show_earlier, self.earlier, self):
             part.hide()
+
+        self.trust.clicked.connect(self._trust)
+        self.show_earlier.toggled.connect(self.earlier.setVisible)
 
     def ask(self, registered: RegisteredInstrument) -> None:
         """Ask about the key of the next host, or about the folder."""
@@ -122,15 +137,11 @@ class HostKeyPanel(QWidget):
         """Cancel the request."""
         self._check.cancel()
 
-    def _connect(self) -> None:
-        self.trust.clicked.connect(self._trust)
-        self.show_earlier.toggled.connect(self.earlier.setVisible)
-
     @Slot()
     def _trust(self) -> None:
         assert self._registered is not None
         self.trust.setEnabled(False)
-        trust = partial(services.trust_host, self._registered)
+        trust = partial(trust_host, self._registered)
         self._check = self._tasks.run(trust, self._go_on, self._show_failure, writes=True)
         self.verdict.show_checking(self.tr("Looking for the next host…"))
 
@@ -172,7 +183,12 @@ class KeyStep(WizardStep):
         for part in (self.notice, self.waiting, self.host_key, self.test):
             self.add(part)
         self.add_space()
-        self._connect()
+
+        self.copy_message.clicked.connect(self._copy_message)
+        self.ask_now.clicked.connect(self._ask)
+        self.again.timeout.connect(self._ask)
+        self.host_key.trusted.connect(self._take_approval)
+        self.test.ended.connect(self.changed)
 
     @property
     def ready(self) -> bool:
@@ -186,7 +202,7 @@ class KeyStep(WizardStep):
 
     def begin(self) -> None:
         self.approved = False
-        show = partial(services.show_key, self.config, self.settings)
+        show = partial(onboarding.show_key, self.settings, self.config)
         self.check.cancel()
         self.check = self._desk.tasks.run(show, self._show_key, self._show_failure, writes=True)
         self.verdict.show_checking(self.tr("Reading the key…"))
@@ -225,13 +241,6 @@ class KeyStep(WizardStep):
         line.addLayout(column)
         return waiting
 
-    def _connect(self) -> None:
-        self.copy_message.clicked.connect(self._copy_message)
-        self.ask_now.clicked.connect(self._ask)
-        self.again.timeout.connect(self._ask)
-        self.host_key.trusted.connect(self._take_approval)
-        self.test.ended.connect(self.changed)
-
     @Slot(object)
     def _show_key(self, key: PublicKeyInfo) -> None:
         self._key = key
@@ -245,7 +254,7 @@ class KeyStep(WizardStep):
         self.again.stop()
         self.ask_now.setEnabled(False)
         self.run_check(
-            partial(services.register, self.config, self.settings),
+            partial(register, self.config, self.settings),
             self._take_approval,
             self._show_failure,
             progress=self._show_notice,
@@ -337,7 +346,9 @@ class TestFilePanel(QWidget):
         column.addWidget(self.verdict)
         column.addWidget(self.steps)
         self.hide()
-        self._connect()
+        self.send.clicked.connect(self._send)
+        self.steps.ended.connect(self._conclude)
+        self.steps.failed.connect(self._show_failure)
 
     def offer(self, settings: Settings) -> None:
         """Offer a test upload to the server of these settings."""
@@ -355,11 +366,6 @@ class TestFilePanel(QWidget):
     def stop(self) -> None:
         """Cancel a running test."""
         self.steps.stop()
-
-    def _connect(self) -> None:
-        self.send.clicked.connect(self._send)
-        self.steps.ended.connect(self._conclude)
-        self.steps.failed.connect(self._show_failure)
 
     @Slot()
     def _send(self) -> None:
@@ -388,3 +394,30 @@ class TestFilePanel(QWidget):
         self.send.setText(self.tr("&Send it again"))
         self.send.setEnabled(True)
         self.ended.emit()
+
+
+def register(
+    config: Path | None, settings: Settings, report: Callable[[Event], None], cancel: CancelFlag
+) -> RegisteredInstrument:
+    """Request approval; raises `NotApprovedError` until it is given."""
+    # Imported here, in the background, since this takes a fifth of a second.
+    from mydata_like.app import registration
+    from mydata_like.app.run_request import RunObserver, RunRequest
+
+    request = RunRequest(settings=settings, config=config)
+    admission = registration.register(request, RunObserver(emit=report, cancel=cancel))
+    return RegisteredInstrument(admission, next(admission.unknown_host_keys, None))
+
+
+def trust_host(registered: RegisteredInstrument) -> RegisteredInstrument:
+    """Trust the key of the staging host, and contact the next host; or confirm the folder."""
+    # Imported here, as `register` has imported it.
+    from mydata_like.app import registration
+
+    admission, host_key = registered
+    if admission.new_folder is not None:
+        registration.confirm_folder(admission.new_folder)
+        return RegisteredInstrument(replace(admission, new_folder=None), None)
+    assert host_key is not None
+    registration.trust_host(host_key)
+    return RegisteredInstrument(admission, next(admission.unknown_host_keys, None))

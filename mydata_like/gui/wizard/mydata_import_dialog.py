@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor
@@ -16,20 +17,17 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from mydata_like.app import mydata_import, onboarding
+from mydata_like.app.mydata_import import MyDataImport, Paragraph
+from mydata_like.app.onboarding import SetupState
 from mydata_like.core.errors import UploaderError
-from mydata_like.gui import services, setting_labels
+from mydata_like.gui import setting_labels
 from mydata_like.gui.base import AppContext
+from mydata_like.gui.settings_editor.secret_row import NO_KEYRING
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import TextArea
 from mydata_like.gui.wizard.step_base import CheckLabel
 from mydata_like.settings.pending_changes import KeyStore
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from mydata_like.app.mydata_import import MyDataImport, Paragraph
-    from mydata_like.app.onboarding import SetupState
 
 
 class MyDataImportDialog(QDialog):
@@ -57,17 +55,7 @@ class MyDataImportDialog(QDialog):
         self.take_over.setEnabled(False)
         self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
         self._buttons.addButton(self.take_over, QDialogButtonBox.ButtonRole.AcceptRole)
-        self._lay_out()
-        self._connect()
-        self.verdict.show_checking(self.tr("Reading MyData's settings…"))
-        plan = partial(services.plan_mydata_import, self._config, source)
-        self._task = self._tasks.run(plan, self._show_plan, self._show_failure)
 
-    def done(self, result: int) -> None:
-        self._task.cancel()
-        super().done(result)
-
-    def _lay_out(self) -> None:
         layout = QVBoxLayout(self)
         layout.addWidget(self.verdict)
         layout.addWidget(self.report, 1)
@@ -76,9 +64,16 @@ class MyDataImportDialog(QDialog):
         metrics = self.fontMetrics()
         self.resize(metrics.averageCharWidth() * 90, metrics.height() * 26)
 
-    def _connect(self) -> None:
         self._buttons.accepted.connect(self._import)
         self._buttons.rejected.connect(self.reject)
+
+        self.verdict.show_checking(self.tr("Reading MyData's settings…"))
+        plan = partial(plan_mydata_import, source, self._config)
+        self._task = self._tasks.run(plan, self._show_plan, self._show_failure)
+
+    def done(self, result: int) -> None:
+        self._task.cancel()
+        super().done(result)
 
     @Slot(object)
     def _show_plan(self, plan: tuple[MyDataImport, Iterable[Paragraph]]) -> None:
@@ -110,7 +105,7 @@ class MyDataImportDialog(QDialog):
         assert self._takeover is not None
         self.take_over.setEnabled(False)
         store: KeyStore = "file" if self.into_file.isChecked() else "keyring"
-        carry = partial(services.import_mydata, self._config, self._takeover, store)
+        carry = partial(import_mydata, self._config, self._takeover, store)
         self._task = self._tasks.run(carry, self._finish, self._show_failure, writes=True)
 
     @Slot(object)
@@ -121,8 +116,8 @@ class MyDataImportDialog(QDialog):
     @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
         self.take_over.setEnabled(self._takeover is not None)
-        self.into_file.setVisible(error.problem_code == services.NO_KEYRING)
-        if error.problem_code != services.NO_KEYRING:
+        self.into_file.setVisible(error.problem_code == NO_KEYRING)
+        if error.problem_code != NO_KEYRING:
             self.verdict.show_problem(error.problem)
             return
         advice = self.tr("Nothing was changed. Unlock it, or keep the key in a file.")
@@ -136,3 +131,17 @@ def _translate(line: str) -> str:
     if colon and said == texts.plain(line):
         return f"{texts.plain(keys)}: {texts.engine_text(why)}"
     return said
+
+
+def plan_mydata_import(
+    source: Path | None, config: Path | None
+) -> tuple[MyDataImport, tuple[Paragraph, ...]]:
+    """Return what importing MyData's settings would change, and a description of it."""
+    plan = mydata_import.plan_takeover(source, config)
+    return plan, tuple(mydata_import.describe_takeover(plan))
+
+
+def import_mydata(config: Path | None, plan: MyDataImport, store: KeyStore) -> SetupState:
+    """Import MyData's settings and its API key; return the resulting state of the set-up."""
+    mydata_import.carry_over(plan, config, store)
+    return onboarding.find_setup_state(config)

@@ -43,11 +43,7 @@ class ScheduleStep(WizardStep):
         self.verdict = CheckLabel(self, keeps_place=False)
         self.note = CheckLabel(self, keeps_place=False)
         self._group = QButtonGroup(self)
-        self._lay_out()
-        self._group.buttonToggled.connect(self._show_choice)
-        self.at_login.toggled.connect(self._show_choice)
 
-    def _lay_out(self) -> None:
         for kind, button in self.kinds.items():
             button.setProperty("setting", KIND)
             self._group.addButton(button)
@@ -64,6 +60,9 @@ class ScheduleStep(WizardStep):
         for part in (self.verdict, PlainLabel("", self), self.at_login, self.note):
             self.add(part)
         self.add_space()
+
+        self._group.buttonToggled.connect(self._show_choice)
+        self.at_login.toggled.connect(self._show_choice)
 
     @property
     def chosen(self) -> str:

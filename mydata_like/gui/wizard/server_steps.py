@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLineEdit, QPushButton, QWidget
 
+from mydata_like.app import onboarding
+from mydata_like.app.onboarding import ServerCheckResult, SetupState
 from mydata_like.core.errors import UploaderError
-from mydata_like.gui import services
+from mydata_like.core.model import Facility
+from mydata_like.core.ports import CancelSignal
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.services import InstrumentChoices, SecretPlace
-from mydata_like.gui.settings_editor.secret_row import FormerKeyQuestion, name_former
+from mydata_like.gui.settings_editor.secret_row import (
+    NO_KEYRING,
+    FormerKeyQuestion,
+    SecretPlace,
+    copy_api_key,
+    locate_secret,
+    name_former,
+)
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import PlainLabel, choose_file, icon
 from mydata_like.gui.wizard.mydata_import_dialog import MyDataImportDialog
 from mydata_like.gui.wizard.step_base import CheckLabel, Readiness, WizardStep
 from mydata_like.settings.pending_changes import KeyStore, SecretChange, SecretKind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from mydata_like.app.onboarding import ServerCheckResult, SetupState
-
+from mydata_like.settings.schema import Server
 
 URL = "server.url"
 
@@ -53,8 +58,21 @@ class AddressStep(WizardStep):
         self.import_button = QPushButton(icon("import"), self.tr("&Import from MyData…"), self)
         self._choose_button = QPushButton(self.tr("&Choose a MyData.cfg…"), self)
         self.demo = QPushButton(icon("start"), self.tr("&Try the demo"), self)
-        self._lay_out()
-        self._connect()
+
+        self.add_space()
+        line = QHBoxLayout()
+        line.addWidget(self.import_button)
+        line.addWidget(self._choose_button)
+        line.addStretch(1)
+        line.addWidget(self.demo)
+        self.add(self._old)
+        self.add(line)
+
+        self.address.textEdited.connect(self._type)
+        self.better.clicked.connect(self._take_better)
+        self.import_button.clicked.connect(self._import_found)
+        self._choose_button.clicked.connect(self._choose_file)
+        self.demo.clicked.connect(self.demo_wanted)
 
     @property
     def readiness(self) -> Readiness:
@@ -87,23 +105,6 @@ class AddressStep(WizardStep):
         sheet.open()
         return sheet
 
-    def _lay_out(self) -> None:
-        self.add_space()
-        line = QHBoxLayout()
-        line.addWidget(self.import_button)
-        line.addWidget(self._choose_button)
-        line.addStretch(1)
-        line.addWidget(self.demo)
-        self.add(self._old)
-        self.add(line)
-
-    def _connect(self) -> None:
-        self.address.textEdited.connect(self._type)
-        self.better.clicked.connect(self._take_better)
-        self.import_button.clicked.connect(self._import_found)
-        self._choose_button.clicked.connect(self._choose_file)
-        self.demo.clicked.connect(self.demo_wanted)
-
     def _describe_legacy(self) -> str:
         if self._legacy is None:
             return self.tr("Have you used MyData before? Its settings can be imported.")
@@ -120,7 +121,7 @@ class AddressStep(WizardStep):
         text = self.address.text().strip()
         if text:
             server = self.settings.server
-            find = partial(services.check_address, server, text)
+            find = partial(onboarding.check_address, server, text)
             self.run_check(find, self._show_found, self._show_failure, typed=typed)
             self.verdict.show_checking(self.tr("Connecting to the server…"))
         else:
@@ -202,7 +203,11 @@ class AccountStep(WizardStep):
         self.add(self.into_file)
         self.add(self.former)
         self.add_space()
-        self._connect()
+
+        self.username.textEdited.connect(self._type)
+        self.key.textEdited.connect(self._type)
+        self._page.clicked.connect(self._open_page)
+        self.former.clicked.connect(self._ask_for_former)
 
     @property
     def readiness(self) -> Readiness:
@@ -224,7 +229,7 @@ class AccountStep(WizardStep):
         self._show_place(SecretPlace())
         if not self._has_key and self.settings.server.username:
             kind = SecretKind.API_KEY
-            locate = partial(services.locate_secret, self.settings, kind, self.config)
+            locate = partial(locate_secret, self.settings, kind, self.config)
             self._desk.tasks.run(locate, self._show_place)
 
     def changes(self) -> dict[str, object]:
@@ -236,7 +241,7 @@ class AccountStep(WizardStep):
         return SecretChange(text, store) if text else None
 
     def show_refusal(self, error: UploaderError) -> bool:
-        if error.problem_code != services.NO_KEYRING:
+        if error.problem_code != NO_KEYRING:
             return False
         advice = self.tr(
             "Unlock it and press Next again, or keep the key in a file that only you can read."
@@ -248,12 +253,6 @@ class AccountStep(WizardStep):
 
     def is_done(self, beginning: SetupState) -> bool:
         return beginning.has_key and bool(beginning.loaded.settings.server.username)
-
-    def _connect(self) -> None:
-        self.username.textEdited.connect(self._type)
-        self.key.textEdited.connect(self._type)
-        self._page.clicked.connect(self._open_page)
-        self.former.clicked.connect(self._ask_for_former)
 
     @Slot(object)
     def _show_place(self, place: SecretPlace) -> None:
@@ -270,7 +269,7 @@ class AccountStep(WizardStep):
 
     @Slot()
     def _use_former(self) -> None:
-        use = partial(services.copy_api_key, self.settings, self.config, self._place.former)
+        use = partial(copy_api_key, self.settings, self.config, self._place.former)
         self._desk.tasks.run(use, self._take_former, self._show_failure, writes=True)
 
     @Slot(object)
@@ -295,7 +294,7 @@ class AccountStep(WizardStep):
         kept = self._has_key and username == self.settings.server.username
         if username and (key or kept):
             server = self.settings.server.with_values(username=username)
-            ask = partial(services.check_account, self.config, server, key)
+            ask = partial(find_account_name, self.config, server, key)
             self.run_check(ask, self._show_name, self._show_failure, typed=typed)
             self.verdict.show_checking(self.tr("Checking the account…"))
         else:
@@ -348,7 +347,11 @@ class InstrumentStep(WizardStep):
             self.tr("&E-mail of the contact person"), self.email, key=EMAIL
         )
         self.add_space()
-        self._connect()
+
+        self.facility.activated.connect(self._ask)
+        self.instrument.editTextChanged.connect(self._judge)
+        self.contact.textEdited.connect(self._judge)
+        self.email.textEdited.connect(self._judge)
 
     @property
     def readiness(self) -> Readiness:
@@ -391,18 +394,12 @@ class InstrumentStep(WizardStep):
             (self.email, self._email_verdict),
         )
 
-    def _connect(self) -> None:
-        self.facility.activated.connect(self._ask)
-        self.instrument.editTextChanged.connect(self._judge)
-        self.contact.textEdited.connect(self._judge)
-        self.email.textEdited.connect(self._judge)
-
     @Slot()
     def _ask(self) -> None:
         self._known = None
         chosen = self.facility.currentText()
         server = self.settings.server
-        find = partial(services.list_instruments, self.config, server, chosen)
+        find = partial(list_instruments, self.config, server, chosen)
         self.run_check(find, self._show_place, self._show_failure)
         self._facility_verdict.show_checking(self.tr("Loading the facilities…"))
         self.changed.emit()
@@ -450,3 +447,26 @@ def _list(box: QComboBox, names: Iterable[str]) -> None:
     with QSignalBlocker(box):
         box.clear()
         box.addItems(list(names))
+
+
+def find_account_name(config: Path | None, server: Server, key: str, cancel: CancelSignal) -> str:
+    """Return the full name of the account, or else its username; raises `UploaderError`."""
+    user = onboarding.check_account(onboarding.Credentials(server, config, key), cancel)
+    return user.full_name or user.username
+
+
+class InstrumentChoices(NamedTuple):
+    """The facilities of an account, and the names of the instruments of the chosen one."""
+
+    facilities: Sequence[Facility]
+    instruments: Sequence[str]
+
+
+def list_instruments(
+    config: Path | None, server: Server, chosen: str, cancel: CancelSignal
+) -> InstrumentChoices:
+    """Return the facilities, and the instruments of the chosen one or else of the first."""
+    login = onboarding.Credentials(server, config)
+    facilities = onboarding.list_facilities(login, cancel)
+    facility = next((it for it in facilities if it.name == chosen), facilities[0])
+    return InstrumentChoices(facilities, onboarding.list_instruments(login, facility, cancel))

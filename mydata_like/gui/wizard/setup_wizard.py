@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QFont, QPalette
@@ -19,8 +19,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from mydata_like.app import onboarding, service_setup, settings_edit, settings_service
+from mydata_like.app.onboarding import SetupState
 from mydata_like.core.errors import UploaderError
-from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE, TITLE
@@ -31,9 +32,7 @@ from mydata_like.gui.wizard.schedule_step import ScheduleStep
 from mydata_like.gui.wizard.server_steps import AccountStep, AddressStep, InstrumentStep
 from mydata_like.gui.wizard.step_base import CheckIcon, CheckLabel, Readiness, WizardStep
 from mydata_like.settings.fields import plain_value
-
-if TYPE_CHECKING:
-    from mydata_like.app.onboarding import SetupState
+from mydata_like.settings.pending_changes import SecretChange
 
 
 class StepIndicator(QFrame):
@@ -100,8 +99,36 @@ class SetupWizard(QDialog):
             self.key,
         )
         self._make_frame()
-        self._lay_out()
-        self._connect()
+
+        buttons = QHBoxLayout()
+        buttons.addWidget(self.later)
+        buttons.addWidget(self.again)
+        buttons.addStretch(1)
+        buttons.addWidget(self.back)
+        buttons.addWidget(self.start_now)
+        buttons.addWidget(self.next)
+        right = QVBoxLayout()
+        right.addWidget(self._title)
+        right.addWidget(self._explanation)
+        right.addWidget(self._stack, 1)
+        right.addWidget(self.verdict)
+        right.addLayout(buttons)
+        layout = QHBoxLayout(self)
+        layout.addWidget(self._trail)
+        layout.addLayout(right, 1)
+        layout.setSpacing(LARGE_SPACE)
+        self._choose_size()
+
+        self.next.clicked.connect(self._go_on)
+        self.again.clicked.connect(self._check_again)
+        self.back.clicked.connect(self._go_back)
+        self.later.clicked.connect(self.reject)
+        self.start_now.clicked.connect(self._start_now)
+        self.address.demo_wanted.connect(self.demo_wanted)
+        for step in self.steps:
+            step.changed.connect(self._follow)
+            step.taken_over.connect(self._start_with)
+
         self._read()
 
     @property
@@ -159,26 +186,6 @@ class SetupWizard(QDialog):
             self.tr("Approval"),
         ]
 
-    def _lay_out(self) -> None:
-        buttons = QHBoxLayout()
-        buttons.addWidget(self.later)
-        buttons.addWidget(self.again)
-        buttons.addStretch(1)
-        buttons.addWidget(self.back)
-        buttons.addWidget(self.start_now)
-        buttons.addWidget(self.next)
-        right = QVBoxLayout()
-        right.addWidget(self._title)
-        right.addWidget(self._explanation)
-        right.addWidget(self._stack, 1)
-        right.addWidget(self.verdict)
-        right.addLayout(buttons)
-        layout = QHBoxLayout(self)
-        layout.addWidget(self._trail)
-        layout.addLayout(right, 1)
-        layout.setSpacing(LARGE_SPACE)
-        self._choose_size()
-
     def _choose_size(self) -> None:
         """Resize to the preferred size of the pages, within the screen."""
         metrics = self.fontMetrics()
@@ -187,24 +194,13 @@ class SetupWizard(QDialog):
         room = parent.window().size() if parent else self.screen().availableSize()
         self.resize(liked.boundedTo(room))
 
-    def _connect(self) -> None:
-        self.next.clicked.connect(self._go_on)
-        self.again.clicked.connect(self._check_again)
-        self.back.clicked.connect(self._go_back)
-        self.later.clicked.connect(self.reject)
-        self.start_now.clicked.connect(self._start_now)
-        self.address.demo_wanted.connect(self.demo_wanted)
-        for step in self.steps:
-            step.changed.connect(self._follow)
-            step.taken_over.connect(self._start_with)
-
     def _read(self) -> None:
         """Read the current settings."""
         self._stack.setEnabled(False)
         self.next.setEnabled(False)
         self.back.setEnabled(False)
         self.verdict.show_checking(self.tr("Reading the settings…"))
-        begin = partial(services.find_setup_state, self._desk.controller.config)
+        begin = partial(onboarding.find_setup_state, self._desk.controller.config)
         self._reading = self._desk.tasks.run(begin, self._start_with, self._show_failure)
 
     @Slot(object)
@@ -273,7 +269,7 @@ class SetupWizard(QDialog):
         self._stack.setEnabled(False)
         self.verdict.clear()
         config = self._desk.controller.config
-        keep = partial(services.save_setup, config, self._find_changes(), self.step.new_key())
+        keep = partial(save_setup, config, self._find_changes(), self.step.new_key())
         self._keeping = self._desk.tasks.run(keep, self._take_kept, self._refuse, writes=True)
 
     @Slot()
@@ -318,3 +314,18 @@ class SetupWizard(QDialog):
     @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
         self.verdict.show_problem(error.problem)
+
+
+def save_setup(
+    config: Path | None, changes: Mapping[str, object], key: SecretChange | None
+) -> SetupState:
+    """Save the entries of a step, and store the API key; raises `SettingsError`."""
+    if changes:
+        settings_service.save_settings(config, changes)
+    state = onboarding.find_setup_state(config)
+    if settings_edit.AUTOSTART in changes:
+        service_setup.apply_autostart(state.loaded.settings)
+    if key is None:
+        return state
+    settings_edit.apply_secret_change(state.loaded.settings, key, config)
+    return onboarding.find_setup_state(config)
