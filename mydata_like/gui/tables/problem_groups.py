@@ -1,6 +1,7 @@
 """The list of problem kinds, most serious first, and the card of one kind."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from PySide6.QtCore import (
@@ -324,6 +325,8 @@ class ProblemCard(QFrame):
         for button in buttons:
             self._choices.addWidget(button)
         self._choices.addStretch(1)
+        for before, after in pairwise((*buttons, self._button, self._copy)):
+            self.setTabOrder(before, after)
 
     def allow_retry(self, *, allowed: bool) -> None:
         """Enable or disable the retry, which may be impossible now."""
