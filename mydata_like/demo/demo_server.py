@@ -14,7 +14,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socket import SHUT_RDWR, close, socket
 from threading import Event, Lock, Thread
-from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self, cast
 from urllib.parse import unquote_to_bytes
 
@@ -233,12 +232,7 @@ class EmbeddedServer:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     @property

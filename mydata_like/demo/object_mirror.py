@@ -41,19 +41,15 @@ class ObjectMirror:
     def refresh(self, replicas: Iterable[Row]) -> None:
         """Copy the objects of these replicas anew; remove the copies of objects that are gone."""
         with self._lock:
-            boxes = self._find_boxes()
+            boxes: dict[int, dict[str, str]] = {}
+            for row in self._store.rows("SELECT * FROM box_option"):
+                boxes.setdefault(row["box"], {})[row["key"]] = row["value"]
             for row in replicas:
                 if row["box"] in boxes:
                     path = replica_path(row["location"], row["uri"])
                     path.parent.mkdir(parents=True, exist_ok=True)
                     path.unlink(missing_ok=True)
                     self._fetch(row["box"], boxes[row["box"]], row["uri"], path)
-
-    def _find_boxes(self) -> dict[int, dict[str, str]]:
-        boxes: dict[int, dict[str, str]] = {}
-        for row in self._store.rows("SELECT * FROM box_option"):
-            boxes.setdefault(row["box"], {})[row["key"]] = row["value"]
-        return boxes
 
     def _fetch(self, box: int, options: Mapping[str, str], uri: str, path: Path) -> None:
         # Imported here: only such boxes need the optional package.

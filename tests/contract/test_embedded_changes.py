@@ -5,30 +5,15 @@ import json
 
 import pytest
 
-from mydata_like.demo.demo_server import EmbeddedServer
 from tests.embedded import (
     HELLO,
     SORRY,
     UUID,
-    Api,
     is_bare,
     record,
     registration,
     staged,
 )
-
-
-@pytest.fixture
-def server(tmp_path):
-    with EmbeddedServer(tmp_path, verify_delay=0.01) as server:
-        yield server
-
-
-@pytest.fixture
-def api(server):
-    with Api(server) as api:
-        api.prepare()
-        yield api
 
 
 def test_a_file_that_arrives_is_verified_when_asked_for(server, api):
