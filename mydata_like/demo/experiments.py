@@ -349,11 +349,28 @@ class Experiments:
 
     def _parameter_sets(self, experiment: int) -> list[dict[str, Any]]:
         sets = self._store.rows("SELECT * FROM parameter_set WHERE experiment = ?", experiment)
+        parameters = self._store.rows(
+            "SELECT * FROM parameter WHERE experiment = ? ORDER BY id", experiment
+        )
         return [
             {
                 "experiment": uri_of("experiment", experiment),
                 "id": row["id"],
-                "parameters": self._parameters(row["id"]),
+                "parameters": [
+                    {
+                        "datetime_value": None,
+                        "id": parameter["id"],
+                        "link_id": None,
+                        "name": uri_of("parametername", _PARAMETER_IDS.get(parameter["name"], 12)),
+                        "numerical_value": None,
+                        "parameterset": uri_of("experimentparameterset", row["id"]),
+                        "resource_uri": uri_of("experimentparameter", parameter["id"]),
+                        "string_value": parameter["value"],
+                        "value": None,
+                    }
+                    for parameter in parameters
+                    if parameter["parameter_set"] == row["id"]
+                ],
                 "resource_uri": uri_of("experimentparameterset", row["id"]),
                 "schema": {
                     "hidden": True,
@@ -367,21 +384,4 @@ class Experiments:
                 },
             }
             for row in sets
-        ]
-
-    def _parameters(self, parameter_set: int) -> list[dict[str, Any]]:
-        rows = self._store.rows("SELECT * FROM parameter WHERE parameter_set = ?", parameter_set)
-        return [
-            {
-                "datetime_value": None,
-                "id": row["id"],
-                "link_id": None,
-                "name": uri_of("parametername", _PARAMETER_IDS.get(row["name"], 12)),
-                "numerical_value": None,
-                "parameterset": uri_of("experimentparameterset", parameter_set),
-                "resource_uri": uri_of("experimentparameter", row["id"]),
-                "string_value": row["value"],
-                "value": None,
-            }
-            for row in rows
         ]

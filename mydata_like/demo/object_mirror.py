@@ -53,10 +53,19 @@ class ObjectMirror:
 
     def _fetch(self, box: int, options: Mapping[str, str], uri: str, path: Path) -> None:
         # Imported here: only such boxes need the optional package.
+        import botocore.session
+        from botocore.config import Config
         from botocore.exceptions import BotoCoreError, ClientError
 
         if box not in self._clients:
-            self._clients[box] = _open_client(options)
+            self._clients[box] = botocore.session.Session().create_client(
+                "s3",
+                region_name=options.get("region_name", "us-east-1"),
+                endpoint_url=options["endpoint_url"],
+                aws_access_key_id=options["access_key"],
+                aws_secret_access_key=options["secret_key"],
+                config=Config(s3={"addressing_style": "path"}, connect_timeout=5, proxies={}),
+            )
         key = "/".join(filter(None, (options.get("location", "").strip("/"), uri)))
         try:
             found = self._clients[box].get_object(Bucket=options["bucket_name"], Key=key)
@@ -69,18 +78,3 @@ class ObjectMirror:
         """Close all connections."""
         for client in self._clients.values():
             client.close()
-
-
-def _open_client(options: Mapping[str, str]) -> Any:
-    # Imported here: see above.
-    import botocore.session
-    from botocore.config import Config
-
-    return botocore.session.Session().create_client(
-        "s3",
-        region_name=options.get("region_name", "us-east-1"),
-        endpoint_url=options["endpoint_url"],
-        aws_access_key_id=options["access_key"],
-        aws_secret_access_key=options["secret_key"],
-        config=Config(s3={"addressing_style": "path"}, connect_timeout=5, proxies={}),
-    )
