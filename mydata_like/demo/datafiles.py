@@ -120,9 +120,9 @@ class Registrar:
             place = placer.place(data, draft) if content is None else placer.place_default(draft)
             made = self._insert_with_care(draft, place)
             path = None if made is None or place is None else place.path
-            if content is not None:
+            if content is not None and made is not None:
                 if path is None:
-                    raise failed()
+                    raise failed()  # the record must not stay, as its bytes could not be written
                 disk = disk_path(path)
                 disk.parent.mkdir(parents=True, exist_ok=True)
                 disk.write_bytes(content)

@@ -236,3 +236,19 @@ def test_a_multipart_post_stores_the_file_in_the_default_box(server, api):
     assert (reply.status_code, reply.content) == (201, b"")
     replica = api.datafile(1)["replicas"][0]
     assert (replica["location"], replica["verified"]) == ("default", True)
+
+
+def test_a_posted_file_that_destroys_another_is_reported(server, api):
+    def post(name):
+        parts = {"json_data": (None, json.dumps(record(name))), "attached_file": ("x", HELLO)}
+        return api.post("mydata_dataset_file/", files=parts)
+
+    post("victim.txt")
+    post("b.txt")
+    server.lose_copy(2)
+
+    reply = post("b.txt")
+
+    assert reply.status_code == 500
+    assert api.names() == []
+    assert [text.rpartition(" ")[2] for text in server.violations()] == ["replica", "bytes"]
