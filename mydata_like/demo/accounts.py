@@ -1,21 +1,29 @@
 """Users, groups, facilities and instruments."""
 
 import sqlite3
+from collections.abc import Callable
 from typing import Any
 
-from flask import Response, request
+from flask import Response
 
-from mydata_like.demo.context import ServerContext, caller, id_in, require_permission, uri_of
+from mydata_like.demo.context import (
+    ServerContext,
+    caller,
+    find_record,
+    id_in,
+    require_permission,
+    uri_of,
+)
 from mydata_like.demo.database import Row
 from mydata_like.demo.requests import (
     QueryFilters,
-    Refusal,
+    answer_changed,
+    answer_created,
     answer_json,
-    cut,
+    answer_list,
     denied,
     failed,
     read_json,
-    read_page,
 )
 
 _NAME_LIMIT = 100
@@ -32,10 +40,6 @@ _INSTRUMENTS = QueryFilters(
 )
 
 
-def _and(conditions: list[str]) -> str:
-    return " AND ".join(["1", *conditions])
-
-
 class Accounts:
     """The API of users, groups, facilities and instruments."""
 
@@ -44,18 +48,10 @@ class Accounts:
         self._times = site.times
 
     def list_users(self) -> Response:
-        page = read_page()
-        conditions, values = _USERS.read()
-        if not caller().id:
-            return answer_json(cut(page, []))
-        sql = f"SELECT * FROM user WHERE {_and(conditions)} ORDER BY id"  # noqa: S608 - constants
-        users = self._store.rows(sql, *values)
-        return answer_json(cut(page, [self._show_user(row) for row in users]))
+        return self._list("user", _USERS, self._show_user, lambda _: bool(caller().id))
 
     def show_user(self, number: int) -> Response:
-        row = self._store.row("SELECT * FROM user WHERE id = ?", number)
-        if row is None:
-            raise Refusal(404)
+        row = find_record(self._store, "user", number)
         if not caller().id:
             raise denied()
         return answer_json(self._show_user(row))
@@ -65,38 +61,28 @@ class Accounts:
         return answer_json({"success": False})
 
     def list_groups(self) -> Response:
-        page = read_page()
-        conditions, values = _GROUPS.read()
-        if not caller().id:
-            return answer_json(cut(page, []))
-        sql = f'SELECT * FROM "group" WHERE {_and(conditions)} ORDER BY id'  # noqa: S608 - constants
-        return answer_json(cut(page, [show_group(row) for row in self._store.rows(sql, *values)]))
+        return self._list('"group"', _GROUPS, show_group, lambda _: bool(caller().id))
 
     def list_facilities(self) -> Response:
-        page = read_page()
-        conditions, values = _FACILITIES.read()
-        sql = f"SELECT * FROM facility WHERE {_and(conditions)} ORDER BY id"  # noqa: S608 - constants
         managed = caller().facilities
-        rows = [row for row in self._store.rows(sql, *values) if row["id"] in managed]
-        return answer_json(cut(page, [self._show_facility(row) for row in rows]))
+        return self._list(
+            "facility", _FACILITIES, self._show_facility, lambda row: row["id"] in managed
+        )
 
     def list_instruments(self) -> Response:
-        page = read_page()
-        conditions, values = _INSTRUMENTS.read()
-        sql = f"SELECT * FROM instrument WHERE {_and(conditions)} ORDER BY id"  # noqa: S608 - constants
         managed = caller().facilities
-        rows = [row for row in self._store.rows(sql, *values) if row["facility"] in managed]
-        return answer_json(cut(page, [self.show_instrument(row["id"]) for row in rows]))
+        return self._list(
+            "instrument", _INSTRUMENTS, self._show, lambda row: row["facility"] in managed
+        )
 
     def get_instrument(self, number: int) -> Response:
-        if self._store.row("SELECT 1 FROM instrument WHERE id = ?", number) is None:
-            raise Refusal(404)
+        row = find_record(self._store, "instrument", number)
         if not caller().id:
             raise denied()
-        return answer_json(self.show_instrument(number))
+        return answer_json(self._show(row))
 
     def create_instrument(self) -> Response:
-        data = read_json(request.get_data(), request.content_type or "")
+        data = read_json()
         facility = id_in(data.get("facility"), "facility")
         if facility not in require_permission().facilities:
             raise denied()
@@ -107,14 +93,11 @@ class Accounts:
             )
         except sqlite3.IntegrityError:
             raise failed() from None
-        shown = self.show_instrument(number)
-        return answer_json(shown, 201, location=uri_of("instrument", number))
+        return answer_created(self.show_instrument(number))
 
     def rename_instrument(self, number: int) -> Response:
-        data = read_json(request.get_data(), request.content_type or "")
-        row = self._store.row("SELECT * FROM instrument WHERE id = ?", number)
-        if row is None:
-            raise Refusal(404)
+        data = read_json()
+        row = find_record(self._store, "instrument", number)
         if row["facility"] not in require_permission().facilities:
             raise denied()
         try:
@@ -126,15 +109,26 @@ class Accounts:
             )
         except sqlite3.IntegrityError:
             raise failed() from None
-        return answer_json(self.show_instrument(number), 200 if request.method == "PUT" else 202)
+        return answer_changed(self.show_instrument(number))
 
-    def show_instrument(self, number: int) -> dict[str, Any] | None:
+    def show_instrument(self, number: int) -> dict[str, Any]:
         """Return all fields of an instrument, as datasets include them too."""
-        row = self._store.row("SELECT * FROM instrument WHERE id = ?", number)
-        if row is None:
-            return None
-        facility = self._store.row("SELECT * FROM facility WHERE id = ?", row["facility"])
-        assert facility is not None
+        return self._show(find_record(self._store, "instrument", number))
+
+    def _list(
+        self,
+        table: str,
+        filters: QueryFilters,
+        show: Callable[[Row], object],
+        is_visible: Callable[[Row], bool],
+    ) -> Response:
+        where, values = filters.read()
+        sql = f"SELECT * FROM {table} WHERE {where} ORDER BY id"  # noqa: S608 - constants
+        rows = self._store.rows(sql, *values)
+        return answer_list([row for row in rows if is_visible(row)], show)
+
+    def _show(self, row: Row) -> dict[str, Any]:
+        facility = find_record(self._store, "facility", row["facility"])
         return {
             "created_time": row["created"],
             "facility": self._show_facility(facility),
@@ -145,8 +139,7 @@ class Accounts:
         }
 
     def _show_facility(self, row: Row) -> dict[str, Any]:
-        group = self._store.row('SELECT * FROM "group" WHERE id = ?', row["manager_group"])
-        assert group is not None
+        group = find_record(self._store, '"group"', row["manager_group"])
         return {
             "created_time": row["created"],
             "id": row["id"],

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from flask import g, request
 
 from mydata_like.demo.database import Database, Row
-from mydata_like.demo.requests import denied
+from mydata_like.demo.requests import Refusal, denied
 from mydata_like.demo.server_clock import ServerClock
 from mydata_like.demo.verifier import Verifier
 
@@ -113,14 +113,19 @@ def can_read_experiment(store: Database, who: Caller, experiment: int) -> bool:
     return bool(store.number(sql, experiment, who.id, who.id))
 
 
+def find_record(store: Database, table: str, number: int) -> Row:
+    """Return a record by its id. Raises an empty 404 if there is none."""
+    row = store.row(f"SELECT * FROM {table} WHERE id = ?", number)  # noqa: S608 - our own names
+    if row is None:
+        raise Refusal(404)
+    return row
+
+
 def find_writable_dataset(store: Database, who: Caller, dataset: int) -> Row:
     """Return a dataset. Raises 401 if the user may not add datafiles to it."""
     row = store.row("SELECT * FROM dataset WHERE id = ?", dataset)
-    if row is None or not (who.permitted or who.superuser):
-        raise denied()
-    if not can_read_dataset(store, who, dataset):
-        raise denied()
-    if row["immutable"] and not who.superuser:
+    permitted = who.superuser or (who.permitted and row is not None and not row["immutable"])
+    if row is None or not permitted or not can_read_dataset(store, who, dataset):
         raise denied()
     return row
 

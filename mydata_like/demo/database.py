@@ -1,7 +1,7 @@
 """The server's database: one SQLite file, one connection, one writer at a time."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
@@ -145,7 +145,7 @@ class Database:
         with self._lock:
             return self._db.execute(sql, values).rowcount
 
-    def change_many(self, sql: str, values: list[tuple[Value, ...]]) -> None:
+    def change_many(self, sql: str, values: Sequence[tuple[Value, ...]]) -> None:
         """Execute a statement once for each tuple of values; call it within a transaction."""
         with self._lock:
             self._db.executemany(sql, values)

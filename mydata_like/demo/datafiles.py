@@ -3,7 +3,6 @@
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from flask import Response, request
@@ -14,6 +13,7 @@ from mydata_like.demo.context import (
     ServerContext,
     caller,
     can_read_dataset,
+    find_record,
     find_writable_dataset,
     id_in,
     require_permission,
@@ -64,14 +64,9 @@ def replace_record(
     site.store.change("DELETE FROM replica WHERE datafile = ?", draft.dataset)
     if victim is None or place is None or victim["box"] != place.box:
         return True
-    _destroy(victim)
+    replica_path(victim["location"], victim["uri"]).unlink(missing_ok=True)
     site.report_violation(f"datafile {draft.dataset} was destroyed with its bytes")
     return False
-
-
-def _destroy(victim: Row) -> None:
-    path: Path = replica_path(victim["location"], victim["uri"])
-    path.unlink(missing_ok=True)
 
 
 _RESOURCES = ("mydata_dataset_file", "dataset_file")
@@ -113,42 +108,50 @@ class Registrar:
         find_writable_dataset(self._store, who, number)
         return number
 
-    def make(self, data: Mapping[str, Any], dataset: int, placer: Placer) -> CreatedRecord:
-        """Create a record; it may stay even if the answer is 500, as on the real server."""
-        draft = read_draft(data, dataset, self._site.times)
-        with self._store.transaction():
-            place = placer.place(data, draft)
-            made = self._insert_with_care(draft, place)
-        if made is None or place is None or place.path is None:
-            raise failed()
-        self._site.verifier.schedule([made.replica])
-        return made
+    def create(
+        self, data: Mapping[str, Any], who: Caller, placer: Placer, content: bytes | None = None
+    ) -> CreatedRecord:
+        """Create a record, with its bytes if the request has them.
 
-    def attach(self, data: Mapping[str, Any], dataset: int, content: bytes) -> CreatedRecord:
-        """Create a record together with its bytes."""
-        draft = read_draft(data, dataset, self._site.times)
-        place = Placer(self._site, uploads=False).place_attached(draft)
-        path = place.path
-        if path is None:
-            raise failed()
+        Without bytes it may stay even if the answer is 500, as on the real server.
+        """
+        draft = read_draft(data, self.find_dataset(data, who), self._site.times)
         with self._store.transaction():
+            place = placer.place(data, draft) if content is None else placer.place_default(draft)
             made = self._insert_with_care(draft, place)
-            if made is not None:
-                write_content(disk_path(path), content)
-        if made is None:
+            path = None if made is None or place is None else place.path
+            if content is not None and made is not None:
+                if path is None:
+                    raise failed()  # the record must not stay, as its bytes could not be written
+                disk = disk_path(path)
+                disk.parent.mkdir(parents=True, exist_ok=True)
+                disk.write_bytes(content)
+        if made is None or path is None:
             raise failed()
-        self._site.verifier.schedule([made.replica], at_once=True)
-        return made._replace(path="")
+        self._site.verifier.schedule([made.replica], at_once=content is not None)
+        return made
 
     def apply(self, objects: Sequence[Mapping[str, Any]], who: Caller, placer: Placer) -> str:
         """Create and change records, all or none; return the path of the last new one."""
-        allowed: set[int] = set()
+        allowed: set[int] = set()  # datasets to which the caller may add
+        replicas: list[int] = []
+        drafts: list[ParsedRecord] = []
+        places: list[StoragePath | None] = []
         with self._store.transaction():
             try:
-                fresh = [entry for entry in objects if not self._change_existing(entry, who)]
-                drafts = [self._check_new(entry, who, allowed) for entry in fresh]
-                places = [placer.place(*pair) for pair in zip(fresh, drafts, strict=True)]
-                replicas = self._insert_many(drafts, places)
+                for data in objects:
+                    number = id_in(data.get("resource_uri"), *_RESOURCES)
+                    row = number and self._store.row("SELECT * FROM datafile WHERE id = ?", number)
+                    if row:
+                        replicas += self._change(row, data, who)
+                        continue
+                    dataset = id_in(data.get("dataset"), "dataset")
+                    if dataset is None or dataset not in allowed:
+                        dataset = self.find_dataset(data, who)
+                        allowed.add(dataset)
+                    drafts.append(read_draft(data, dataset, self._site.times))
+                    places.append(placer.place(data, drafts[-1]))
+                replicas += self._insert_many(drafts, places)
             except sqlite3.IntegrityError:
                 raise failed() from None
         self._site.verifier.schedule(replicas)
@@ -157,25 +160,13 @@ class Registrar:
 
     def change(self, number: int, data: Mapping[str, Any], who: Caller) -> None:
         """Change a record; a replica can be added to a record without one, but not changed."""
-        row = self._store.row("SELECT * FROM datafile WHERE id = ?", number)
-        if row is None:
-            raise Refusal(404)
+        row = find_record(self._store, "datafile", number)
         with self._store.transaction():
             try:
                 replicas = self._change(row, data, who)
             except sqlite3.IntegrityError:
                 raise failed() from None
         self._site.verifier.schedule(replicas)
-
-    def _change_existing(self, data: Mapping[str, Any], who: Caller) -> bool:
-        number = id_in(data.get("resource_uri"), *_RESOURCES)
-        row = None
-        if number is not None:
-            row = self._store.row("SELECT * FROM datafile WHERE id = ?", number)
-        if row is None:
-            return False
-        self._site.verifier.schedule(self._change(row, data, who))
-        return True
 
     def _change(self, row: Row, data: Mapping[str, Any], who: Caller) -> list[int]:
         """Change a record within a transaction; return the replicas to verify."""
@@ -192,13 +183,6 @@ class Registrar:
         place = Placer(self._site, uploads=True).place_replica(replicas[0])
         return [self._insert_replica(row["id"], row["dataset"], place)]
 
-    def _check_new(self, data: Mapping[str, Any], who: Caller, allowed: set[int]) -> ParsedRecord:
-        dataset = id_in(data.get("dataset"), "dataset")
-        if dataset is None or dataset not in allowed:
-            dataset = self.find_dataset(data, who)
-            allowed.add(dataset)
-        return read_draft(data, dataset, self._site.times)
-
     def _insert_many(self, drafts: list[ParsedRecord], places: list[StoragePath | None]) -> range:
         """Insert records and their replicas; return the ids of the replicas."""
         if any(place is None or place.path is None for place in places):
@@ -214,7 +198,7 @@ class Registrar:
             for index, (draft, place) in enumerate(zip(drafts, places, strict=True))
             if place is not None
         ]
-        self._store.change_many(_INSERT_REPLICA, list(rows))
+        self._store.change_many(_INSERT_REPLICA, rows)
         return range(first_replica, first_replica + len(rows))
 
     def _next(self, table: str) -> int:
@@ -248,12 +232,6 @@ class Registrar:
         return CreatedRecord(number, replica, "" if place.given else place.path or "")
 
 
-def write_content(path: Path, content: bytes) -> None:
-    """Write a file into a storage box, and create the folders above it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
-
-
 _FILTERS = QueryFilters(
     {
         "dataset": "d.dataset = ?",
@@ -271,10 +249,9 @@ _FILTERS = QueryFilters(
     ),
 )
 _ORDERS = {"filename": "d.filename", "modification_time": "d.modified", "id": "d.id"}
-_REPLICAS = """
-    SELECT r.id AS replica, r.datafile, r.uri, r.verified, r.created AS stored, r.last_verified,
-        b.name AS location, b.location AS folder
-    FROM replica r JOIN box b ON b.id = r.box WHERE r.datafile IN (%s) ORDER BY r.id
+_VERIFIED = """
+    SELECT uri, location FROM replica JOIN box ON box.id = box
+    WHERE datafile = ? AND verified ORDER BY replica.id
 """
 _SHOWN = """
     SELECT json_object(
@@ -311,16 +288,15 @@ class Datafiles:
 
     def list_datafiles(self, dataset: int | None = None) -> Response:
         page = read_page()
-        conditions, values = _FILTERS.read()
+        where, values = _FILTERS.read()
         order = read_order(self._orders, _ORDERS)
         who = caller()
         if dataset is not None:
-            conditions.append("d.dataset = ?")
+            where += " AND d.dataset = ?"
             values.append(str(dataset))
         if not who.superuser:
-            conditions.append(f"d.dataset IN {READABLE_DATASETS}")
+            where += f" AND d.dataset IN {READABLE_DATASETS}"
             values.extend([str(who.id), str(who.id)])
-        where = " AND ".join(["1", *conditions])
         total = self._store.number(f"SELECT count(*) FROM datafile d WHERE {where}", *values)  # noqa: S608 - constants
         shown = self._show(f"{where} ORDER BY {order} LIMIT ? OFFSET ?", *values, *page)
         return answer_objects(envelope(total, page, ()), shown)
@@ -346,18 +322,20 @@ class Datafiles:
             return self.apply()
         if not caller().id:
             raise denied()
+        placer = Placer(self._site, uploads=self._ours)
         if (request.content_type or "").startswith("multipart/form-data"):
-            return self._create_with_file()
-        data = read_json(request.get_data(), request.content_type or "")
-        dataset = self._registrar.find_dataset(data, caller())
-        made = self._registrar.make(data, dataset, Placer(self._site, uploads=self._ours))
+            content = request.files["attached_file"].read()
+            data = json.loads(request.form["json_data"])
+            made = self._registrar.create(data, caller(), placer, content)
+            return answer_text(status=201, location=uri_of(self._resource, made.id))
+        made = self._registrar.create(read_json(), caller(), placer)
         path, self._left_path = made.path or self._left_path, ""
         return answer_text(path, 201, location=uri_of(self._resource, made.id))
 
     def apply(self) -> Response:
         """Create and change many records, all or none."""
         require_permission()
-        data = read_json(request.get_data(), request.content_type or "")
+        data = read_json()
         objects = data.get("objects")
         if not isinstance(objects, list):
             raise invalid("Invalid data sent.")
@@ -368,13 +346,12 @@ class Datafiles:
         return answer_text(status=202)
 
     def change(self, number: int) -> Response:
-        data = read_json(request.get_data(), request.content_type or "")
-        self._registrar.change(number, data, require_permission())
+        self._registrar.change(number, read_json(), require_permission())
         return answer_text(status=202)
 
     def replace(self, number: int) -> Response:
         """Replace a whole record, which fails if it has fields that every record has."""
-        data = read_json(request.get_data(), request.content_type or "")
+        data = read_json()
         if "replicas" in data or "datafile" in data:
             raise failed()
         self._registrar.change(number, data, require_permission())
@@ -391,19 +368,22 @@ class Datafiles:
 
     def verify(self, number: int) -> Response:
         """Verify a datafile now; only `dataset_file` offers this."""
-        if self._ours:
-            raise failed()
-        row = self._store.row("SELECT dataset FROM datafile WHERE id = ?", number)
-        if row is None:
-            raise Refusal(404, SORRY)
-        if not can_read_dataset(self._store, caller(), row["dataset"]):
-            raise Refusal(403)
+        self._find_plain(number)
         replicas = self._store.rows("SELECT id FROM replica WHERE datafile = ?", number)
         self._verifier.schedule((replica["id"] for replica in replicas), at_once=True)
         return answer_text()
 
     def download(self, number: int) -> Response:
         """Answer with all bytes of a verified datafile; byte ranges are ignored."""
+        row = self._find_plain(number)
+        replica = self._store.row(_VERIFIED, number)
+        if replica is None:
+            raise Refusal(404)
+        content = replica_path(replica["location"], replica["uri"]).read_bytes()
+        return Response(content, content_type=row["mimetype"])
+
+    def _find_plain(self, number: int) -> Row:
+        """Return a datafile for the requests that Django, not its API, answers."""
         if self._ours:
             raise failed()
         row = self._store.row("SELECT * FROM datafile WHERE id = ?", number)
@@ -411,24 +391,10 @@ class Datafiles:
             raise Refusal(404, SORRY)
         if not can_read_dataset(self._store, caller(), row["dataset"]):
             raise Refusal(403)
-        good = [it for it in self._store.rows(_REPLICAS % "?", number) if it["verified"]]
-        if not good:
-            raise Refusal(404)
-        content = replica_path(good[0]["folder"], good[0]["uri"]).read_bytes()
-        return Response(content, content_type=row["mimetype"])
-
-    def _create_with_file(self) -> Response:
-        data = json.loads(request.form["json_data"])
-        dataset = self._registrar.find_dataset(data, caller())
-        find_writable_dataset(self._store, caller(), dataset)
-        attached = request.files["attached_file"]
-        made = self._registrar.attach(data, dataset, attached.read())
-        return answer_text(status=201, location=uri_of(self._resource, made.id))
+        return row
 
     def _find(self, number: int) -> Row:
-        row = self._store.row("SELECT * FROM datafile WHERE id = ?", number)
-        if row is None:
-            raise Refusal(404)
+        row = find_record(self._store, "datafile", number)
         if not can_read_dataset(self._store, caller(), row["dataset"]):
             raise denied()
         return row
@@ -440,17 +406,3 @@ class Datafiles:
         """
         sql = _SHOWN % (self._resource, "" if self._ours else _PARAMETERS, condition)
         return [row[0] for row in self._store.rows(sql, *values)]
-
-
-def show_replica(row: Row, datafile: int) -> dict[str, Any]:
-    """Return a replica as datafiles include it."""
-    return {
-        "created_time": row["stored"],
-        "datafile": uri_of("dataset_file", datafile),
-        "id": row["replica"],
-        "last_verified_time": row["last_verified"],
-        "location": row["location"],
-        "resource_uri": uri_of("replica", row["replica"]),
-        "uri": row["uri"],
-        "verified": bool(row["verified"]),
-    }

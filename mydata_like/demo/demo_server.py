@@ -8,13 +8,12 @@ import io
 import os
 import secrets
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socket import SHUT_RDWR, close, socket
 from threading import Event, Lock, Thread
-from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self, cast
 from urllib.parse import unquote_to_bytes
 
@@ -65,7 +64,10 @@ class DemoHttpServer(ThreadingHTTPServer):
         self._thread.join()
         with self._guard:
             for connection in self._open:
-                _shut(connection)
+                with suppress(OSError):  # the client, or its own thread, has closed it
+                    connection.shutdown(SHUT_RDWR)
+                    if os.name == "nt":  # a thread may wait for data even then, as in Wine
+                        close(connection.detach())
         self.server_close()
 
     def process_request(self, request: Any, client_address: Any) -> None:
@@ -84,13 +86,6 @@ class DemoHttpServer(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-def _shut(connection: socket) -> None:
-    with suppress(OSError):  # the client, or its own thread, has closed it
-        connection.shutdown(SHUT_RDWR)
-        if os.name == "nt":  # a thread may go on waiting for data there, as it does in Wine
-            close(connection.detach())
-
-
 class _Handler(BaseHTTPRequestHandler):
     """The handler that passes requests to the application."""
 
@@ -100,31 +95,27 @@ class _Handler(BaseHTTPRequestHandler):
     server: DemoHttpServer
 
     def answer(self) -> None:
-        body = self._read_body()
-        if body is None:
-            self.close_connection = True
-            return
+        if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
+            body = DechunkedInput(cast("IO[bytes]", self.rfile)).readall()
+        else:
+            length = int(self.headers.get("Content-Length") or 0)
+            body = self.rfile.read(length)
+            if len(body) < length:  # the client sent only a part of it
+                self.close_connection = True
+                return
         pieces = self.server.application(self._build_environ(body), self._start_response)
         try:
             for piece in pieces:
                 self.wfile.write(piece)
                 self.wfile.flush()
         finally:
-            _close(pieces)
+            getattr(pieces, "close", list)()  # only some iterables have it
         self.wfile.flush()
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = answer  # noqa: N815
 
     def log_message(self, format: str, *args: object) -> None:
         """Log nothing; the middleware keeps a list of requests."""
-
-    def _read_body(self) -> bytes | None:
-        """Return the body of the request, or None if the client sent only a part of it."""
-        if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
-            return DechunkedInput(cast("IO[bytes]", self.rfile)).readall()
-        length = int(self.headers.get("Content-Length") or 0)
-        body = self.rfile.read(length)
-        return body if len(body) == length else None
 
     def _start_response(
         self, status: str, headers: list[tuple[str, str]], _exc_info: object = None
@@ -164,12 +155,6 @@ class _Handler(BaseHTTPRequestHandler):
             key = name.upper().replace("-", "_")
             environ[_HEADER_NAMES.get(key, f"HTTP_{key}")] = value
         return environ
-
-
-def _close(pieces: Iterable[bytes]) -> None:
-    close = getattr(pieces, "close", None)
-    if close is not None:
-        close()
 
 
 class EmbeddedServer:
@@ -233,12 +218,7 @@ class EmbeddedServer:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     @property

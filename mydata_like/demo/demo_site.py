@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import tomlkit
@@ -106,19 +105,21 @@ def start_site(
     with ExitStack() as stack:
         sshd = sshd or _find_sshd(folder / "sshd")
         stack.enter_context(sshd)
-        admit = partial(_admit, sshd) if admits else None
+        accepting = sshd
+
+        def admit(line: str) -> None:
+            with suppress(ValueError):  # not a key: its logins are refused
+                accepting.authorize(PublicKey.parse(line))
+
         server = stack.enter_context(
-            EmbeddedServer(folder / "server", auto_approve=auto_approve, admit=admit)
+            EmbeddedServer(
+                folder / "server", auto_approve=auto_approve, admit=admit if admits else None
+            )
         )
         server.set_address(ScpAddress(sshd.username, sshd.host, sshd.port, (sshd.fingerprint,)))
         place = DemoSite(folder=folder, server=server, sshd=sshd, data=folder / "data")
         sshd.authorize(create_key(place.key_file).public)
         yield place
-
-
-def _admit(sshd: PrivateSshd | AsyncSshd, line: str) -> None:
-    with suppress(ValueError):  # not a key: its logins are refused
-        sshd.authorize(PublicKey.parse(line))
 
 
 def _find_sshd(folder: Path) -> PrivateSshd | AsyncSshd:

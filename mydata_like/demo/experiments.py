@@ -12,6 +12,7 @@ from mydata_like.demo.context import (
     caller,
     can_read_dataset,
     can_read_experiment,
+    find_record,
     find_writable_dataset,
     id_in,
     require_permission,
@@ -20,14 +21,13 @@ from mydata_like.demo.context import (
 from mydata_like.demo.database import Row
 from mydata_like.demo.requests import (
     QueryFilters,
-    Refusal,
+    answer_created,
     answer_json,
+    answer_list,
     answer_text,
-    cut,
     denied,
     failed,
     read_json,
-    read_page,
 )
 
 _IN_EXPERIMENT = "d.id IN (SELECT dataset FROM dataset_experiment WHERE experiment = ?)"
@@ -61,30 +61,21 @@ class DatasetResource:
         self._accounts = accounts
 
     def list_datasets(self) -> Response:
-        page = read_page()
-        conditions, values = _DATASET_FILTERS.read()
+        where, values = _DATASET_FILTERS.read()
         who = caller()
-        rows = self._store.rows(
-            _FIND_DATASET + " AND ".join(["1", *conditions]) + " ORDER BY d.id",
-            who.superuser,
-            who.id,
-            who.id,
-            *values,
+        sql = f"{_FIND_DATASET}{where} ORDER BY d.id"
+        return answer_list(
+            self._store.rows(sql, who.superuser, who.id, who.id, *values), self._show
         )
-        shown = rows[page.offset : page.offset + page.limit]
-        answer = cut(page, rows)
-        return answer_json(answer | {"objects": [self._show(row) for row in shown]})
 
     def get_dataset(self, number: int) -> Response:
-        row = self._store.row("SELECT * FROM dataset WHERE id = ?", number)
-        if row is None:
-            raise Refusal(404)
+        row = find_record(self._store, "dataset", number)
         if not can_read_dataset(self._store, caller(), number):
             raise denied()
         return answer_json(self._show(row))
 
     def create_dataset(self) -> Response:
-        data = read_json(request.get_data(), request.content_type or "")
+        data = read_json()
         who = require_permission()
         experiments = [id_in(uri, "experiment") for uri in data.get("experiments") or ()]
         if not experiments:
@@ -92,14 +83,26 @@ class DatasetResource:
         for experiment in experiments:
             if experiment is None or not can_read_experiment(self._store, who, experiment):
                 raise denied()
+        description = data.get("description") or ""
+        if "\0" in description:
+            raise failed()
+        now = self._times.now()
         with self._store.transaction():
-            number = self._insert(data, [number for number in experiments if number])
-        row = self._store.row("SELECT * FROM dataset WHERE id = ?", number)
-        assert row is not None
-        return answer_json(self._show(row), 201, location=uri_of("dataset", number))
+            number = self._store.insert(
+                "dataset",
+                description=description,
+                directory=data.get("directory"),
+                immutable=bool(data.get("immutable")),
+                instrument=id_in(data.get("instrument"), "instrument"),
+                created=now,
+                modified=now,
+            )
+            for experiment in experiments:
+                self._store.insert("dataset_experiment", experiment=experiment, dataset=number)
+        return answer_created(self._show(find_record(self._store, "dataset", number)))
 
     def change_dataset(self, number: int) -> Response:
-        data = read_json(request.get_data(), request.content_type or "")
+        data = read_json()
         row = find_writable_dataset(self._store, caller(), number)
         self._store.change(
             "UPDATE dataset SET description = ?, immutable = ?, modified = ? WHERE id = ?",
@@ -132,34 +135,18 @@ class DatasetResource:
         total, size = self._count(number)
         row = self._store.rows(_NUMBERS, number)[0]
         verified = row["verified"] or 0
+        used = (row["boxes"] or "").split(",")
+        boxes = self._store.rows("SELECT id, name FROM box ORDER BY name")
         return answer_json(
             {
                 "success": True,
                 "files": {"total": total, "verified": verified},
                 "verified": 0 < total == verified,
                 "size": size,
-                "location": self._box_names(row["boxes"]),
+                "location": ",".join(box["name"] for box in boxes if str(box["id"]) in used),
                 "last_verified": self._times.to_utc(row["latest"]) if row["latest"] else None,
             }
         )
-
-    def _insert(self, data: dict[str, Any], experiments: list[int]) -> int:
-        description = data.get("description") or ""
-        if "\0" in description:
-            raise failed()
-        now = self._times.now()
-        number = self._store.insert(
-            "dataset",
-            description=description,
-            directory=data.get("directory"),
-            immutable=bool(data.get("immutable")),
-            instrument=id_in(data.get("instrument"), "instrument"),
-            created=now,
-            modified=now,
-        )
-        for experiment in experiments:
-            self._store.insert("dataset_experiment", experiment=experiment, dataset=number)
-        return number
 
     def _count(self, dataset: int) -> tuple[int, int]:
         row = self._store.rows(
@@ -168,11 +155,6 @@ class DatasetResource:
             dataset,
         )[0]
         return row[0], row[1]
-
-    def _box_names(self, boxes: str | None) -> str:
-        numbers = (boxes or "").split(",")
-        rows = self._store.rows("SELECT id, name FROM box ORDER BY name")
-        return ",".join(row["name"] for row in rows if str(row["id"]) in numbers)
 
     def _show(self, row: Row) -> dict[str, Any]:
         number = row["id"]
@@ -223,45 +205,34 @@ class Experiments:
 
     def list_experiments(self) -> Response:
         """Answer MyData's query by title, and by the owner's folder if the layout has one."""
-        page = read_page()
-        conditions, values = _FILTERS.read()
-        owners, names = self._owner_condition()
+        where, values = _FILTERS.read()
+        owner, names = self._owner_condition()
         who = caller()
-        rows = self._store.rows(
-            " ".join([_FIND, " AND ".join(["1", *conditions, *owners]), "ORDER BY e.id"]),
-            who.superuser,
-            who.id,
-            who.id,
-            *values,
-            *names,
-        )
+        sql = f"{_FIND} {where} AND {owner} ORDER BY e.id"
+        rows = self._store.rows(sql, who.superuser, who.id, who.id, *values, *names)
         if "folder_structure" in request.args:
             rows = rows[:1]
         resource = request.path.split("/")[3]
-        return answer_json(cut(page, [self._show(row, resource) for row in rows]))
+        return answer_list(rows, lambda row: self._show(row, resource))
 
     def get_experiment(self, number: int) -> Response:
-        row = self._store.row("SELECT * FROM experiment WHERE id = ?", number)
-        if row is None:
-            raise Refusal(404)
+        row = find_record(self._store, "experiment", number)
         if not can_read_experiment(self._store, caller(), number):
             raise denied()
         return answer_json(self._show(row, request.path.split("/")[3]))
 
     def create_experiment(self) -> Response:
-        data = read_json(request.get_data(), request.content_type or "")
+        data = read_json()
         who = require_permission()
         title = data.get("title") or ""
         if len(title) > _TITLE_LIMIT or "\0" in title:
             raise failed()
         with self._store.transaction():
             number = self._insert(title, data, who.id)
-        row = self._store.row("SELECT * FROM experiment WHERE id = ?", number)
-        assert row is not None
-        shown = self._show(row, "mydata_experiment")
+        shown = self._show(find_record(self._store, "experiment", number), "mydata_experiment")
         if "immutable" in data:
             shown["immutable"] = data["immutable"]
-        return answer_json(shown, 201, location=shown["resource_uri"])
+        return answer_created(shown)
 
     def delete_experiment(self, number: int) -> Response:
         """Delete an experiment, as a server may allow; MyTardis answers 401."""
@@ -275,7 +246,7 @@ class Experiments:
 
     def grant(self) -> Response:
         """Give a user or a group a right on an experiment that the caller owns."""
-        data = read_json(request.get_data(), request.content_type or "")
+        data = read_json()
         who = require_permission()
         experiment = id_in(data.get("content_object"), "experiment", "mydata_experiment")
         if experiment is None or not can_read_experiment(self._store, who, experiment):
@@ -304,24 +275,21 @@ class Experiments:
         self._store.insert(
             "acl", experiment=number, plugin="django_user", entity=owner, owner=1, writes=1
         )
-        for parameters in data.get("parameter_sets") or ():
-            self._insert_parameters(number, parameters)
+        for group in data.get("parameter_sets") or ():
+            parameter_set = self._store.insert(
+                "parameter_set", experiment=number, namespace=group["schema"]
+            )
+            for parameter in group.get("parameters") or ():
+                self._store.insert(
+                    "parameter",
+                    parameter_set=parameter_set,
+                    experiment=number,
+                    name=parameter["name"],
+                    value=str(parameter["value"]),
+                )
         return number
 
-    def _insert_parameters(self, experiment: int, data: dict[str, Any]) -> None:
-        number = self._store.insert(
-            "parameter_set", experiment=experiment, namespace=data["schema"]
-        )
-        for parameter in data.get("parameters") or ():
-            self._store.insert(
-                "parameter",
-                parameter_set=number,
-                experiment=experiment,
-                name=parameter["name"],
-                value=str(parameter["value"]),
-            )
-
-    def _owner_condition(self) -> tuple[list[str], list[str]]:
+    def _owner_condition(self) -> tuple[str, list[str]]:
         """Return the condition on the owner's or the group's folder, depending on the layout."""
         layout = request.args.get("folder_structure", "")
         user = request.args.get("user_folder_name", "")
@@ -335,13 +303,18 @@ class Experiments:
             )
             names = [user] if known is None else [known["username"], known["email"]]
             marks = ", ".join(["lower(?)"] * len(names))
-            return [f"lower(owner.value) IN ({marks})"], names
+            return f"lower(owner.value) IN ({marks})", names
         if layout.startswith("User Group") and group:
-            return ["team.value = ?"], [group]
-        return [], []
+            return "team.value = ?", [group]
+        return "1", []
 
     def _show(self, row: Row, resource: str) -> dict[str, Any]:
         number = row["id"]
+        owners = self._store.rows(
+            "SELECT DISTINCT entity FROM acl"
+            " WHERE experiment = ? AND plugin = 'django_user' AND owner ORDER BY id",
+            number,
+        )
         count, size = self._store.rows(
             "SELECT count(*), coalesce(sum(size), 0) FROM datafile WHERE dataset IN"
             " (SELECT dataset FROM dataset_experiment WHERE experiment = ?)",
@@ -364,7 +337,7 @@ class Experiments:
             "institution_name": row["institution"],
             "is_publication": False,
             "locked": False,
-            "owner_ids": self._owners(number),
+            "owner_ids": [owner["entity"] for owner in owners],
             "parameter_sets": self._parameter_sets(number),
             "public_access": 1,
             "resource_uri": uri_of(resource, number),
@@ -374,21 +347,30 @@ class Experiments:
             "url": None,
         }
 
-    def _owners(self, experiment: int) -> list[int]:
-        rows = self._store.rows(
-            "SELECT DISTINCT entity FROM acl"
-            " WHERE experiment = ? AND plugin = 'django_user' AND owner ORDER BY id",
-            experiment,
-        )
-        return [row["entity"] for row in rows]
-
     def _parameter_sets(self, experiment: int) -> list[dict[str, Any]]:
         sets = self._store.rows("SELECT * FROM parameter_set WHERE experiment = ?", experiment)
+        parameters = self._store.rows(
+            "SELECT * FROM parameter WHERE experiment = ? ORDER BY id", experiment
+        )
         return [
             {
                 "experiment": uri_of("experiment", experiment),
                 "id": row["id"],
-                "parameters": self._parameters(row["id"]),
+                "parameters": [
+                    {
+                        "datetime_value": None,
+                        "id": parameter["id"],
+                        "link_id": None,
+                        "name": uri_of("parametername", _PARAMETER_IDS.get(parameter["name"], 12)),
+                        "numerical_value": None,
+                        "parameterset": uri_of("experimentparameterset", row["id"]),
+                        "resource_uri": uri_of("experimentparameter", parameter["id"]),
+                        "string_value": parameter["value"],
+                        "value": None,
+                    }
+                    for parameter in parameters
+                    if parameter["parameter_set"] == row["id"]
+                ],
                 "resource_uri": uri_of("experimentparameterset", row["id"]),
                 "schema": {
                     "hidden": True,
@@ -402,21 +384,4 @@ class Experiments:
                 },
             }
             for row in sets
-        ]
-
-    def _parameters(self, parameter_set: int) -> list[dict[str, Any]]:
-        rows = self._store.rows("SELECT * FROM parameter WHERE parameter_set = ?", parameter_set)
-        return [
-            {
-                "datetime_value": None,
-                "id": row["id"],
-                "link_id": None,
-                "name": uri_of("parametername", _PARAMETER_IDS.get(row["name"], 12)),
-                "numerical_value": None,
-                "parameterset": uri_of("experimentparameterset", parameter_set),
-                "resource_uri": uri_of("experimentparameter", row["id"]),
-                "string_value": row["value"],
-                "value": None,
-            }
-            for row in rows
         ]

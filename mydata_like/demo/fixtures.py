@@ -12,7 +12,7 @@ from typing import NamedTuple
 from mydata_like.demo.context import DEFAULT_BOX
 from mydata_like.demo.database import Database
 from mydata_like.demo.server_clock import ServerClock
-from mydata_like.demo.uploaders import STAGING_BOX
+from mydata_like.demo.uploaders import STAGING_BOX, ScpAddress, set_address
 
 ACCOUNT = "demo"
 FACILITY = "Demo Facility"
@@ -39,7 +39,15 @@ def fill(store: Database, times: ServerClock, directory: Path) -> None:
     with store.transaction():
         for name in (MANAGERS, LAB, "Other Managers", PERMITTED):
             store.insert("group", name=name)
-        _add_boxes(store, directory)
+        boxes = {
+            DEFAULT_BOX: directory / "store",
+            STAGING_BOX: directory / "staging",
+            f"local box at {directory / 'receiving'}": directory / "receiving",
+        }
+        for name, location in boxes.items():
+            location.mkdir(parents=True, exist_ok=True)
+            store.insert("box", name=name, location=str(location))
+        set_address(store, ScpAddress("mydata", "127.0.0.1", 22))
         now = times.now()
         for name, group in ((FACILITY, 1), ("Other Facility", 3)):
             store.insert("facility", name=name, manager_group=group, created=now, modified=now)
@@ -74,23 +82,6 @@ def add_user(store: Database, user: DemoUser) -> str:
             'INSERT INTO membership SELECT ?, id FROM "group" WHERE name = ?', number, name
         )
     return key
-
-
-def _add_boxes(store: Database, directory: Path) -> None:
-    boxes = {
-        DEFAULT_BOX: directory / "store",
-        STAGING_BOX: directory / "staging",
-        f"local box at {directory / 'receiving'}": directory / "receiving",
-    }
-    for name, location in boxes.items():
-        location.mkdir(parents=True, exist_ok=True)
-        store.insert("box", name=name, location=str(location))
-    for key, value in (
-        ("scp_username", "mydata"),
-        ("scp_hostname", "127.0.0.1"),
-        ("scp_port", "22"),
-    ):
-        store.insert("box_attribute", box=2, key=key, value=value)
 
 
 MEBIBYTE = 1 << 20

@@ -7,6 +7,7 @@ import re
 import tarfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -90,31 +91,28 @@ class StoredFile(NamedTuple):
 
 def list_files(store: Database) -> list[StoredFile]:
     """Return all datafiles, ordered by id."""
-    return [
-        StoredFile(
-            id=row["id"],
-            dataset=row["dataset"],
-            dataset_name=row["dataset_name"],
-            directory=row["directory"],
-            filename=row["filename"],
-            size=row["size"],
-            md5sum=row["md5sum"],
-            modified=row["modified"],
-            verified=bool(row["verified"]),
-            box=row["box"],
-            path=_find_path(row["location"], row["uri"]),
+    files = []
+    for row in store.rows(_FILES):
+        path = None
+        with suppress(ValueError):
+            if row["location"] is not None and row["uri"] is not None:
+                path = replica_path(row["location"], row["uri"])
+        files.append(
+            StoredFile(
+                id=row["id"],
+                dataset=row["dataset"],
+                dataset_name=row["dataset_name"],
+                directory=row["directory"],
+                filename=row["filename"],
+                size=row["size"],
+                md5sum=row["md5sum"],
+                modified=row["modified"],
+                verified=bool(row["verified"]),
+                box=row["box"],
+                path=path,
+            )
         )
-        for row in store.rows(_FILES)
-    ]
-
-
-def _find_path(location: str | None, uri: str | None) -> Path | None:
-    if location is None or uri is None:
-        return None
-    try:
-        return replica_path(location, uri)
-    except ValueError:
-        return None
+    return files
 
 
 def find_violations(store: Database, expected: Mapping[FileKey, Path]) -> list[str]:
@@ -159,13 +157,9 @@ def _find_false_bytes(files: list[StoredFile]) -> Iterator[str]:
             state = "verified" if file.verified else "registered"
             yield f"datafile {file.id} ({file.filename!r}) is {state} with other bytes"
         elif is_archive(file.filename):
-            yield from _find_false_members(file, file.path)
-
-
-def _find_false_members(file: StoredFile, path: Path) -> Iterator[str]:
-    for inside in list_archived(path):
-        if not inside.sound:
-            yield f"datafile {file.id} ({file.filename!r}) holds false bytes: {inside}"
+            for inside in list_archived(file.path):
+                if not inside.sound:
+                    yield f"datafile {file.id} ({file.filename!r}) holds false bytes: {inside}"
 
 
 class _Copy(NamedTuple):

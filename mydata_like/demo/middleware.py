@@ -266,13 +266,9 @@ def find_rows(environ: "WSGIEnvironment") -> Rows:
         document = json.loads(read_body(environ))
     except ValueError:
         return frozenset(rows)
-    return frozenset(rows.union(*map(_rows_of, _records(document))))
-
-
-def _records(document: Any) -> list[dict[str, Any]]:
     listed = document.get("objects") if isinstance(document, dict) else None
     records = listed if isinstance(listed, list) else [document]
-    return [record for record in records if isinstance(record, dict)]
+    return frozenset(rows.union(*(_rows_of(it) for it in records if isinstance(it, dict))))
 
 
 def _rows_of(record: dict[str, Any]) -> set[Hashable]:
@@ -362,7 +358,12 @@ class Middleware:
         method, path = environ["REQUEST_METHOD"], _full_path(environ)
         action = self._faults.find(method, path)
         if isinstance(action, Slow) and action.patience < action.seconds:
-            answer: PlannedAnswer | None = self._give_up(environ, action)
+            # The gateway stops waiting; the request continues.
+            thread = Thread(target=self._work, args=(environ, action), name="slow request")
+            self._threads.append(thread)
+            thread.start()
+            thread.join(action.patience)
+            answer: PlannedAnswer | None = _build(Reply(504))
         else:
             answer = self._work(environ, action)
         status = int(answer.status[:3]) if answer is not None else 0
@@ -379,24 +380,13 @@ class Middleware:
         for thread in self._threads:
             thread.join()
 
-    def _give_up(self, environ: "WSGIEnvironment", action: Slow) -> PlannedAnswer:
-        """Return the answer of a gateway after its timeout; the request continues."""
-        thread = Thread(target=self._work, args=(environ, action), name="slow request")
-        self._threads.append(thread)
-        thread.start()
-        thread.join(action.patience)
-        return _build(Reply(504))
-
     def _work(self, environ: "WSGIEnvironment", action: Action | None) -> PlannedAnswer | None:
-        with self.workers.working():
-            return self._write(environ, action)
-
-    def _write(self, environ: "WSGIEnvironment", action: Action | None) -> PlannedAnswer | None:
         """Handle a request; return None, when the server stops, if its rows are locked."""
         slowly = isinstance(action, Slow)
-        rows = find_rows(environ) if slowly or self.workers.any_locked else frozenset()
-        with self.workers.writing(rows, slowly=slowly) as free:
-            return self._handle(environ, action) if free else None
+        with self.workers.working():
+            rows = find_rows(environ) if slowly or self.workers.any_locked else frozenset()
+            with self.workers.writing(rows, slowly=slowly) as free:
+                return self._handle(environ, action) if free else None
 
     def _handle(self, environ: "WSGIEnvironment", action: Action | None) -> PlannedAnswer | None:
         """Return the answer to send, or None to reset the connection."""
@@ -408,22 +398,20 @@ class Middleware:
             case StoreHalf() | StoreOtherChecksum():
                 _change_body(environ, action)
             case Truncate(keep):
-                return _truncate(self._run(environ), keep)
+                answer = self._run(environ)
+                body = answer.body[: max(0, min(keep, len(answer.body) - 1))]
+                return PlannedAnswer(
+                    answer.status, [*answer.headers, ("Connection", "close")], body
+                )
             case Reply() | Reset() | Hang():
-                return self._pretend(environ, action)
+                if action.handled:
+                    self._run(environ)
+                if isinstance(action, Hang):
+                    self._stopped.wait()
+                return _build(action) if isinstance(action, Reply) else None
             case Drip() | None:
                 pass
         return self._run(environ)
-
-    def _pretend(
-        self, environ: "WSGIEnvironment", action: Reply | Reset | Hang
-    ) -> PlannedAnswer | None:
-        """Handle the request if the action says so; return the action's answer."""
-        if action.handled:
-            self._run(environ)
-        if isinstance(action, Hang):
-            self._stopped.wait()
-        return _build(action) if isinstance(action, Reply) else None
 
     def _run(self, environ: "WSGIEnvironment") -> PlannedAnswer:
         """Return the application's answer, or a redirect for a path without its final slash."""
@@ -490,8 +478,3 @@ def _full_path(environ: "WSGIEnvironment") -> str:
 def _build(reply: Reply) -> PlannedAnswer:
     headers = {"Content-Type": _HTML, **reply.headers, "Content-Length": str(len(reply.body))}
     return PlannedAnswer(f"{reply.status} Because", list(headers.items()), reply.body)
-
-
-def _truncate(answer: PlannedAnswer, keep: int) -> PlannedAnswer:
-    body = answer.body[: max(0, min(keep, len(answer.body) - 1))]
-    return PlannedAnswer(answer.status, [*answer.headers, ("Connection", "close")], body)

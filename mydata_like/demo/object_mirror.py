@@ -41,7 +41,9 @@ class ObjectMirror:
     def refresh(self, replicas: Iterable[Row]) -> None:
         """Copy the objects of these replicas anew; remove the copies of objects that are gone."""
         with self._lock:
-            boxes = self._find_boxes()
+            boxes: dict[int, dict[str, str]] = {}
+            for row in self._store.rows("SELECT * FROM box_option"):
+                boxes.setdefault(row["box"], {})[row["key"]] = row["value"]
             for row in replicas:
                 if row["box"] in boxes:
                     path = replica_path(row["location"], row["uri"])
@@ -49,18 +51,21 @@ class ObjectMirror:
                     path.unlink(missing_ok=True)
                     self._fetch(row["box"], boxes[row["box"]], row["uri"], path)
 
-    def _find_boxes(self) -> dict[int, dict[str, str]]:
-        boxes: dict[int, dict[str, str]] = {}
-        for row in self._store.rows("SELECT * FROM box_option"):
-            boxes.setdefault(row["box"], {})[row["key"]] = row["value"]
-        return boxes
-
     def _fetch(self, box: int, options: Mapping[str, str], uri: str, path: Path) -> None:
         # Imported here: only such boxes need the optional package.
+        import botocore.session
+        from botocore.config import Config
         from botocore.exceptions import BotoCoreError, ClientError
 
         if box not in self._clients:
-            self._clients[box] = _open_client(options)
+            self._clients[box] = botocore.session.Session().create_client(
+                "s3",
+                region_name=options.get("region_name", "us-east-1"),
+                endpoint_url=options["endpoint_url"],
+                aws_access_key_id=options["access_key"],
+                aws_secret_access_key=options["secret_key"],
+                config=Config(s3={"addressing_style": "path"}, connect_timeout=5, proxies={}),
+            )
         key = "/".join(filter(None, (options.get("location", "").strip("/"), uri)))
         try:
             found = self._clients[box].get_object(Bucket=options["bucket_name"], Key=key)
@@ -73,18 +78,3 @@ class ObjectMirror:
         """Close all connections."""
         for client in self._clients.values():
             client.close()
-
-
-def _open_client(options: Mapping[str, str]) -> Any:
-    # Imported here: see above.
-    import botocore.session
-    from botocore.config import Config
-
-    return botocore.session.Session().create_client(
-        "s3",
-        region_name=options.get("region_name", "us-east-1"),
-        endpoint_url=options["endpoint_url"],
-        aws_access_key_id=options["access_key"],
-        aws_secret_access_key=options["secret_key"],
-        config=Config(s3={"addressing_style": "path"}, connect_timeout=5, proxies={}),
-    )

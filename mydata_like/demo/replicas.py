@@ -3,7 +3,7 @@
 import re
 import shutil
 import sqlite3
-from pathlib import Path
+from contextlib import suppress
 from shutil import copyfile
 
 import xxhash
@@ -11,12 +11,11 @@ from flask import Response, request
 
 from mydata_like.demo.context import DEFAULT_BOX, ServerContext, caller, can_read_dataset, uri_of
 from mydata_like.demo.database import Row
-from mydata_like.demo.datafiles import show_replica
-from mydata_like.demo.requests import Refusal, answer_json, cut, denied, failed, invalid, read_page
+from mydata_like.demo.requests import Refusal, answer_json, answer_list, denied, failed, invalid
 from mydata_like.demo.verifier import replica_path
 
 FIND_REPLICA = """
-    SELECT r.id AS replica, r.uri, r.verified, r.created AS stored, r.last_verified, r.datafile,
+    SELECT r.uri, r.verified, r.created AS stored, r.last_verified, r.datafile,
         r.dataset, b.name AS location, b.location AS folder, d.size, d.md5sum
     FROM replica r JOIN box b ON b.id = r.box JOIN datafile d ON d.id = r.datafile
     WHERE r.id = ?
@@ -36,10 +35,9 @@ class Replicas:
 
     def list_replicas(self) -> Response:
         """Answer with an empty list, as the real server does unless the user is a superuser."""
-        page = read_page()
         if any(name.startswith("datafile") for name in request.args):
             raise invalid("The 'datafile' field does not allow filtering.")
-        return answer_json(cut(page, []))
+        return answer_list((), str)
 
     def get_replica(self, number: int) -> Response:
         row = self._store.row(FIND_REPLICA, number)
@@ -47,10 +45,22 @@ class Replicas:
             raise Refusal(404)
         if not can_read_dataset(self._store, caller(), row["dataset"]):
             raise denied()
-        shown = show_replica(row, row["datafile"])
+        shown = {
+            "created_time": row["stored"],
+            "datafile": uri_of("dataset_file", row["datafile"]),
+            "id": number,
+            "last_verified_time": row["last_verified"],
+            "location": row["location"],
+            "resource_uri": uri_of("replica", number),
+            "uri": row["uri"],
+            "verified": bool(row["verified"]),
+        }
         if self._ours:
             shown["resource_uri"] = uri_of("mydata_replica", number)
-            shown["size"] = _find_size(row["folder"], row["uri"])
+            shown["size"] = None
+            with suppress(OSError, ValueError):
+                if row["uri"] is not None:
+                    shown["size"] = replica_path(row["folder"], row["uri"]).stat().st_size
         return answer_json(shown)
 
     def refuse(self, number: int = 0) -> Response:
@@ -78,13 +88,6 @@ def copy_replica(site: ServerContext, datafile: int) -> None:
         created=now,
         last_verified=now,
     )
-
-
-def _find_size(folder: str, uri: str | None) -> int | None:
-    try:
-        return None if uri is None else replica_path(folder, uri).stat().st_size
-    except (OSError, ValueError):
-        return None
 
 
 _RANGE = re.compile(r"(\d+)-(\d+)/(\d+)")  # the end is exclusive and there is no unit
@@ -131,7 +134,17 @@ class Chunks:
         checksum = xxhash.xxh3_64_hexdigest(content)
         if request.headers.get("Checksum") != checksum:
             return _refuse(f"Checksum does not match. xxh3_64:{checksum}")
-        return self._keep(number, int(span[1]), content)
+        folder = self._folder / str(number)
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            with self._store.transaction():
+                chunk = self._store.insert(
+                    "chunk", replica=number, start=int(span[1]), stop=int(span[2])
+                )
+                (folder / str(int(span[1]))).write_bytes(content)
+        except sqlite3.IntegrityError:
+            return _refuse("Chunk already uploaded.")
+        return answer_json({"success": True, "id": chunk})
 
     def complete(self, number: int) -> Response:
         """Join the chunks and verify the result."""
@@ -142,33 +155,16 @@ class Chunks:
             return answer_json({"success": True, "verified": True})
         if self._arrived(number) != row["size"]:
             return _refuse("Some chunks are missing.")
-        self._join(number, replica_path(row["folder"], row["uri"]))
-        self._verifier.schedule([number], at_once=True)
-        return answer_json({"success": True, "verified": False})
-
-    def _keep(self, replica: int, start: int, content: bytes) -> Response:
-        folder = self._folder / str(replica)
-        folder.mkdir(parents=True, exist_ok=True)
-        try:
-            with self._store.transaction():
-                number = self._store.insert(
-                    "chunk", replica=replica, start=start, stop=start + len(content)
-                )
-                (folder / str(start)).write_bytes(content)
-        except sqlite3.IntegrityError:
-            return _refuse("Chunk already uploaded.")
-        return answer_json({"success": True, "id": number})
-
-    def _join(self, replica: int, target: Path) -> None:
-        chunks = self._rows(replica)
+        target = replica_path(row["folder"], row["uri"])
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("wb") as joined:
-            for chunk in chunks:
-                with (self._folder / str(replica) / str(chunk["start"])).open("rb") as piece:
+            for chunk in self._rows(number):
+                with (self._folder / str(number) / str(chunk["start"])).open("rb") as piece:
                     shutil.copyfileobj(piece, joined)
-        with self._store.transaction():
-            self._store.change("DELETE FROM chunk WHERE replica = ?", replica)
-        shutil.rmtree(self._folder / str(replica), ignore_errors=True)
+        self._store.change("DELETE FROM chunk WHERE replica = ?", number)
+        shutil.rmtree(self._folder / str(number), ignore_errors=True)
+        self._verifier.schedule([number], at_once=True)
+        return answer_json({"success": True, "verified": False})
 
     def _arrived(self, replica: int) -> int:
         """Return the number of bytes that have arrived without a gap."""

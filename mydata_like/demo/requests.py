@@ -2,7 +2,7 @@
 
 import json
 import mimetypes
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -43,10 +43,17 @@ JSON = "application/json"
 def answer_json(payload: object, status: int = 200, *, location: str = "") -> Response:
     """Answer with JSON; `location` is the path of a created record."""
     text = json.dumps(payload, ensure_ascii=False)
-    response = Response(text, status, content_type="application/json")
-    if location:
-        response.headers["Location"] = location
-    return response
+    return answer_text(text, status, location=location, kind=JSON)
+
+
+def answer_created(shown: Mapping[str, object]) -> Response:
+    """Answer with a new record, in the form in which the API shows it."""
+    return answer_json(shown, 201, location=str(shown["resource_uri"]))
+
+
+def answer_changed(shown: Mapping[str, object]) -> Response:
+    """Answer with a changed record: 200 for a PUT, 202 for a PATCH."""
+    return answer_json(shown, 200 if request.method == "PUT" else 202)
 
 
 def answer_objects(others: Mapping[str, object], objects: Iterable[str]) -> Response:
@@ -104,15 +111,16 @@ class ParsedRecord(NamedTuple):
 def read_draft(data: Mapping[str, Any], dataset: int, times: ServerClock) -> ParsedRecord:
     """Return the columns of a new datafile. Raises the generic 500 for invalid values."""
     columns = read_changes(data, times)
+    filename = columns.get("filename") or ""
     draft = ParsedRecord(
         dataset=dataset,
         directory=columns.get("directory"),
-        filename=columns.get("filename") or "",
+        filename=filename,
         version=columns.get("version", 1),
         size=columns.get("size", -1),
         md5sum=columns.get("md5sum") or "",
         sha512sum=columns.get("sha512sum") or "",
-        mimetype=columns.get("mimetype") or _guess(columns.get("filename") or ""),
+        mimetype=columns.get("mimetype") or mimetypes.guess_type(filename)[0] or "",
         created=columns.get("created"),
         modified=columns.get("modified"),
     )
@@ -131,39 +139,23 @@ def read_changes(data: Mapping[str, Any], times: ServerClock) -> dict[str, Any]:
 
 
 def _read_value(field: str, value: object, times: ServerClock) -> str | int | None:
+    """Return a value as the database stores it. Raises the generic 500 if it cannot."""
     try:
         if field in ("size", "version"):
-            return _read_number(value)
-        if value is None:
+            if isinstance(value, int | str) and 0 <= int(value) < 1 << 63:
+                return int(value)
+        elif value is None:
             return None
-        if field in _LIMITS:
-            return _read_text(str(value), _LIMITS[field])
-        if isinstance(value, str):
+        elif field in _LIMITS:
+            text = str(value)
+            text.encode()  # a lone surrogate is a ValueError here, as it is in the real database
+            if len(text) <= _LIMITS[field] and "\0" not in text:
+                return text
+        elif isinstance(value, str):
             return times.localize(value)
     except ValueError:
         raise failed() from None
     raise failed()
-
-
-def _read_number(value: object) -> int:
-    """Return a number from a JSON number or a text of digits, if the database can store it."""
-    if not isinstance(value, int | str):
-        raise failed()
-    number = int(value)
-    if not 0 <= number < 1 << 63:
-        raise failed()
-    return number
-
-
-def _read_text(text: str, limit: int) -> str:
-    if len(text) > limit or "\0" in text:
-        raise failed()
-    text.encode()  # a lone surrogate is a ValueError here, as it is in the real database
-    return text
-
-
-def _guess(filename: str) -> str:
-    return mimetypes.guess_type(filename)[0] or ""
 
 
 DEFAULT_LIMIT = 20
@@ -214,9 +206,11 @@ def envelope(total: int, page: PageRequest, objects: Sequence[object]) -> dict[s
     }
 
 
-def cut(page: PageRequest, objects: Sequence[object]) -> dict[str, object]:
-    """Return one page of a complete list."""
-    return envelope(len(objects), page, objects[page.offset : page.offset + page.limit])
+def answer_list(rows: Sequence[Any], show: Callable[[Any], object]) -> Response:
+    """Answer with the requested page of a complete list; `show` composes a record."""
+    page = read_page()
+    shown = rows[page.offset : page.offset + page.limit]
+    return answer_json(envelope(len(rows), page, [show(row) for row in shown]))
 
 
 def _link(limit: int, offset: int) -> str:
@@ -238,24 +232,20 @@ class QueryFilters(NamedTuple):
     allowed: Mapping[str, str]
     fields: frozenset[str]
 
-    def read(self) -> tuple[list[str], list[str]]:
-        """Return the conditions of the current request and their values."""
-        conditions, values = [], []
+    def read(self) -> tuple[str, list[str]]:
+        """Return the SQL condition of the current request, never empty, and its values."""
+        conditions, values = ["1"], []
         for name, value in request.args.items(multi=True):
+            field, _, lookup = name.partition("__")
             if name in self.allowed:
                 conditions.append(self.allowed[name])
                 values.append(value)
-            else:
-                self._refuse(name)
-        return conditions, values
-
-    def _refuse(self, name: str) -> None:
-        field, _, lookup = name.partition("__")
-        if any(allowed.partition("__")[0] == field for allowed in self.allowed):
-            lookup = lookup.rpartition("__")[2]
-            raise invalid(f"'{lookup}' is not an allowed filter on the '{field}' field.")
-        if field in self.fields:
-            raise invalid(f"The '{field}' field does not allow filtering.")
+            elif any(allowed.partition("__")[0] == field for allowed in self.allowed):
+                lookup = lookup.rpartition("__")[2]
+                raise invalid(f"'{lookup}' is not an allowed filter on the '{field}' field.")
+            elif field in self.fields:
+                raise invalid(f"The '{field}' field does not allow filtering.")
+        return " AND ".join(conditions), values
 
 
 def read_order(allowed: frozenset[str], known: Mapping[str, str]) -> str:
@@ -269,9 +259,10 @@ def read_order(allowed: frozenset[str], known: Mapping[str, str]) -> str:
     return known[field] + (" DESC" if text.startswith("-") else "")
 
 
-def read_json(data: bytes, content_type: str) -> dict[str, Any]:
-    """Return the JSON object in a request's body."""
-    if data and not content_type.startswith("application/json"):
+def read_json() -> dict[str, Any]:
+    """Return the JSON object in the body of the current request."""
+    data = request.get_data()
+    if data and not (request.content_type or "").startswith(JSON):
         raise Refusal(415, SORRY)
     try:
         parsed = json.loads(data)

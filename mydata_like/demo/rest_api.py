@@ -1,6 +1,6 @@
 """The web application: routes requests to their functions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from flask import Flask, Response, g, request
 from werkzeug.exceptions import InternalServerError, NotFound
@@ -47,16 +47,14 @@ def build_app(site: ServerContext) -> Flask:
     app.register_error_handler(Refusal, answer_refusal)
     app.register_error_handler(NotFound, _show_not_found)
     app.register_error_handler(InternalServerError, _show_fault)
-    app.add_url_rule(f"{API}/", view_func=_list_resources, methods=["GET"])
-    for path, views in _routes(site).items():
-        for method, view in views.items():
-            app.add_url_rule(
-                f"{API}/{path}/",
-                f"{method} {path}",
-                view_func=view,
-                methods=[method],
-                provide_automatic_options=False,
-            )
+    for methods, path, view in _routes(site):
+        app.add_url_rule(
+            f"{API}/{path}/" if path else f"{API}/",
+            f"{methods} {path}",
+            view_func=view,
+            methods=methods.split(),
+            provide_automatic_options=False,
+        )
 
     @app.before_request
     def find_caller() -> None:
@@ -66,122 +64,67 @@ def build_app(site: ServerContext) -> Flask:
     return app
 
 
-def _routes(site: ServerContext) -> dict[str, dict[str, View]]:
+def _routes(site: ServerContext) -> Iterator[tuple[str, str, View]]:
+    """Yield the methods, the path below the API's and the function of each request."""
     accounts = Accounts(site)
+    yield "GET", "", _list_resources
+    yield "GET", "user", accounts.list_users
+    yield "GET", "user/<int:number>", accounts.show_user
+    yield "GET", "mydata_user", accounts.find_migrated_user
+    yield "GET", "group", accounts.list_groups
+    yield "GET", "facility", accounts.list_facilities
+    yield "GET", "instrument", accounts.list_instruments
+    yield "POST", "instrument", accounts.create_instrument
+    yield "GET", "instrument/<int:number>", accounts.get_instrument
+    yield "PUT PATCH", "instrument/<int:number>", accounts.rename_instrument
+    uploaders = UploaderResource(site)
+    yield "GET", "mydata_uploader", uploaders.list_uploaders
+    yield "POST", "mydata_uploader", uploaders.create_uploader
+    yield "GET", "mydata_uploader/<int:number>", uploaders.get_uploader
+    yield "PUT PATCH", "mydata_uploader/<int:number>", uploaders.change_uploader
+    registrations = Registrations(site)
+    yield "GET", "mydata_uploaderregistrationrequest", registrations.list_requests
+    yield "POST", "mydata_uploaderregistrationrequest", registrations.create_request
+    experiments = Experiments(site)
+    for resource in ("mydata_experiment", "experiment"):
+        yield "GET", resource, experiments.list_experiments
+        yield "GET", f"{resource}/<int:number>", experiments.get_experiment
+    yield "POST", "mydata_experiment", experiments.create_experiment
+    yield "DELETE", "experiment/<int:number>", experiments.delete_experiment
+    yield "POST", "objectacl", experiments.grant
     datasets = DatasetResource(site, accounts)
+    yield "GET", "dataset", datasets.list_datasets
+    yield "POST", "dataset", datasets.create_dataset
+    yield "GET", "dataset/<int:number>", datasets.get_dataset
+    yield "PATCH", "dataset/<int:number>", datasets.change_dataset
+    yield "DELETE", "dataset/<int:number>", datasets.delete_dataset
+    yield "GET", "mydata_dataset_stats/<int:number>", datasets.get_numbers
     registrar = Registrar(site)
-    ours = Datafiles(site, registrar, ours=True)
-    plain = Datafiles(site, registrar, ours=False)
-    return (
-        _account_routes(accounts)
-        | _uploader_routes(UploaderResource(site), Registrations(site))
-        | _hierarchy_routes(Experiments(site), datasets)
-        | _datafile_routes("mydata_dataset_file", ours)
-        | _datafile_routes("dataset_file", plain)
-        | {"dataset/<int:dataset>/files": {"GET": plain.list_datafiles}}
-        | _replica_routes("mydata_replica", Replicas(site, ours=True))
-        | _replica_routes("replica", Replicas(site, ours=False))
-        | _chunk_routes(Chunks(site))
-    )
-
-
-def _account_routes(accounts: Accounts) -> dict[str, dict[str, View]]:
-    rename = accounts.rename_instrument
-    return {
-        "user": {"GET": accounts.list_users},
-        "user/<int:number>": {"GET": accounts.show_user},
-        "mydata_user": {"GET": accounts.find_migrated_user},
-        "group": {"GET": accounts.list_groups},
-        "facility": {"GET": accounts.list_facilities},
-        "instrument": {"GET": accounts.list_instruments, "POST": accounts.create_instrument},
-        "instrument/<int:number>": {
-            "GET": accounts.get_instrument,
-            "PUT": rename,
-            "PATCH": rename,
-        },
-    }
-
-
-def _uploader_routes(
-    uploaders: UploaderResource, registrations: Registrations
-) -> dict[str, dict[str, View]]:
-    change = uploaders.change_uploader
-    return {
-        "mydata_uploader": {"GET": uploaders.list_uploaders, "POST": uploaders.create_uploader},
-        "mydata_uploader/<int:number>": {
-            "GET": uploaders.get_uploader,
-            "PUT": change,
-            "PATCH": change,
-        },
-        "mydata_uploaderregistrationrequest": {
-            "GET": registrations.list_requests,
-            "POST": registrations.create_request,
-        },
-    }
-
-
-def _hierarchy_routes(
-    experiments: Experiments, datasets: DatasetResource
-) -> dict[str, dict[str, View]]:
-    return {
-        "mydata_experiment": {
-            "GET": experiments.list_experiments,
-            "POST": experiments.create_experiment,
-        },
-        "experiment": {"GET": experiments.list_experiments},
-        "mydata_experiment/<int:number>": {"GET": experiments.get_experiment},
-        "experiment/<int:number>": {
-            "GET": experiments.get_experiment,
-            "DELETE": experiments.delete_experiment,
-        },
-        "objectacl": {"POST": experiments.grant},
-        "dataset": {"GET": datasets.list_datasets, "POST": datasets.create_dataset},
-        "dataset/<int:number>": {
-            "GET": datasets.get_dataset,
-            "PATCH": datasets.change_dataset,
-            "DELETE": datasets.delete_dataset,
-        },
-        "mydata_dataset_stats/<int:number>": {"GET": datasets.get_numbers},
-    }
-
-
-def _datafile_routes(resource: str, datafiles: Datafiles) -> dict[str, dict[str, View]]:
-    return {
-        resource: {
-            "GET": datafiles.list_datafiles,
-            "POST": datafiles.create,
-            "PATCH": datafiles.apply,
-            "PUT": datafiles.replace_list,
-        },
-        f"{resource}/<int:number>": {
-            "GET": datafiles.get_datafile,
-            "PATCH": datafiles.change,
-            "PUT": datafiles.replace,
-            "DELETE": datafiles.delete,
-        },
-        f"{resource}/set/<numbers>": {"GET": datafiles.get_set},
-        f"{resource}/<int:number>/verify": {"GET": datafiles.verify},
-        f"{resource}/<int:number>/download": {"GET": datafiles.download},
-    }
-
-
-def _replica_routes(resource: str, replicas: Replicas) -> dict[str, dict[str, View]]:
-    return {
-        resource: {"GET": replicas.list_replicas, "POST": replicas.refuse},
-        f"{resource}/<int:number>": {
-            "GET": replicas.get_replica,
-            "PATCH": replicas.refuse,
-            "PUT": replicas.refuse,
-        },
-    }
-
-
-def _chunk_routes(chunks: Chunks) -> dict[str, dict[str, View]]:
-    return {
-        "mydata_upload/<int:number>": {"GET": chunks.get_status},
-        "mydata_upload/<int:number>/upload": {"POST": chunks.take_chunk},
-        "mydata_upload/<int:number>/complete": {"GET": chunks.complete},
-    }
+    for resource, ours in (("mydata_dataset_file", True), ("dataset_file", False)):
+        datafiles = Datafiles(site, registrar, ours=ours)
+        yield "GET", resource, datafiles.list_datafiles
+        yield "POST", resource, datafiles.create
+        yield "PATCH", resource, datafiles.apply
+        yield "PUT", resource, datafiles.replace_list
+        yield "GET", f"{resource}/<int:number>", datafiles.get_datafile
+        yield "PATCH", f"{resource}/<int:number>", datafiles.change
+        yield "PUT", f"{resource}/<int:number>", datafiles.replace
+        yield "DELETE", f"{resource}/<int:number>", datafiles.delete
+        yield "GET", f"{resource}/set/<numbers>", datafiles.get_set
+        yield "GET", f"{resource}/<int:number>/verify", datafiles.verify
+        yield "GET", f"{resource}/<int:number>/download", datafiles.download
+        if not ours:
+            yield "GET", "dataset/<int:dataset>/files", datafiles.list_datafiles
+    for resource, ours in (("mydata_replica", True), ("replica", False)):
+        replicas = Replicas(site, ours=ours)
+        yield "GET", resource, replicas.list_replicas
+        yield "POST", resource, replicas.refuse
+        yield "GET", f"{resource}/<int:number>", replicas.get_replica
+        yield "PUT PATCH", f"{resource}/<int:number>", replicas.refuse
+    chunks = Chunks(site)
+    yield "GET", "mydata_upload/<int:number>", chunks.get_status
+    yield "POST", "mydata_upload/<int:number>/upload", chunks.take_chunk
+    yield "GET", "mydata_upload/<int:number>/complete", chunks.complete
 
 
 def _list_resources() -> Response:

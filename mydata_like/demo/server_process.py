@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import requests
@@ -23,7 +22,27 @@ def add_control(server: EmbeddedServer) -> None:
 
     Any client that can reach the port can use them, so this is only for tests on the same computer.
     """
-    commands = _commands(server)
+
+    def set_faults(rules: list[dict[str, Any]]) -> None:
+        faults = [parse_fault(rule) for rule in rules]
+        server.faults.clear()
+        server.faults.add(*faults)
+
+    commands: dict[str, Callable[..., Any]] = {
+        "faults": set_faults,
+        "requests": lambda since=0: [entry._asdict() for entry in server.requests[since:]],
+        "violations": server.violations,
+        "invariants": server.check_invariants,
+        "address": lambda **address: server.set_address(ScpAddress(**address)),
+        "blocked_workers": lambda: server.blocked_workers,
+    }
+    for method in (
+        *(server.approve, server.withdraw_approval, server.annotate_approval),
+        *(server.public_keys, server.key_of, server.revoke_key),
+        *(server.set_settings, server.set_immutable, server.limit_workers),
+        *(server.hold_verification, server.release_verification, server.wait_verified),
+    ):
+        commands[method.__name__] = method
 
     def execute(name: str) -> Response:
         if name not in commands:
@@ -36,40 +55,16 @@ def add_control(server: EmbeddedServer) -> None:
     server.app.add_url_rule(f"{CONTROL}<name>/", "control", execute, methods=["POST"])
 
 
-def _commands(server: EmbeddedServer) -> dict[str, Callable[..., Any]]:
-    def set_faults(rules: list[dict[str, Any]]) -> None:
-        faults = [parse_fault(rule) for rule in rules]
-        server.faults.clear()
-        server.faults.add(*faults)
-
-    def set_address(**address: Any) -> None:
-        server.set_address(ScpAddress(**address))
-
-    return {
-        "faults": set_faults,
-        "requests": lambda since=0: [entry._asdict() for entry in server.requests[since:]],
-        "violations": server.violations,
-        "invariants": server.check_invariants,
-        "address": set_address,
-        "approve": server.approve,
-        "withdraw_approval": server.withdraw_approval,
-        "annotate_approval": server.annotate_approval,
-        "public_keys": server.public_keys,
-        "key_of": server.key_of,
-        "revoke_key": server.revoke_key,
-        "set_settings": server.set_settings,
-        "set_immutable": server.set_immutable,
-        "hold_verification": server.hold_verification,
-        "release_verification": server.release_verification,
-        "wait_verified": server.wait_verified,
-        "limit_workers": server.limit_workers,
-        "blocked_workers": lambda: server.blocked_workers,
-    }
-
-
 def main() -> None:
     """Serve until standard input ends."""
-    options = _parse_options()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--directory", type=Path, required=True)
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--verify-delay", type=float, default=0.2)
+    parser.add_argument("--zone", default="Australia/Melbourne")
+    parser.add_argument("--auto-approve", action="store_true")
+    parser.add_argument("--faults", type=Path, help="a JSON file with a list of rules")
+    options = parser.parse_args()
     server = EmbeddedServer(
         options.directory,
         verify_delay=options.verify_delay,
@@ -92,17 +87,6 @@ def main() -> None:
         sys.stdout.write(json.dumps(settings) + "\n")
         sys.stdout.flush()
         sys.stdin.read()
-
-
-def _parse_options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--directory", type=Path, required=True)
-    parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--verify-delay", type=float, default=0.2)
-    parser.add_argument("--zone", default="Australia/Melbourne")
-    parser.add_argument("--auto-approve", action="store_true")
-    parser.add_argument("--faults", type=Path, help="a JSON file with a list of rules")
-    return parser.parse_args()
 
 
 class ServerProcess:
@@ -148,12 +132,7 @@ class ServerProcess:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
 

@@ -10,9 +10,8 @@ import socket
 import subprocess
 import threading
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 import asyncssh
@@ -60,7 +59,14 @@ class PrivateSshd:
     ) -> None:
         self._directory = directory
         self._options = tuple(options)
-        self._program = _find_sshd()
+        program = shutil.which("sshd") or shutil.which("sshd", path=_ELSEWHERE)
+        if program is None:
+            raise SettingsError(
+                "OpenSSH's server is not installed.",
+                hint="Install the package openssh-server.",
+                code="demo.no-sshd",
+            )
+        self._program = program
         self._process: subprocess.Popen[bytes] | None = None
         self._authorized_keys = directory / "authorized_keys"
         self._log = directory / "sshd.log"
@@ -69,7 +75,9 @@ class PrivateSshd:
         self._authorized_keys.touch(mode=0o600)
         self._host_key = self._create_host_key()
         self.host = host
-        self.port = port or _find_port()
+        with closing(socket.socket()) as free:
+            free.bind((_HOST, 0))
+            self.port: int = port or free.getsockname()[1]
         self.username = getpass.getuser()
 
     @property
@@ -107,7 +115,16 @@ class PrivateSshd:
         if os.geteuid() == 0:
             _PRIVILEGE_SEPARATION.mkdir(mode=0o755, exist_ok=True)
         config = self._directory / "sshd_config"
-        config.write_text(self._configuration())
+        standard = _CONFIG.format(
+            host=self.host,
+            port=self.port,
+            host_key=self._host_key,
+            authorized_keys=self._authorized_keys,
+            home=self._directory,
+        )
+        given = {line.split()[0].lower() for line in self._options}
+        others = [line for line in standard.splitlines() if line.split()[0].lower() not in given]
+        config.write_text("\n".join([*self._options, *others]) + "\n")
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - a fixed program with our own file
                 [self._program, "-D", "-e", "-f", str(config)],
@@ -126,7 +143,8 @@ class PrivateSshd:
         listener = psutil.Process(process.pid)
         family = [*listener.children(recursive=True), listener]
         for member in family:
-            _kill(member)
+            with suppress(psutil.NoSuchProcess):
+                member.kill()
         process.wait()
 
     def restart(self, *, new_host_key: bool = False) -> None:
@@ -145,30 +163,12 @@ class PrivateSshd:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def _create_host_key(self) -> Path:
         self._host_keys += 1
         return create_key(self._directory / f"host_key_{os.getpid()}_{self._host_keys}").path
-
-    def _configuration(self) -> str:
-        """Return the lines of `options`, then the default lines of other keywords."""
-        standard = _CONFIG.format(
-            host=self.host,
-            port=self.port,
-            host_key=self._host_key,
-            authorized_keys=self._authorized_keys,
-            home=self._directory,
-        )
-        given = {line.split()[0].lower() for line in self._options}
-        others = [line for line in standard.splitlines() if line.split()[0].lower() not in given]
-        return "\n".join([*self._options, *others]) + "\n"
 
     def _wait(self, process: "subprocess.Popen[bytes]") -> None:
         """Wait until the server sends its SSH banner."""
@@ -187,37 +187,12 @@ class PrivateSshd:
         )
 
 
-def _find_sshd() -> str:
-    program = shutil.which("sshd") or shutil.which("sshd", path=_ELSEWHERE)
-    if program is None:
-        raise SettingsError(
-            "OpenSSH's server is not installed.",
-            hint="Install the package openssh-server.",
-            code="demo.no-sshd",
-        )
-    return program
-
-
-def _find_port() -> int:
-    with closing(socket.socket()) as found:
-        found.bind((_HOST, 0))
-        port: int = found.getsockname()[1]
-        return port
-
-
 def _greets(host: str, port: int) -> bool:
     try:
         with socket.create_connection((host, port), timeout=5) as caller:
             return caller.recv(4) == b"SSH-"
     except OSError:
         return False
-
-
-def _kill(process: psutil.Process) -> None:
-    try:
-        process.kill()
-    except psutil.NoSuchProcess:
-        return
 
 
 # Errors of a connection are reported by the client.
@@ -282,12 +257,7 @@ class AsyncSshd:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     async def _listen(self) -> None:

@@ -41,7 +41,13 @@ class Placer:
         """Return the path of a record's replica, or None if its uploader is not approved."""
         if replicas := data.get("replicas"):
             return self.place_replica(replicas[0])
-        box = self._find_box(data)
+        box = self._find("name", self._site.receiving_box)
+        if self._uploads:
+            uploader = str(data.get("uploader_uuid", ""))
+            fingerprint = str(data.get("requester_key_fingerprint", ""))
+            request = self._find(uploader, fingerprint)
+            if request is not None:
+                box = self._find("id", str(request["box"])) if request["approved"] else None
         if box is None:
             return None
         return StoragePath(box["id"], box["location"], self._compute_uri(draft), given=False)
@@ -52,7 +58,7 @@ class Placer:
         uri = str(replica.get("url") or replica.get("uri") or "")
         return StoragePath(box["id"], box["location"], uri, given=True)
 
-    def place_attached(self, draft: ParsedRecord) -> StoragePath:
+    def place_default(self, draft: ParsedRecord) -> StoragePath:
         """Return the path for a file that was sent with its record."""
         box = self.default_box()
         return StoragePath(box["id"], box["location"], self._compute_uri(draft), given=False)
@@ -62,23 +68,13 @@ class Placer:
         assert box is not None
         return box
 
-    def _find_box(self, data: Mapping[str, Any]) -> Row | None:
-        uploader = str(data.get("uploader_uuid", ""))
-        fingerprint = str(data.get("requester_key_fingerprint", ""))
-        request = self._find(uploader, fingerprint) if self._uploads else None
-        if request is None:
-            return self._find("name", self._site.receiving_box)
-        return self._find("id", str(request["box"])) if request["approved"] else None
-
     def _find(self, kind: str, value: str) -> Row | None:
         """Return a box by its name or id, or an uploader's request for approval."""
         key = (kind, value)
         if key not in self._boxes:
             store = self._site.store
-            if kind == "name":
-                found = store.row("SELECT * FROM box WHERE name = ?", value)
-            elif kind == "id":
-                found = store.row("SELECT * FROM box WHERE id = ?", value)
+            if kind in ("name", "id"):
+                found = store.row(f"SELECT * FROM box WHERE {kind} = ?", value)  # noqa: S608 - constants
             else:
                 found = store.row(
                     "SELECT registration.* FROM registration JOIN uploader"

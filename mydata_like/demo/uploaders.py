@@ -5,12 +5,13 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from flask import Response, request
+from flask import Response
 
 from mydata_like.demo.context import (
     Caller,
     ServerContext,
     caller,
+    find_record,
     id_in,
     require_permission,
     uri_of,
@@ -18,13 +19,13 @@ from mydata_like.demo.context import (
 from mydata_like.demo.database import Database, Row
 from mydata_like.demo.requests import (
     QueryFilters,
-    Refusal,
+    answer_changed,
+    answer_created,
     answer_json,
-    cut,
+    answer_list,
     denied,
     failed,
     read_json,
-    read_page,
 )
 from mydata_like.demo.server_clock import ServerClock
 
@@ -98,12 +99,10 @@ class UploaderResource:
         self._store = site.store
 
     def list_uploaders(self) -> Response:
-        page = read_page()
-        conditions, values = _UPLOADERS.read()
-        where = " AND ".join(["1", *conditions])
+        where, values = _UPLOADERS.read()
         sql = f"SELECT * FROM uploader WHERE {where} ORDER BY id"  # noqa: S608 - constants
         rows = self._store.rows(sql, *values) if caller().facilities else []
-        return answer_json(cut(page, [self._show(row["id"]) for row in rows]))
+        return answer_list(rows, lambda row: self._show(row["id"]))
 
     def get_uploader(self, number: int) -> Response:
         if not caller().facilities:
@@ -111,22 +110,20 @@ class UploaderResource:
         return answer_json(self._show(number))
 
     def create_uploader(self) -> Response:
-        data = read_json(request.get_data(), request.content_type or "")
+        data = read_json()
         require_manager()
         uuid, name = _check(data)
         try:
             number = self._store.insert("uploader", uuid=uuid, name=name, details=json.dumps(data))
         except sqlite3.IntegrityError:
             raise failed() from None
-        return answer_json(self._show(number), 201, location=uri_of("mydata_uploader", number))
+        return answer_created(self._show(number))
 
     def change_uploader(self, number: int) -> Response:
         """Update an uploader; the request must have its UUID."""
-        data = read_json(request.get_data(), request.content_type or "")
+        data = read_json()
         require_manager()
-        row = self._store.row("SELECT * FROM uploader WHERE id = ?", number)
-        if row is None:
-            raise Refusal(404)
+        row = find_record(self._store, "uploader", number)
         if "uuid" not in data:
             raise failed()
         if data["uuid"] != row["uuid"]:
@@ -140,12 +137,10 @@ class UploaderResource:
             if "settings" in data:
                 pairs = {str(row["key"]): str(row["value"]) for row in data["settings"]}
                 keep_settings(self._store, self._site.times, number, pairs)
-        return answer_json(self._show(number), 200 if request.method == "PUT" else 202)
+        return answer_changed(self._show(number))
 
     def _show(self, number: int) -> dict[str, Any]:
-        row = self._store.row("SELECT * FROM uploader WHERE id = ?", number)
-        if row is None:
-            raise Refusal(404)
+        row = find_record(self._store, "uploader", number)
         settings = self._store.rows(
             "SELECT * FROM uploader_setting WHERE uploader = ? ORDER BY id", number
         )
@@ -191,47 +186,39 @@ class Registrations:
         self._store = site.store
 
     def list_requests(self) -> Response:
-        page = read_page()
-        conditions, values = _REQUESTS.read()
-        where = " AND ".join(["1", *conditions])
+        where, values = _REQUESTS.read()
         sql = (
             "SELECT registration.* FROM registration"  # noqa: S608 - constants
             f" JOIN uploader ON uploader.id = uploader WHERE {where} ORDER BY registration.id"
         )
         rows = self._store.rows(sql, *values) if caller().facilities else []
-        return answer_json(cut(page, [self._show(row) for row in rows]))
+        return answer_list(rows, self._show)
 
     def create_request(self) -> Response:
-        data = read_json(request.get_data(), request.content_type or "")
+        data = read_json()
         require_manager()
         uploader = id_in(data.get("uploader"), "mydata_uploader")
         row = self._store.row("SELECT * FROM uploader WHERE id = ?", uploader)
         if row is None:
             raise failed()
         try:
-            number = self._insert(row["id"], data)
+            number = self._store.insert(
+                "registration",
+                uploader=row["id"],
+                fingerprint=data["requester_key_fingerprint"],
+                requester_name=data["requester_name"],
+                requester_email=data["requester_email"],
+                public_key=data["requester_public_key"],
+                requested=self._site.times.now(),
+            )
         except (KeyError, sqlite3.IntegrityError):
             raise failed() from None
         if self._site.auto_approve:
             approve(self._site.store, self._site.times, row["uuid"])
             if self._site.admit:
                 self._site.admit(data["requester_public_key"])
-        created = self._store.row("SELECT * FROM registration WHERE id = ?", number)
-        assert created is not None
-        shown = self._show(created) | {"name": data.get("name", "")}
-        location = uri_of("mydata_uploaderregistrationrequest", number)
-        return answer_json(shown, 201, location=location)
-
-    def _insert(self, uploader: int, data: dict[str, Any]) -> int:
-        return self._store.insert(
-            "registration",
-            uploader=uploader,
-            fingerprint=data["requester_key_fingerprint"],
-            requester_name=data["requester_name"],
-            requester_email=data["requester_email"],
-            public_key=data["requester_public_key"],
-            requested=self._site.times.now(),
-        )
+        created = find_record(self._store, "registration", number)
+        return answer_created(self._show(created) | {"name": data.get("name", "")})
 
     def _show(self, row: Row) -> dict[str, Any]:
         return {
@@ -251,8 +238,7 @@ class Registrations:
         }
 
     def _show_box(self, number: int) -> dict[str, Any]:
-        box = self._store.row("SELECT * FROM box WHERE id = ?", number)
-        assert box is not None
+        box = find_record(self._store, "box", number)
         own = uri_of("storagebox", number)
         attributes = self._store.rows(
             "SELECT * FROM box_attribute WHERE box = ? ORDER BY id", number
@@ -261,7 +247,10 @@ class Registrations:
             "SELECT key, value FROM box_option WHERE box = ? AND key <> 'secret_key'", number
         )
         options = [(row["key"], row["value"]) for row in objects]
-        options = options or [("location", _to_remote(box["location"]))]
+        if not options:  # as SFTP has the path: absolute and with slashes, also on Windows
+            location = str(box["location"])
+            remote = location if location.startswith("/") else "/" + location.replace("\\", "/")
+            options = [("location", remote)]
         return {
             "attributes": [
                 {
@@ -292,11 +281,6 @@ class Registrations:
             "resource_uri": own,
             "status": "online",
         }
-
-
-def _to_remote(location: str) -> str:
-    """Return a folder's path as SFTP has it: absolute and with slashes, also on Windows."""
-    return location if location.startswith("/") else "/" + location.replace("\\", "/")
 
 
 def require_manager() -> Caller:

@@ -97,8 +97,21 @@ class Verifier:
             return self._changed.wait_for(lambda: not self._due and not self._busy, timeout)
 
     def _work(self) -> None:
+        """Verify due replicas until the verifier is stopped."""
         while batch := self._take():
-            self._verify(batch)
+            found = self._store.rows(_WANTED % ",".join("?" * len(batch)), *batch)
+            self._fetch(found)
+            results, missing = [], []
+            now = self._times.now()
+            for row, checksum in zip(found, find_checksums(found), strict=True):
+                # A record without a checksum is verified by its size, and gets one.
+                good = checksum is not None and checksum == (row["md5sum"] or checksum)
+                results.append((int(good), now, row["id"], row["size"], row["md5sum"]))
+                if checksum and not row["md5sum"]:
+                    missing.append((checksum, row["datafile"]))
+            with self._store.transaction():
+                self._store.change_many(_RESULT, results)
+                self._store.change_many("UPDATE datafile SET md5sum = ? WHERE id = ?", missing)
             with self._changed:
                 self._busy = False
                 self._changed.notify_all()
@@ -107,44 +120,21 @@ class Verifier:
         """Wait for due replicas and return a batch; empty when the verifier is stopped."""
         with self._changed:
             while not self._stopped:
-                if batch := self._pop_ready():
+                now = monotonic()
+                batch: list[int] = []
+                while not self._held and self._queue and self._queue[0][0] <= now:
+                    due, replica = self._queue.popleft()
+                    if self._due.get(replica) == due:
+                        del self._due[replica]
+                        batch.append(replica)
+                    if len(batch) == _BATCH:
+                        break
+                if batch:
                     self._busy = True
                     return batch
                 held = self._held or not self._queue
                 self._changed.wait(None if held else max(0.0, self._queue[0][0] - monotonic()))
         return []
-
-    def _pop_ready(self) -> list[int]:
-        """Remove and return due replicas, at most a batch."""
-        now = monotonic()
-        batch: list[int] = []
-        while not self._held and self._queue and self._queue[0][0] <= now and len(batch) < _BATCH:
-            due, replica = self._queue.popleft()
-            if self._due.get(replica) == due:
-                del self._due[replica]
-                batch.append(replica)
-        return batch
-
-    def _verify(self, replicas: list[int]) -> None:
-        found = self._store.rows(_WANTED % ",".join("?" * len(replicas)), *replicas)
-        self._fetch(found)
-        judged = list(zip(found, find_checksums(found), strict=True))
-        now = self._times.now()
-        with self._store.transaction():
-            self._store.change_many(
-                _RESULT, [_judge(row, checksum, now) for row, checksum in judged]
-            )
-            for row, checksum in judged:
-                if checksum and not row["md5sum"]:
-                    self._store.change(
-                        "UPDATE datafile SET md5sum = ? WHERE id = ?", checksum, row["datafile"]
-                    )
-
-
-def _judge(row: Row, found: str | None, now: str) -> tuple[int, str, int, int, str]:
-    """Return the values of `_RESULT`; a record without a checksum is verified by its size."""
-    good = found is not None and found == (row["md5sum"] or found)
-    return int(good), now, row["id"], row["size"], row["md5sum"]
 
 
 def find_checksums(rows: Sequence[Row]) -> list[str | None]:

@@ -47,17 +47,13 @@ def list_components() -> list[Component]:
         )
         wanted += needs
     del found[PROGRAM]
-    return sorted(
-        [*found.values(), *_list_runtimes()], key=lambda component: component.name.lower()
+    others = (  # that are not packages: those of Python itself, and the icons
+        Component("Python", platform.python_version(), "PSF-2.0"),
+        Component("OpenSSL", ssl.OPENSSL_VERSION.split()[1], "Apache-2.0"),
+        Component("SQLite", sqlite3.sqlite_version, "blessing"),
+        Component("Lucide", ICONS_VERSION, "ISC"),
     )
-
-
-def _list_runtimes() -> Iterator[Component]:
-    """Yield the components that are not packages: those of Python itself, and the icons."""
-    yield Component("Python", platform.python_version(), "PSF-2.0")
-    yield Component("OpenSSL", ssl.OPENSSL_VERSION.split()[1], "Apache-2.0")
-    yield Component("SQLite", sqlite3.sqlite_version, "blessing")
-    yield Component("Lucide", ICONS_VERSION, "ISC")
+    return sorted([*found.values(), *others], key=lambda component: component.name.lower())
 
 
 def _find(name: str) -> Distribution | None:

@@ -60,7 +60,9 @@ class HostLoad:
 
         Case and `.exe` are ignored. A process whose path we may not read counts as a match.
         """
-        running = _list_running()
+        running: dict[str, list[psutil.Process]] = {}
+        for process in psutil.process_iter(["name"]):
+            running.setdefault(_plain(process.info["name"]), []).append(process)
         for name in names:
             candidates = (running.get(form, ()) for form in _forms(name))
             if any(_matches(process, name) for found in candidates for process in found):
@@ -127,14 +129,6 @@ def compare(before: LoadSample, after: LoadSample) -> float:
     return 100 * min(1.0, max(0.0, share))
 
 
-def _list_running() -> dict[str, list[psutil.Process]]:
-    """Return the processes by their names in lower case."""
-    running: dict[str, list[psutil.Process]] = {}
-    for process in psutil.process_iter(["name"]):
-        running.setdefault(_plain(process.info["name"]), []).append(process)
-    return running
-
-
 def _forms(program: str) -> Iterator[str]:
     """Yield the names under which a program may be listed."""
     stem = _plain(re.split(r"[\\/]" if sys.platform == "win32" else "/", program)[-1])
@@ -151,17 +145,14 @@ def _plain(name: str | None) -> str:
 def _matches(process: psutil.Process, program: str) -> bool:
     """Return whether a process of this name is the program, still running and not ours."""
     try:
-        if process.status() == psutil.STATUS_ZOMBIE or _is_ours(process):
+        family = (process.pid, *(parent.pid for parent in process.parents()))
+        if process.status() == psutil.STATUS_ZOMBIE or os.getpid() in family:
             return False
         return not Path(program).is_absolute() or _runs_from(process, program)
     except psutil.NoSuchProcess:
         return False
     except psutil.AccessDenied:
         return True
-
-
-def _is_ours(process: psutil.Process) -> bool:
-    return os.getpid() in (process.pid, *(parent.pid for parent in process.parents()))
 
 
 def _runs_from(process: psutil.Process, path: str) -> bool:

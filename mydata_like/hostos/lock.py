@@ -14,7 +14,7 @@ import secrets
 import socket
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -200,8 +200,10 @@ class Lease:
     def _write(self, mode: str) -> None:
         # Text of the same length in place: a reader never sees half of it.
         with self._file.open(mode) as file:
-            if mode == "xb":
-                _make_readable(file.fileno())
+            if mode == "xb" and sys.platform != "win32":
+                # Other accounts may read but not write it, independent of the umask.
+                with suppress(OSError):  # on a share whose server controls the modes
+                    os.fchmod(file.fileno(), 0o644)
             file.write(self._content)
 
     def _recreate(self) -> None:
@@ -282,13 +284,6 @@ class Lease:
                 os.utime(self._directory, ns=times)
 
 
-def _make_readable(descriptor: int) -> None:
-    """Let other accounts read the lock file but not write it, independent of the umask."""
-    if sys.platform != "win32":
-        with suppress(OSError):  # on a share whose server controls the modes
-            os.fchmod(descriptor, 0o644)
-
-
 def _read(file: Path) -> bytes | None:
     """Return the content of a lock file, None if it has just been deleted."""
     try:
@@ -329,14 +324,14 @@ TEST_TIMEOUT = 0.5  # seconds; another process may be testing the same lock
 def is_local(directory: bytes) -> bool:
     """Return whether a folder is known to be on a file system of this computer alone."""
     path = os.fsdecode(os.path.realpath(directory))
-    mounts = [it for it in psutil.disk_partitions(all=True) if _is_below(path, it.mountpoint)]
+    mounts = [
+        it
+        for it in psutil.disk_partitions(all=True)
+        if path == it.mountpoint or path.startswith(it.mountpoint.rstrip(os.sep) + os.sep)
+    ]
     # Of several mounts on one mount point, the last one is visible.
     kinds = [it.fstype for it in sorted(mounts, key=lambda mount: len(mount.mountpoint))]
     return bool(kinds) and kinds[-1].lower() in LOCAL
-
-
-def _is_below(path: str, mount: str) -> bool:
-    return path == mount or path.startswith(mount.rstrip(os.sep) + os.sep)
 
 
 @contextmanager
@@ -378,20 +373,15 @@ def _directory_locked(directory: bytes, shard: Shard, lease: Lease) -> Iterator[
 
     Yields whether the file system supports such locks.
     """
-    descriptor = _open_folder(directory)
+    descriptor = None
+    if sys.platform != "win32":
+        with suppress(OSError):  # reading the folder reports the error
+            descriptor = os.open(directory, os.O_RDONLY)
     try:
         yield descriptor is not None and _lock_folder(descriptor, directory, shard, lease)
     finally:
         if descriptor is not None:
             os.close(descriptor)
-
-
-def _open_folder(directory: bytes) -> int | None:
-    """Open a folder to lock it; if it cannot be opened, reading it reports the error."""
-    try:
-        return None if sys.platform == "win32" else os.open(directory, os.O_RDONLY)
-    except OSError:
-        return None
 
 
 def _lock_folder(descriptor: int, directory: bytes, shard: Shard, lease: Lease) -> bool:
@@ -401,7 +391,10 @@ def _lock_folder(descriptor: int, directory: bytes, shard: Shard, lease: Lease) 
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
-        found = _find_lockers(os.fstat(descriptor).st_ino)
+        inode = os.fstat(descriptor).st_ino
+        found = [
+            pid for kind, _, pid, locked in _list_locks() if (kind, locked) == ("FLOCK", inode)
+        ]
         holder = lease.find_holder() or next(filter(None, map(_describe_locker, found)), None)
         if found and holder is None:
             logger.warning("%s is locked by another program: %s", format_path(directory), found)
@@ -414,14 +407,13 @@ def _lock_folder(descriptor: int, directory: bytes, shard: Shard, lease: Lease) 
     return True
 
 
-def _find_lockers(inode: int) -> list[int]:
-    """Return the processes that hold a folder's lock, if the system (Linux) reports them."""
-    try:
-        lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return []
-    words = [line.split() for line in lines]
-    return [int(it[4]) for it in words if it[1] == "FLOCK" and it[5].endswith(f":{inode}")]
+def _list_locks() -> Iterator[tuple[str, str, int, int]]:
+    """Yield kind, access, process and inode of each lock, if the system (Linux) reports them."""
+    with suppress(OSError):
+        for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
+            with suppress(ValueError):  # a line for a process that waits has other words
+                _, kind, _, access, process, file, *_ = line.split()
+                yield kind, access, int(process), int(file.rpartition(":")[2])
 
 
 def _describe_locker(number: int) -> LockHolder | None:
@@ -449,20 +441,12 @@ def find_lock_holders(files: Sequence[Path]) -> list[str]:
     Only Linux does.
     """
     inodes = {file.stat().st_ino for file in files if file.exists()}
-    found = dict.fromkeys(_find_writers(inodes))
-    return [f"{name} (process {number})" for number, name in found]
-
-
-def _find_writers(inodes: Collection[int]) -> Iterator[tuple[int, str]]:
-    try:
-        lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return
-    for words in map(str.split, lines):
-        if words[1] == "POSIX" and words[3] == "WRITE":
+    found: dict[str, None] = {}
+    for kind, access, number, inode in _list_locks():
+        if (kind, access) == ("POSIX", "WRITE") and inode in inodes:
             with suppress(ValueError, psutil.Error):
-                if int(words[5].rpartition(":")[2]) in inodes:
-                    yield int(words[4]), psutil.Process(int(words[4])).name()
+                found[f"{psutil.Process(number).name()} (process {number})"] = None
+    return list(found)
 
 
 def _already_running(what: str) -> AlreadyRunningError:
@@ -519,9 +503,15 @@ def _hold(note: Path, what: str, clock: Clock) -> Iterator[None]:
     try:
         lock = _acquire(note, TEST_TIMEOUT)
     except Timeout:
-        raise _already_running(f"{what}{_describe_holder(note)}") from None
+        holder = None
+        with suppress(OSError):
+            holder = LockHolder.parse(note.read_bytes())
+        raise _already_running(f"{what}{holder.describe() if holder else ''}") from None
     try:
-        _write_note(note, clock)
+        try:
+            write_private(note, LockHolder.here(clock).format().encode())
+        except SettingsError as error:  # the note is only for the message of other runs
+            logger.warning("The lock's note could not be written: %s", error)
         yield
     finally:
         _release(lock, note)
@@ -564,20 +554,3 @@ def _release(lock: FileLock, note: Path) -> None:
     with suppress(OSError):
         note.unlink()
     lock.release()
-
-
-def _write_note(note: Path, clock: Clock) -> None:
-    """Write the note about the holder, for the message of other runs."""
-    try:
-        write_private(note, LockHolder.here(clock).format().encode())
-    except SettingsError as error:
-        logger.warning("The lock's note could not be written: %s", error)
-
-
-def _describe_holder(note: Path) -> str:
-    """Return the start time, computer and process of the other run, if it has written them."""
-    try:
-        holder = LockHolder.parse(note.read_bytes())
-    except OSError:
-        return ""
-    return holder.describe() if holder else ""

@@ -159,37 +159,27 @@ def _systemd_lines(command: ServiceCommand) -> Iterator[str]:
     yield from _NETWORK if for_all else ()
     yield ""
     yield "[Service]"
-    yield f"ExecStart={' '.join(_quote_exec(word) for word in command.words)}"
+    yield f"ExecStart={' '.join(_quote(word).replace('$', '$$') for word in command.words)}"
     yield from (f"Environment={_quote(f'{k}={v}')}" for k, v in command.environment.items())
     yield from (f"User={command.account}",) if for_all else ()
     yield from _PROCESS_OPTIONS
     yield from _SANDBOX_OPTIONS
-    yield from (
-        _guard(command) if for_all else ()
-    )  # a user's own service manager is not allowed more
+    if for_all:  # a user's own service manager is not allowed more
+        yield f"CapabilityBoundingSet={_READ_ALL if command.as_root else ''}"
+        yield from _FILE_SYSTEM_OPTIONS
+        # The minus sign allows a folder to be missing when the service starts.
+        folders = " ".join(_quote(f"-{folder}") for folder in command.writable)
+        yield from (f"ReadWritePaths={folders}",) if folders else ()
     yield ""
     yield "[Install]"
     yield f"WantedBy={'multi-user' if for_all else 'default'}.target"
     yield ""
 
 
-def _guard(command: ServiceCommand) -> Iterator[str]:
-    yield f"CapabilityBoundingSet={_READ_ALL if command.as_root else ''}"
-    yield from _FILE_SYSTEM_OPTIONS
-    # The minus sign allows a folder to be missing when the service starts.
-    if command.writable:
-        folders = (_quote(f"-{folder}") for folder in command.writable)
-        yield f"ReadWritePaths={' '.join(folders)}"
-
-
 def _quote(word: str) -> str:
     """Return a word quoted for systemd, without splitting or expansion."""
     text = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{text}"'
-
-
-def _quote_exec(word: str) -> str:
-    return _quote(word).replace("$", "$$")
 
 
 def _define_launchd(command: ServiceCommand, home: PurePath) -> ServiceDefinition:
@@ -255,6 +245,7 @@ def find_service_account(account: str) -> str:
 
 def _define_task(command: ServiceCommand, state: PurePath) -> ServiceDefinition:
     file = state / f"{NAME}-watch.xml"
+    needs_password = command.everyone and not find_service_account(command.account)
     return ServiceDefinition(
         file=file,
         content=_task_text(command).encode("utf-16"),  # the only encoding that schtasks reads
@@ -269,14 +260,12 @@ def _define_task(command: ServiceCommand, state: PurePath) -> ServiceDefinition:
         query=("schtasks", "/Query", "/TN", TASK),
         advice=(
             f'To show its status: schtasks /Query /TN "{TASK}" /V /FO LIST',
-            *(_describe_rights(command) if command.everyone else ()),
+            *(
+                line.format(task=TASK, account=command.account)
+                for line in (_NO_PASSWORD if needs_password else ())
+            ),
         ),
     )
-
-
-def _describe_rights(command: ServiceCommand) -> Iterator[str]:
-    if not find_service_account(command.account):
-        yield from (line.format(task=TASK, account=command.account) for line in _NO_PASSWORD)
 
 
 def _task_text(command: ServiceCommand) -> str:

@@ -33,7 +33,16 @@ class SleepInhibitor:
             self.end()
             self._given_up = True
         if self._process is None and not self._given_up:
-            self._start()
+            try:
+                self._process = subprocess.Popen(  # noqa: S603 - a fixed program
+                    _KEEPER,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
+            except OSError as error:
+                logger.info("The system cannot be kept awake: %s", error)
+                self._given_up = True
 
     def end(self) -> None:
         process, self._process = self._process, None
@@ -46,18 +55,6 @@ class SleepInhibitor:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-
-    def _start(self) -> None:
-        try:
-            self._process = subprocess.Popen(  # noqa: S603 - a fixed program
-                _KEEPER,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-        except OSError as error:
-            logger.info("The system cannot be kept awake: %s", error)
-            self._given_up = True
 
 
 if sys.platform == "win32":

@@ -97,8 +97,9 @@ def describe(key: str, annotation: Any, default: object) -> Setting:
     return Setting(key, annotation, default, about)
 
 
-_TRUE = ("true", "yes", "on", "1")
-_FALSE = ("false", "no", "off", "0")
+_FLAGS = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(
+    ("false", "no", "off", "0"), False
+)
 
 
 def parse_value(setting: Setting, text: str) -> object:
@@ -108,30 +109,15 @@ def parse_value(setting: Setting, text: str) -> object:
     returned unchanged; the check of the value then reports what is wrong.
     """
     text = text.strip()
-    if setting.many:
-        return _parse_list(text)
-    if setting.kind is bool:
-        return {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}.get(
-            text.lower(), text
-        )
-    if setting.kind in (int, float):
-        return _parse_number(setting.kind, text)
-    return text
-
-
-def _parse_list(text: str) -> object:
-    if text.startswith("["):
-        try:
-            return tomllib.loads(f"list = {text}")["list"]
-        except (ValueError, RecursionError):
-            return text
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def _parse_number(kind: type, text: str) -> object:
     try:
-        return int(text) if kind is int else float(text)
-    except ValueError:
+        if setting.many and text.startswith("["):
+            return tomllib.loads(f"list = {text}")["list"]
+        if setting.many:
+            return [part.strip() for part in text.split(",") if part.strip()]
+        if setting.kind is bool:
+            return _FLAGS.get(text.lower(), text)
+        return setting.kind(text) if setting.kind in (int, float) else text
+    except (ValueError, RecursionError):
         return text
 
 

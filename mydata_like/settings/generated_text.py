@@ -13,7 +13,7 @@ from textwrap import wrap
 
 import tomlkit
 
-from mydata_like.settings.fields import Setting, format_value
+from mydata_like.settings.fields import format_value
 from mydata_like.settings.layers import variable_of
 from mydata_like.settings.schema import Settings, iter_settings
 from mydata_like.settings.server_layer import FORBIDDEN, FORBIDDEN_VALUES, SHOWN, matches
@@ -37,16 +37,12 @@ def _lines() -> Iterator[str]:
         yield f"# {table.__doc__}"
         yield f"[{section}]\n"
         for setting in settings:
-            yield from _entry(setting)
-
-
-def _entry(setting: Setting) -> Iterator[str]:
-    required = " Required." if setting.about.required else ""
-    text = f"{setting.about.label}. {setting.about.help}{required}"
-    yield from wrap(text, _WIDTH, initial_indent="# ", subsequent_indent="# ")
-    for fact in setting.facts:
-        yield from wrap(fact, _WIDTH, initial_indent="#   ", subsequent_indent="#   ")
-    yield f"#{setting.name} = {_format(setting.default)}".rstrip() + "\n"
+            required = " Required." if setting.about.required else ""
+            text = f"{setting.about.label}. {setting.about.help}{required}"
+            yield from wrap(text, _WIDTH, initial_indent="# ", subsequent_indent="# ")
+            for fact in setting.facts:
+                yield from wrap(fact, _WIDTH, initial_indent="#   ", subsequent_indent="#   ")
+            yield f"#{setting.name} = {_format(setting.default)}".rstrip() + "\n"
 
 
 def _format(value: object) -> str:
@@ -124,19 +120,15 @@ def _reference_lines() -> Iterator[str]:
         yield f"## [{section}]\n"
         yield f"{table.__doc__}\n"
         for setting in settings:
-            yield from _reference_entry(setting)
-
-
-def _reference_entry(setting: Setting) -> Iterator[str]:
-    yield f"### {setting.key}\n"
-    required = " Required." if setting.about.required else ""
-    yield f"**{setting.about.label}.** {setting.about.help}{required}\n"
-    default = format_value(setting, setting.default)
-    yield f"- default: `{default}`" if default else "- default: empty"
-    for fact in setting.facts:
-        yield f"- {fact}"
-    yield f"- from the server: {_name_server_right(setting.key)}"
-    yield ""
+            yield f"### {setting.key}\n"
+            required = " Required." if setting.about.required else ""
+            yield f"**{setting.about.label}.** {setting.about.help}{required}\n"
+            default = format_value(setting, setting.default)
+            yield f"- default: `{default}`" if default else "- default: empty"
+            for fact in setting.facts:
+                yield f"- {fact}"
+            yield f"- from the server: {_name_server_right(setting.key)}"
+            yield ""
 
 
 def _name_server_right(key: str) -> str:

@@ -209,24 +209,23 @@ def read_layers(sources: LayerSources) -> Layers:
 def _gather(sources: LayerSources, files: Mapping[Layer, SettingsFile]) -> Layers:
     locked_by = _locks(files.values())
     problems = [problem for file in files.values() for problem in file.problems]
-    problems += _check_locks(files.values())
+    for file in files.values():
+        for pattern in file.locks:
+            if not any(fnmatchcase(key, pattern) for key in settings_by_key()):
+                message = f"locks {pattern!r}, which is not a setting"
+                problems.append(SettingProblem("locked.keys", message, str(file.path)))
     given: dict[str, tuple[ResolvedValue, ...]] = {}
     for key, entry in _read_layers(sources, files, problems):
         if entry.source is Layer.OPTION:
             _refuse_locked([key], locked_by)
         ignored = key in locked_by and entry.source is not Layer.MANAGED
-        current = _replace_former(key, entry)
-        given[key] = (*given.get(key, ()), current._replace(ignored=ignored))
+        current = entry._replace(ignored=ignored)
+        setting = settings_by_key().get(key)
+        for former, successor in setting.about.former if setting else ():
+            if entry.value == former:
+                current = current._replace(value=successor, former=former)
+        given[key] = (*given.get(key, ()), current)
     return Layers(given, locked_by, tuple(problems))
-
-
-def _replace_former(key: str, given: ResolvedValue) -> ResolvedValue:
-    """Replace a value of an earlier version by its successor."""
-    setting = settings_by_key().get(key)
-    for text, now in setting.about.former if setting else ():
-        if given.value == text:
-            return given._replace(value=now, former=text)
-    return given
 
 
 def _load(sources: LayerSources, files: Mapping[Layer, SettingsFile]) -> Loaded:
@@ -238,7 +237,10 @@ def _load(sources: LayerSources, files: Mapping[Layer, SettingsFile]) -> Loaded:
         if (active := [entry for entry in entries if not entry.ignored])
     }
     settings, wrong = check_values({key: entry.value for key, entry in counted.items()})
-    problems += (_locate(problem, counted.get(problem.key)) for problem in wrong)
+    for problem in wrong:
+        entry = counted.get(problem.key)
+        place = problem._replace(origin=entry.origin, line=entry.line) if entry else problem
+        problems.append(place)
     if problems or settings is None:
         raise InvalidSettingsError(problems)
     return Loaded(
@@ -247,7 +249,12 @@ def _load(sources: LayerSources, files: Mapping[Layer, SettingsFile]) -> Loaded:
         given=given,
         locked_by=locked_by,
         warnings=(
-            *_warn(given, locked_by),
+            *(
+                f"{key} in {entry.place} is ignored: it is locked by {locked_by[key]}."
+                for key, entries in given.items()
+                for entry in entries
+                if entry.ignored
+            ),
             *_warn_of_former(given),
             *warn_of_variables(sources.environment),
             *(sources.server.warnings if sources.server else ()),
@@ -260,8 +267,9 @@ def _read_layers(
 ) -> Iterable[tuple[str, ResolvedValue]]:
     """Yield the values of each layer, weakest first; add to the problems."""
     for source in _order(sources):
-        if source is Layer.SERVER:
-            yield from _read_server(sources)
+        if source is Layer.SERVER and sources.server:
+            for key, value in sources.server.values.items():
+                yield key, ResolvedValue(source, value, sources.server.origin)
         else:
             file = files[source]
             for key, value in file.values.items():
@@ -271,31 +279,17 @@ def _read_layers(
         if variable in sources.environment:
             value = parse_value(setting, sources.environment[variable])
             yield key, ResolvedValue(Layer.ENVIRONMENT, value, variable)
-    yield from _read_assignments(sources.assignments, problems)
-
-
-def _read_server(sources: LayerSources) -> Iterable[tuple[str, ResolvedValue]]:
-    if sources.server:
-        for key, value in sources.server.values.items():
-            yield key, ResolvedValue(Layer.SERVER, value, sources.server.origin)
-
-
-def _read_assignments(
-    assignments: Iterable[str], problems: list[SettingProblem]
-) -> Iterable[tuple[str, ResolvedValue]]:
-    for assignment in assignments:
+    for assignment in sources.assignments:
         key, separator, text = assignment.partition("=")
         key = key.strip()
+        named = settings_by_key().get(key)
         if not separator:
             problems.append(SettingProblem(key, "needs a value: --set section.key=value", "--set"))
-        elif key not in settings_by_key():
+        elif named is None:
             message = unknown_key(key, settings_by_key())
             problems.append(SettingProblem(key, message, "--set"))
         else:
-            yield (
-                key,
-                ResolvedValue(Layer.OPTION, parse_value(settings_by_key()[key], text), "--set"),
-            )
+            yield key, ResolvedValue(Layer.OPTION, parse_value(named, text), "--set")
 
 
 def _order(sources: LayerSources) -> Iterable[Layer]:
@@ -304,17 +298,14 @@ def _order(sources: LayerSources) -> Iterable[Layer]:
         yield Layer.MANAGED
     own = [Layer.USER]
     if sources.server:
-        changed_at = sources.server.changed_at
-        newer = changed_at is not None and changed_at.timestamp() > _changed_at(sources.user)
+        try:
+            changed_here = sources.user.stat().st_mtime
+        except OSError:
+            changed_here = 0.0
+        changed_there = sources.server.changed_at
+        newer = changed_there is not None and changed_there.timestamp() > changed_here
         own.insert(1 if newer else 0, Layer.SERVER)
     yield from own
-
-
-def _changed_at(file: Path) -> float:
-    try:
-        return file.stat().st_mtime
-    except OSError:
-        return 0.0
 
 
 def _locks(files: Iterable[SettingsFile]) -> dict[str, str]:
@@ -327,14 +318,6 @@ def _locks(files: Iterable[SettingsFile]) -> dict[str, str]:
     }
 
 
-def _check_locks(files: Iterable[SettingsFile]) -> Iterable[SettingProblem]:
-    for file in files:
-        for pattern in file.locks:
-            if not any(fnmatchcase(key, pattern) for key in settings_by_key()):
-                message = f"locks {pattern!r}, which is not a setting"
-                yield SettingProblem("locked.keys", message, str(file.path))
-
-
 def _refuse_locked(keys: Iterable[str], locked_by: Mapping[str, str]) -> None:
     for key in keys:
         if key in locked_by:
@@ -345,12 +328,6 @@ def _refuse_locked(keys: Iterable[str], locked_by: Mapping[str, str]) -> None:
             )
 
 
-def _locate(problem: SettingProblem, entry: ResolvedValue | None) -> SettingProblem:
-    if entry is None:
-        return problem
-    return problem._replace(origin=entry.origin, line=entry.line)
-
-
 def _warn_of_former(given: Mapping[str, Sequence[ResolvedValue]]) -> Iterable[str]:
     for key, entries in given.items():
         for entry in entries:
@@ -359,12 +336,3 @@ def _warn_of_former(given: Mapping[str, Sequence[ResolvedValue]]) -> Iterable[st
                     f'{key} = "{entry.former}" in {entry.place} is no longer supported; '
                     f'"{entry.value}" is used instead.'
                 )
-
-
-def _warn(
-    given: Mapping[str, Sequence[ResolvedValue]], locked_by: Mapping[str, str]
-) -> Iterable[str]:
-    for key, entries in given.items():
-        for entry in entries:
-            if entry.ignored:
-                yield f"{key} in {entry.place} is ignored: it is locked by {locked_by[key]}."

@@ -9,7 +9,7 @@ import locale
 import re
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from configparser import MissingSectionHeaderError, ParsingError, RawConfigParser
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -450,35 +450,40 @@ def translate(pairs: Mapping[str, str]) -> LegacyTranslation:
         if found.value is not None:
             values[setting.key] = found.value
         keys += (LegacyKey(name, found.becoming, setting.key, found.reason) for name in names)
-    keys += _explain_others(given)
+    known = {name for setting in iter_settings() for name in setting.about.legacy}
+    for name in given:
+        if name in WITHOUT_SETTING:
+            keys.append(LegacyKey(name, Conversion.LEFT, reason=WITHOUT_SETTING[name]))
+        elif name not in known:
+            nearest = find_nearest(name, [*known, *WITHOUT_SETTING])
+            meant = f"; did you mean {nearest}?" if nearest else ""
+            reason = f"MyData has no such key{meant}"
+            keys.append(LegacyKey(name, Conversion.UNKNOWN, reason=reason))
     return LegacyTranslation(values, tuple(keys))
 
 
 def _find(setting: Setting, given: Given) -> ConversionNote:
-    if _is_unchosen(setting, given):
+    name = setting.about.legacy[0]
+    if given.get(name, "").replace(" ", "") in _UNCHOSEN.get(name, ()):
         return left("it is MyData's default, which every file has; the default here is better")
     rule = RULES.get(setting.key)
     try:
-        found = rule(given) if rule else _read_plain(setting, given)
+        if rule:
+            found = rule(given)
+        elif not given[name] and (setting.about.required or setting.default != ""):
+            found = left("it is empty")
+        else:  # it is written alike here and there
+            found = ConversionNote(parse_value(setting, given[name]))
         found = _clamp(setting, found)
         if found.value is not None:
-            _require_right(setting.key, found.value)
+            # Another setting decides whether an unencrypted server is allowed.
+            _, problems = check_values({"server.allow_http": True, setting.key: found.value})
+            for problem in problems:
+                if problem.key == setting.key:
+                    return ConversionNote(None, Conversion.UNUSABLE, problem.message)
     except UnusableError as error:
         return ConversionNote(None, Conversion.UNUSABLE, str(error))
     return found
-
-
-def _is_unchosen(setting: Setting, given: Given) -> bool:
-    name = setting.about.legacy[0]
-    return given.get(name, "").replace(" ", "") in _UNCHOSEN.get(name, ())
-
-
-def _read_plain(setting: Setting, given: Given) -> ConversionNote:
-    """Return the text of a setting that is written alike here and there."""
-    text = given[setting.about.legacy[0]]
-    if not text and (setting.about.required or setting.default != ""):
-        return left("it is empty")
-    return ConversionNote(parse_value(setting, text))
 
 
 def _clamp(setting: Setting, found: ConversionNote) -> ConversionNote:
@@ -492,22 +497,3 @@ def _clamp(setting: Setting, found: ConversionNote) -> ConversionNote:
     nearest = setting.kind(lowest if number < lowest else highest)
     limit = "least" if number < lowest else "most"
     return changed(nearest, f"{shorten(format_value(setting, nearest))} is the {limit} here")
-
-
-def _require_right(key: str, value: object) -> None:
-    # Another setting decides whether an unencrypted server is allowed.
-    _, problems = check_values({"server.allow_http": True, key: value})
-    for problem in problems:
-        if problem.key == key:
-            raise UnusableError(problem.message)
-
-
-def _explain_others(given: Given) -> Iterator[LegacyKey]:
-    known = {name for setting in iter_settings() for name in setting.about.legacy}
-    for name in given:
-        if name in WITHOUT_SETTING:
-            yield LegacyKey(name, Conversion.LEFT, reason=WITHOUT_SETTING[name])
-        elif name not in known:
-            nearest = find_nearest(name, [*known, *WITHOUT_SETTING])
-            meant = f"; did you mean {nearest}?" if nearest else ""
-            yield LegacyKey(name, Conversion.UNKNOWN, reason=f"MyData has no such key{meant}")

@@ -115,42 +115,26 @@ def check_values(
     Values are as in TOML (checked values are accepted as well), by dotted key; missing ones have
     their defaults.
     """
-    plain, problems = _make_plain(values)
+    problems: dict[str, str] = {}
     tables: dict[str, dict[str, object]] = {}
-    for key, value in plain.items():
+    for key, value in values.items():
         section, _, name = key.partition(".")
-        tables.setdefault(section, {})[name] = value
-    sections = {}
+        try:  # JSON cannot represent lone surrogates and infinite numbers
+            text = json.dumps(value, default=_describe, ensure_ascii=False)
+            tables.setdefault(section, {})[name] = json.loads(text.encode())
+        except (ValueError, RecursionError):
+            problems[key] = "is not plain text or a number"
+    sections: dict[str, Section] = {}
     for section, kind in Settings.__annotations__.items():
-        sections[section], wrong = _check(kind, tables.pop(section, {}))
-        problems |= {f"{section}.{name}": text for name, text in wrong.items()}
+        right, wrong = kind.read(tables.pop(section, {}))
+        sections[section] = kind.of(right)
+        found = dict(sections[section].conflicts()) | wrong
+        problems |= {f"{section}.{name}": text for name, text in found.items()}
     problems |= {
         f"{section}.{name}": "is not a setting" for section in tables for name in tables[section]
     }
-    found = tuple(SettingProblem(key, text) for key, text in problems.items())
-    return (None if found else Settings.of(sections)), found
-
-
-def _check(kind: type[Section], values: Mapping[str, object]) -> tuple[Section, dict[str, str]]:
-    """Return the section of the valid values, and the errors in single or combined values."""
-    right, wrong = kind.read(values)
-    section = kind.of(right)
-    return section, dict(section.conflicts()) | wrong
-
-
-def _make_plain(values: Mapping[str, object]) -> tuple[dict[str, object], dict[str, str]]:
-    """Return the values as in JSON, and errors for those that JSON cannot represent.
-
-    Examples are lone surrogates and infinite numbers.
-    """
-    plain, wrong = {}, {}
-    for key, value in values.items():
-        try:
-            text = json.dumps(value, default=_describe, ensure_ascii=False)
-            plain[key] = json.loads(text.encode())
-        except (ValueError, RecursionError):
-            wrong[key] = "is not plain text or a number"
-    return plain, wrong
+    all_problems = tuple(SettingProblem(key, text) for key, text in problems.items())
+    return (None if all_problems else Settings.of(sections)), all_problems
 
 
 def _describe(value: object) -> object:

@@ -13,7 +13,7 @@ from mydata_like.settings.fields import InvalidSettingsError, SettingProblem, un
 from mydata_like.settings.schema import settings_by_key
 
 if TYPE_CHECKING:
-    from tomlkit.items import Item
+    pass
 
 _LARGEST = 1024 * 1024
 _POSITION = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
@@ -208,19 +208,16 @@ class _Reader:
             elif not isinstance(content, dict):
                 self._add_problem(name, f"is a section: write [{name}] and its settings below")
             else:
-                self._read_section(name, content)
+                for entry, value in content.items():
+                    key = f"{name}.{entry}"
+                    if key in settings_by_key():
+                        self._values[key] = value
+                    else:
+                        self._add_problem(key, unknown_key(key, settings_by_key()))
         locks, locked_by = self._read_locks(locked)
         lines = {key: self._line(key) for key in self._values}
         problems = tuple(self._problems)
         return SettingsFile(self._path, self._values, lines, locks, locked_by, problems)
-
-    def _read_section(self, name: str, content: Mapping[str, Any]) -> None:
-        for entry, value in content.items():
-            key = f"{name}.{entry}"
-            if key in settings_by_key():
-                self._values[key] = value
-            else:
-                self._add_problem(key, unknown_key(key, settings_by_key()))
 
     def _read_locks(self, table: object) -> tuple[tuple[str, ...], str]:
         if table is None:
@@ -281,18 +278,11 @@ def _edit(text: str, changes: Mapping[str, object]) -> str | None:
             if value is not None:
                 if section not in document:
                     document[section] = tomlkit.table()
-                document[section][name] = _item(value)
+                document[section][name] = tomlkit.item(value)
+                if isinstance(value, list) and len(value) > 3:
+                    document[section][name].multiline(True)  # noqa: FBT003
             elif name in document.get(section, {}):
                 del document[section][name]
         return tomlkit.dumps(document)
     except (TOMLKitError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-
-
-def _item(value: object) -> "Item":
-    import tomlkit  # imported here for the same reason as in `_edit`
-
-    item = tomlkit.item(value)
-    if isinstance(value, list) and len(value) > 3:
-        item.multiline(True)  # type: ignore[attr-defined]  # noqa: FBT003
-    return item

@@ -47,13 +47,9 @@ def read_value(annotation: Any, value: object) -> object:
         return _read_list(parts[0], value)
     if origin is Literal:
         return _choose(dict(zip(parts, parts, strict=True)), value)
-    return _read_kind(annotation, value)
-
-
-def _read_kind(kind: type, value: object) -> object:
-    if issubclass(kind, Enum):
-        return _choose({member.value: member for member in kind}, value)
-    return _READERS[kind](value)
+    if issubclass(annotation, Enum):
+        return _choose({member.value: member for member in annotation}, value)
+    return _READERS[annotation](value)
 
 
 def _read_list(member: Any, value: object) -> tuple[object, ...]:
@@ -266,15 +262,11 @@ def is_loopback(host: str) -> bool:
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
-        return _is_short_loopback(host)
+        try:
+            address = ipaddress.ip_address(socket.inet_aton(host))
+        except (OSError, ValueError):
+            return False
     return (getattr(address, "ipv4_mapped", None) or address).is_loopback
-
-
-def _is_short_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(socket.inet_aton(host)).is_loopback
-    except (OSError, ValueError):
-        return False
 
 
 def _check_text(text: str) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Lock
-from types import TracebackType, UnionType
+from types import UnionType
 from typing import Any, BinaryIO, Final, NamedTuple, Self, TypeVar, get_args, get_origin
 from urllib.parse import urlsplit
 
@@ -349,12 +349,7 @@ class DeletionLogFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _write(self, key: bytes, /, **facts: object) -> None:

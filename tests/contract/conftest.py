@@ -1,7 +1,9 @@
-"""A real sshd behind a TCP proxy, for tests of faulty connections."""
+"""A real sshd behind a TCP proxy, and an embedded server with a client of it."""
 
 import pytest
 
+from mydata_like.demo.demo_server import EmbeddedServer
+from tests.embedded import Api
 from tests.faults.tcpproxy import TcpProxy
 from tests.sshd_fixture import sshd_with
 
@@ -16,3 +18,16 @@ def sshd(tmp_path_factory):
 def proxy(sshd):
     with TcpProxy(sshd.port) as proxy:
         yield proxy
+
+
+@pytest.fixture
+def server(tmp_path):
+    with EmbeddedServer(tmp_path, verify_delay=0.01) as server:
+        yield server
+
+
+@pytest.fixture
+def api(server):
+    with Api(server) as api:
+        api.prepare()
+        yield api

@@ -5,30 +5,15 @@ import json
 
 import pytest
 
-from mydata_like.demo.demo_server import EmbeddedServer
 from tests.embedded import (
     HELLO,
     SORRY,
     UUID,
-    Api,
     is_bare,
     record,
     registration,
     staged,
 )
-
-
-@pytest.fixture
-def server(tmp_path):
-    with EmbeddedServer(tmp_path, verify_delay=0.01) as server:
-        yield server
-
-
-@pytest.fixture
-def api(server):
-    with Api(server) as api:
-        api.prepare()
-        yield api
 
 
 def test_a_file_that_arrives_is_verified_when_asked_for(server, api):
@@ -251,3 +236,19 @@ def test_a_multipart_post_stores_the_file_in_the_default_box(server, api):
     assert (reply.status_code, reply.content) == (201, b"")
     replica = api.datafile(1)["replicas"][0]
     assert (replica["location"], replica["verified"]) == ("default", True)
+
+
+def test_a_posted_file_that_destroys_another_is_reported(server, api):
+    def post(name):
+        parts = {"json_data": (None, json.dumps(record(name))), "attached_file": ("x", HELLO)}
+        return api.post("mydata_dataset_file/", files=parts)
+
+    post("victim.txt")
+    post("b.txt")
+    server.lose_copy(2)
+
+    reply = post("b.txt")
+
+    assert reply.status_code == 500
+    assert api.names() == []
+    assert [text.rpartition(" ")[2] for text in server.violations()] == ["replica", "bytes"]

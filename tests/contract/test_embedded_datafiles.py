@@ -2,28 +2,13 @@
 
 import pytest
 
-from mydata_like.demo.demo_server import EmbeddedServer
 from tests.embedded import (
     HTML,
     SORRY,
-    Api,
     is_bare,
     record,
     staged,
 )
-
-
-@pytest.fixture
-def server(tmp_path):
-    with EmbeddedServer(tmp_path, verify_delay=0.01) as server:
-        yield server
-
-
-@pytest.fixture
-def api(server):
-    with Api(server) as api:
-        api.prepare()
-        yield api
 
 
 def test_a_new_datafile_answers_with_its_staging_path(server, api):

@@ -3,7 +3,6 @@
 import pytest
 import requests
 
-from mydata_like.demo.demo_server import EmbeddedServer
 from tests.embedded import (
     FINGERPRINT,
     SORRY,
@@ -15,19 +14,6 @@ from tests.embedded import (
     registration,
     staged,
 )
-
-
-@pytest.fixture
-def server(tmp_path):
-    with EmbeddedServer(tmp_path, verify_delay=0.01) as server:
-        yield server
-
-
-@pytest.fixture
-def api(server):
-    with Api(server) as api:
-        api.prepare()
-        yield api
 
 
 def test_the_root_needs_no_credentials(server):
