@@ -263,9 +263,9 @@ class ParamikoSession:
 
     stack = "paramiko"
 
-    def __init__(self, connection: "ParamikoTransport", *, gcm_only: bool) -> None:
+    def __init__(self, connection: "ParamikoTransport") -> None:
         self._connection = connection
-        self.gcm_only = gcm_only
+        self.gcm_only = connection.gcm_only
         self.blocked_seconds = 0.0
 
     @property
@@ -400,11 +400,11 @@ class _Transport(paramiko.Transport):
 class ParamikoTransport:
     """The library's transport, with timeouts and our own errors."""
 
-    def __init__(self, endpoint: Endpoint, wire: socket.socket) -> None:
+    def __init__(self, endpoint: Endpoint, wire: socket.socket, *, gcm_only: bool = False) -> None:
         self.endpoint = endpoint
         self._socket = TimeoutSocket.adopt(wire, endpoint.stall_timeout)
         self.transport = _Transport(self._socket)
-        self.gcm_only = False  # see `OpenSession`
+        self.gcm_only = gcm_only  # see `OpenSession`
         self._stalled = False
 
     @property
@@ -468,7 +468,8 @@ class ParamikoTransport:
     def _find_keys(self, key: KeyPair, held: ExitStack) -> Iterator[paramiko.PKey]:
         """Yield the keys to try; the agent is used only if necessary."""
         if key.whole:
-            yield _private_key(key)
+            kind = _KEYS.get(key.public.type, paramiko.ECDSAKey)
+            yield kind.from_private_key(io.StringIO(key.text.decode("ascii", "replace")))
             if not (self.endpoint.any_key and self.endpoint.agent):
                 return
         agent = Agent(self.endpoint.agent, self.endpoint.stall_timeout)
@@ -489,7 +490,12 @@ class ParamikoTransport:
             with self.watched():
                 wanted = self.transport.auth_publickey(self.endpoint.username, key)
         except FAILURES as error:
-            self._raise_if_expired(error)
+            login = self.transport.auth_handler
+            banner = (login and login.banner) or b""
+            text = banner if isinstance(banner, bytes) else banner.encode("utf-8", "replace")
+            if dialing.says_expired(text):
+                self.abort()
+                raise dialing.expired(self.endpoint, text) from error
             if not isinstance(error, paramiko.AuthenticationException):
                 raise self._broken(error) from error
             if not tried:
@@ -499,24 +505,20 @@ class ParamikoTransport:
             raise dialing.second_factor_wanted(self.endpoint, wanted)
         return True
 
-    def _raise_if_expired(self, error: Exception) -> None:
-        """Raise `StagingError` if the host has named this as the reason during the login."""
-        login = self.transport.auth_handler
-        banner = (login and login.banner) or b""
-        text = banner if isinstance(banner, bytes) else banner.encode("utf-8", "replace")
-        if dialing.says_expired(text):
-            self.abort()
-            raise dialing.expired(self.endpoint, text) from error
-
     def session(self) -> ParamikoSession:
         """Return the session of an authenticated connection."""
-        return ParamikoSession(self, gcm_only=self.gcm_only)
+        return ParamikoSession(self)
 
     def open_channel(self) -> paramiko.Channel:
         """Open a channel; raises `TransientError` if none is granted."""
         for pause in dialing.GRACE:
-            if (channel := self._try_channel()) is not None:
-                return channel
+            try:
+                with self.watched(), self._socket.quick_acknowledgement():
+                    return self.transport.open_session(timeout=self.stall_timeout)
+            except paramiko.ChannelException:  # it is not granted
+                pass
+            except FAILURES as error:
+                raise self._broken(error) from error
             time.sleep(pause)
         raise dialing.no_channel(self.endpoint)
 
@@ -537,16 +539,6 @@ class ParamikoTransport:
         """Double the timeout from now on, for a jump host, and return it."""
         self.stall_timeout = 2 * self.endpoint.stall_timeout
         return self.stall_timeout
-
-    def _try_channel(self) -> paramiko.Channel | None:
-        """Open a channel; None if it is not granted."""
-        try:
-            with self.watched(), self._socket.quick_acknowledgement():
-                return self.transport.open_session(timeout=self.stall_timeout)
-        except paramiko.ChannelException:
-            return None
-        except FAILURES as error:
-            raise self._broken(error) from error
 
     @contextmanager
     def watched(self) -> Iterator[None]:
@@ -639,11 +631,6 @@ def _find_disagreement(transport: _Transport) -> dialing.Disagreement:
         if not set(theirs) & set(names):
             return dialing.Disagreement(kind, theirs, tuple(names))
     return dialing.Disagreement("algorithm", (), ())
-
-
-def _private_key(key: KeyPair) -> paramiko.PKey:
-    kind = _KEYS.get(key.public.type, paramiko.ECDSAKey)
-    return kind.from_private_key(io.StringIO(key.text.decode("ascii", "replace")))
 
 
 def _reason(error: Exception | None) -> str:
