@@ -12,7 +12,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from threading import Lock
 from typing import Any, Final, Self
@@ -39,7 +39,7 @@ from mydata_like.ssh.session import (
     Stream,
     signatures,
 )
-from mydata_like.ssh.sftp import Sftp
+from mydata_like.ssh.session_base import SessionBase, StreamOutput
 
 FAILURES: Final = (paramiko.SSHException, OSError, EOFError)
 _WRITE: Final = 32_704  # bytes; with header and authentication tag they are one packet
@@ -47,16 +47,22 @@ _READ: Final = 64 * 1024
 _PAUSE: Final = 0.02  # seconds between reads of output while the server accepts no input
 
 
-class ParamikoStream:
+class ParamikoStream(StreamOutput):
     """A running remote command; see `Stream`."""
 
     def __init__(self, connection: "ParamikoTransport", channel: paramiko.Channel) -> None:
+        super().__init__()
         self._connection = connection
         self._channel = channel
-        self._output = bytearray()
-        self._errors = bytearray()
-        self.blocked_seconds = 0.0
         channel.settimeout(_PAUSE)
+
+    def execute(self, command: bytes) -> bool:
+        """Start the command; return whether that is granted."""
+        return self._connection.grants(lambda: self._channel.exec_command(command))
+
+    def start_subsystem(self, subsystem: bytes) -> bool:
+        """Start a subsystem instead of a command; return whether that is granted."""
+        return self._connection.grants(lambda: self._channel.invoke_subsystem(subsystem.decode()))
 
     def write(self, data: bytes | memoryview) -> None:
         """Write all of `data`; input that an ended command did not read is dropped."""
@@ -110,10 +116,7 @@ class ParamikoStream:
                 self._channel.status_event.wait(0 if not self._is_silent() else _PAUSE)
         self._drain()
         self._connection.check()
-        status = self._channel.exit_status
-        finished = CommandResult(
-            None if status < 0 else status, self._take(len(self._output)), bytes(self._errors)
-        )
+        finished = self._conclude(self._channel.exit_status)
         self.close()
         return finished
 
@@ -163,11 +166,6 @@ class ParamikoStream:
         """Return whether no more output will come."""
         done = bool(self._channel.eof_received or self._channel.closed)
         return done and not self._channel.recv_ready()
-
-    def _take(self, size: int) -> bytes:
-        taken = bytes(self._output[:size])
-        del self._output[:size]
-        return taken
 
 
 # Work-around: paramiko 5.1.0 waits without limit in several places.
@@ -258,52 +256,20 @@ _KEYS: Final[dict[str, type[paramiko.PKey]]] = {
 }
 
 
-class ParamikoSession:
+class ParamikoSession(SessionBase):
     """An authenticated connection; see `OpenSession`."""
 
     stack = "paramiko"
 
     def __init__(self, connection: "ParamikoTransport") -> None:
+        super().__init__(connection)
         self._connection = connection
         self.gcm_only = connection.gcm_only
-        self.blocked_seconds = 0.0
 
     @property
     def cipher(self) -> str:
         """The negotiated cipher for sent data."""
         return self._connection.transport.local_cipher
-
-    @property
-    def network_round_trip(self) -> float | None:
-        return self._connection.network_round_trip
-
-    def start(self, command: bytes) -> ParamikoStream:
-        """Start a remote command; raises `TransientError` if no channel is granted."""
-        channel = self._connection.open_channel()
-        try:
-            with self._connection.watched():
-                channel.exec_command(command)
-        except FAILURES as error:
-            self._connection.raise_if_broken(error)
-            raise dialing.exec_refused(self._connection.endpoint) from error
-        return ParamikoStream(self._connection, channel)
-
-    def run(self, command: bytes, stdin: bytes = b"") -> CommandResult:
-        """Run a remote command until it ends."""
-        stream = self.start(command)
-        stream.write(stdin)
-        return stream.finish()
-
-    def open_sftp(self) -> Sftp:
-        """Open the SFTP subsystem; raises `RejectedError` if it is refused."""
-        channel = self._connection.open_channel()
-        try:
-            with self._connection.watched():
-                channel.invoke_subsystem("sftp")
-        except FAILURES as error:
-            self._connection.raise_if_broken(error)
-            raise dialing.sftp_refused(self._connection.endpoint) from error
-        return Sftp(ParamikoStream(self._connection, channel))
 
     def write_some(
         self, pieces: Sequence[tuple[Stream, bytes]], moved: float | None = None
@@ -328,10 +294,6 @@ class ParamikoSession:
             yield
         finally:
             self._connection.stall_timeout = usual
-
-    def close(self) -> None:
-        """Close the connection; can be called repeatedly, at any time, from any thread."""
-        self._connection.abort()
 
 
 class _Packets(Packetizer):
@@ -509,12 +471,13 @@ class ParamikoTransport:
         """Return the session of an authenticated connection."""
         return ParamikoSession(self)
 
-    def open_channel(self) -> paramiko.Channel:
-        """Open a channel; raises `TransientError` if none is granted."""
+    def open_stream(self) -> ParamikoStream:
+        """Open a channel for a command; raises `TransientError` if none is granted."""
         for pause in dialing.GRACE:
             try:
                 with self.watched(), self._socket.quick_acknowledgement():
-                    return self.transport.open_session(timeout=self.stall_timeout)
+                    channel = self.transport.open_session(timeout=self.stall_timeout)
+                return ParamikoStream(self, channel)
             except paramiko.ChannelException:  # it is not granted
                 pass
             except FAILURES as error:
@@ -539,6 +502,16 @@ class ParamikoTransport:
         """Double the timeout from now on, for a jump host, and return it."""
         self.stall_timeout = 2 * self.endpoint.stall_timeout
         return self.stall_timeout
+
+    def grants(self, request: Callable[[], object]) -> bool:
+        """Make a request for a channel and return whether the host grants it."""
+        try:
+            with self.watched():
+                request()
+        except FAILURES as error:
+            self.raise_if_broken(error)
+            return False
+        return True
 
     @contextmanager
     def watched(self) -> Iterator[None]:
