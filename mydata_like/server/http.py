@@ -90,53 +90,13 @@ class AnswerTimer:
         self._since = self._clock.monotonic()
 
 
-class HttpSession:
-    """The connections of all threads to one server; redirects and cookies are ignored.
-
-    A thread uses a connection that is idle, and opens one if there is none.
-
-    `trust` decides which servers are accepted, and cannot be switched off. `proxy` is the address
-    of a proxy, `none` for a direct connection, or empty for the system's setting (`HTTPS_PROXY`,
-    `NO_PROXY` and similar). This computer is always connected directly: http is allowed there
-    because no one else can read it.
-    """
-
-    def __init__(self, trust: ssl.SSLContext, origin: str, clock: Clock, proxy: str = "") -> None:
-        through = _find_proxy(origin, proxy)
-        self.direct = not through
-        options: Any = {"maxsize": _MOST_IDLE, "cert_reqs": "CERT_REQUIRED", "ssl_context": trust}
-        manager = PoolManager(**options)
-        if through:
-            account = parse_url(through).auth  # in the proxy's address, if any
-            known = make_headers(proxy_basic_auth=unquote(account)) if account else None
-            manager = ProxyManager(through, proxy_headers=known, **options)
-        manager.pool_classes_by_scheme = {"http": HttpPool, "https": HttpsPool}
-        pool: Any = manager.connection_from_url(origin)
-        pool.clock = clock
-        self._pool: HTTPConnectionPool = pool
-        # Proxies need the host of a request that is not encrypted.
-        self._origin = origin if through and origin.startswith("http:") else ""
-
-    def send(self, method: str, target: str, **options: Any) -> BaseHTTPResponse:
-        """Send a request for a path with its query, and return the response with an unread body."""
-        return self._pool.urlopen(
-            method,
-            self._origin + target,
-            redirect=False,
-            assert_same_host=False,
-            preload_content=False,
-            decode_content=False,
-            retries=_ONCE,
-            **options,
-        )
-
-    def close(self) -> None:
-        """Close every connection now."""
-        self._pool.close()
-
-
 def _find_proxy(origin: str, proxy: str) -> str:
-    """Return the address of the proxy for a server; empty if there is none."""
+    """Return the address of the proxy for a server; empty if there is none.
+
+    `proxy` is an address, `none` for a direct connection, or empty for the system's setting
+    (`HTTPS_PROXY`, `NO_PROXY` and similar). This computer is always connected directly: http is
+    allowed there because no one else can read it.
+    """
     if is_loopback(urlsplit(origin).hostname or ""):
         return ""
     if proxy:
@@ -207,6 +167,8 @@ class HttpResponse:
 class HttpClient:
     """Sends requests to one server and reads the replies; thread-safe.
 
+    A thread uses a connection that is idle, and opens one if there is none.
+
     `answers` measures how long the server has been silent; it may be replaced before the first
     request. `down_at` is the monotonic time when it was last seen that nothing answers at the
     server's address, and `longest` how many seconds the slowest answer took.
@@ -230,10 +192,28 @@ class HttpClient:
         self.down_at = -inf
         self.longest = 0.0
         self._limit = RequestLimit(settings.requests, clock.monotonic, cancel)
+        # Redirects and cookies are ignored. The trust in servers cannot be switched off.
+        options: Any = {
+            "maxsize": _MOST_IDLE,
+            "cert_reqs": "CERT_REQUIRED",
+            "ssl_context": build_trust(settings),
+        }
+        proxy = _find_proxy(self._origin, settings.proxy)
+        manager = PoolManager(**options)
         try:
-            self._session = HttpSession(build_trust(settings), self._origin, clock, settings.proxy)
+            if proxy:
+                account = parse_url(proxy).auth  # in the proxy's address, if any
+                known = make_headers(proxy_basic_auth=unquote(account)) if account else None
+                manager = ProxyManager(proxy, proxy_headers=known, **options)
+            manager.pool_classes_by_scheme = {"http": HttpPool, "https": HttpsPool}
+            pool: Any = manager.connection_from_url(self._origin)
         except HTTPError as error:  # the proxy's address is invalid
             raise _translate(error, self.host) from error
+        pool.clock = clock
+        self._pool: HTTPConnectionPool = pool
+        self._is_direct = not proxy
+        # Proxies need the host of a request that is not encrypted.
+        self._target = self._origin if proxy and address.scheme == "http" else ""
 
     def uri(self, resource: str, number: int) -> str:
         """Return the URI of a record on the server."""
@@ -268,7 +248,7 @@ class HttpClient:
                 reply = self._exchange(request, body.pieces, silence)
         except (HTTPError, OSError) as error:
             failure = _translate(error, self.host)
-            if self._session.direct and is_refused(failure):
+            if self._is_direct and is_refused(failure):
                 self.down_at = self._clock.monotonic()
             if request.writes and body.sent:
                 raise _unanswered(failure, error, begun) from error
@@ -289,11 +269,16 @@ class HttpClient:
         headers.update(request.headers)
         if isinstance(request.body, Sized):
             headers["Content-Length"] = str(len(request.body))
-        with self._session.send(
+        with self._pool.urlopen(
             request.method,
-            f"{self._prefix}{request.path}{'?' if query else ''}{query}",
+            f"{self._target}{self._prefix}{request.path}{'?' if query else ''}{query}",
             body=body,
             headers=headers,
+            redirect=False,
+            assert_same_host=False,
+            preload_content=False,
+            decode_content=False,
+            retries=_ONCE,
             timeout=Timeout(self._settings.connect_timeout, silence),
         ) as response:
             page = response.headers.get("Content-Type", "").startswith("text/html")
@@ -319,7 +304,7 @@ class HttpClient:
 
     def close(self) -> None:
         """Close all connections."""
-        self._session.close()
+        self._pool.close()
 
 
 class _Body:

@@ -67,21 +67,10 @@ class Guarded:
         return self._source.finish()
 
 
-class Limited:
-    """A source that is limited to the rate of a token bucket."""
-
-    def __init__(self, source: Body, bucket: TokenBucket) -> None:
-        self._source = source
-        self._bucket = bucket
-        self.finish = source.finish
-
-    def chunks(self, buffer: bytearray) -> Iterator[memoryview]:
-        for chunk in self._source.chunks(buffer):
-            yield from self._bucket.pieces(chunk)
-
-
 class Multipart:
     """The body of one upload, with a known length; it is generated while it is sent.
+
+    It is sent at the rate of the token bucket.
 
     `close` is called before the last piece is sent, after which the server may act on the
     request. Its result becomes `sent_at`, which is None before.
@@ -92,6 +81,7 @@ class Multipart:
         record: Mapping[str, object],
         size: int,
         source: Body,
+        bucket: TokenBucket,
         progress: Progress,
         close: Callable[[], float],
     ) -> None:
@@ -101,6 +91,7 @@ class Multipart:
         self.sent_at: float | None = None
         self._close = close
         self._source = source
+        self._bucket = bucket
         self._progress = progress
         self._size = size
         self._head = (
@@ -121,11 +112,13 @@ class Multipart:
         yield self._head
         gone = 0
         for chunk in self._source.chunks(bytearray(_BUFFER)):
-            gone += len(chunk)
-            if gone > self._size:
+            if gone + len(chunk) > self._size:
+                gone = -1
                 break
-            yield chunk  # type: ignore[misc]  # a view: sent before the next one is read
-            self._progress(gone)
+            for piece in self._bucket.pieces(chunk):
+                gone += len(piece)
+                yield piece  # type: ignore[misc]  # a view: sent before the next one is read
+                self._progress(gone)
         if gone != self._size:
             # An error here drops the connection, so the server stores nothing.
             raise FileChangedError("The file changed while it was being sent.")
@@ -242,7 +235,8 @@ class HttpChannel(FileChannel):
         body = Multipart(
             draft_record(self._client, wanted),
             wanted.file.size,
-            Limited(source, self._rate),
+            source,
+            self._rate,
             progress,
             note,
         )

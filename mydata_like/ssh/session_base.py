@@ -2,9 +2,10 @@
 
 from typing import Protocol
 
-from mydata_like.ssh import dialing
+from mydata_like.core.errors import RejectedError
 from mydata_like.ssh.session import CommandResult, Endpoint, Stream
 from mydata_like.ssh.sftp import Sftp
+from mydata_like.ssh.sftp_protocol import REFUSED
 
 
 class NewStream(Stream, Protocol):
@@ -65,7 +66,8 @@ class SessionBase:
         stream = self._opened_on.open_stream()
         if not stream.execute(command):
             stream.close()
-            raise dialing.exec_refused(self._opened_on.endpoint)
+            host = self._opened_on.endpoint.host
+            raise RejectedError(f"{host} does not run commands.", code="ssh.exec-refused")
         return stream
 
     def run(self, command: bytes, stdin: bytes = b"") -> CommandResult:
@@ -79,7 +81,8 @@ class SessionBase:
         stream = self._opened_on.open_stream()
         if not stream.start_subsystem(b"sftp"):
             stream.close()
-            raise dialing.sftp_refused(self._opened_on.endpoint)
+            host = self._opened_on.endpoint.host
+            raise RejectedError(f"{host} does not offer SFTP.", code=REFUSED)
         return Sftp(stream)
 
     def close(self) -> None:

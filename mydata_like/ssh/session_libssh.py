@@ -533,10 +533,6 @@ class LibsshTransport(SharedSocket):
     def is_pending(self) -> bool:
         return bool(self.library.get_poll_flags() & SSH_WRITE_PENDING)
 
-    def has_flushed(self) -> bool:
-        """Return whether all written data has left the library's buffer; in a turn."""
-        return not self.library.get_poll_flags() & SSH_WRITE_PENDING
-
     def wait_until(self, is_ready: Callable[[], bool]) -> None:
         """Wait until `is_ready`; raises `TransientError` after a timeout without progress.
 

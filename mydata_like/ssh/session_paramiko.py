@@ -25,7 +25,7 @@ from paramiko.common import (
 )
 from paramiko.packet import Packetizer
 
-from mydata_like.core.errors import SettingsError, TransientError
+from mydata_like.core.errors import AccessDeniedError, SettingsError, TransientError
 from mydata_like.settings.values import CIPHERS
 from mydata_like.ssh import dialing
 from mydata_like.ssh.agent import FIDO_KEYS, Agent, AgentKey
@@ -421,11 +421,13 @@ class ParamikoTransport:
                     break
         if not tried:
             failure = "the agent does not have it"
-        raise (
-            dialing.not_signed(self.endpoint, failure)
-            if failure
-            else dialing.key_refused(self.endpoint)
-        )
+        if failure:
+            raise AccessDeniedError(
+                f"The uploader's key for {self.endpoint.host} cannot be used: {failure}.",
+                hint="The agent or the device with the key did not sign.",
+                code="ssh.key-refused",
+            )
+        raise dialing.key_refused(self.endpoint)
 
     def _find_keys(self, key: KeyPair, held: ExitStack) -> Iterator[paramiko.PKey]:
         """Yield the keys to try; the agent is used only if necessary."""
@@ -494,7 +496,11 @@ class ParamikoTransport:
                     "direct-tcpip", (host, port), ("127.0.0.1", 0), timeout=timeout
                 )
         except paramiko.ChannelException as error:
-            raise dialing.tunnel_refused(self.endpoint, host, port) from error
+            raise TransientError(
+                f"{self.endpoint.host} refused to connect to {host}, port {port}.",
+                hint="The next host may be down, or the one before it may not allow forwarding.",
+                code=dialing.REFUSED,
+            ) from error
         except FAILURES as error:
             raise self._broken(error) from error
 

@@ -153,11 +153,10 @@ def split(packet: bytes) -> tuple[bytes, bytes]:
 
 def read_extensions(greeting: bytes) -> frozenset[bytes]:
     """Return the extension names in a server's greeting, after its version."""
-    texts, place = [], 4
-    while place < len(greeting):
-        length = int.from_bytes(greeting[place : place + 4], "big")
-        texts.append(greeting[place + 4 : place + 4 + length])
-        place += 4 + length
+    texts, rest = [], greeting[4:]
+    while rest:
+        text, rest = split(rest)
+        texts.append(text)
     return frozenset(texts[::2])  # every second one is a version
 
 
