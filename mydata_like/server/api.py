@@ -36,7 +36,6 @@ from mydata_like.server.get_or_create import GetOrCreate
 from mydata_like.server.http import HttpRequest, HttpResponse
 from mydata_like.server.http_upload import answer_timeout
 from mydata_like.server.serializers import (
-    Document,
     ShapeError,
     acl_document,
     check_text,
@@ -58,37 +57,6 @@ from mydata_like.server.serializers import (
 )
 
 
-def send_registration(client: ApiClient, documents: Sequence[Document]) -> None:
-    """Send the request once; only status 202 means that it was carried out.
-
-    Raises `RejectedError` if it was not, `TransientError` if that is unknown, and its subclass
-    `UnansweredError` if the server may still be processing it.
-    """
-    body = orjson.dumps({"objects": documents})
-    if not body.isascii():  # a gateway could misread it in another encoding
-        body = json.dumps({"objects": documents}).encode()
-    headers = {"Content-Type": "application/json"}
-    request = HttpRequest("PATCH", "mydata_dataset_file/", body=body, headers=headers)
-    try:
-        reply = client.submit(request)
-    except TransientError as error:
-        raise _unknown(error) from error
-    if reply.status == 500 and is_from_the_application(reply):
-        raise RejectedError(
-            f"The server did not accept the records: {client.excerpt(reply)}",
-            hint="A record with this name may already exist, or the server cannot store the name.",
-            code="register.refused",
-        )
-    try:
-        client.check(reply, (202,))
-    except TransientError as error:
-        raise _unknown(error) from error
-    except RejectedError as error:
-        if error.problem_code in ("server.forbidden", "server.gateway"):
-            raise
-        raise RejectedError(error.message, hint=error.hint, code="register.refused") from error
-
-
 def is_from_the_application(reply: HttpResponse) -> bool:
     """Return whether a 500 is MyTardis's own, after which nothing is stored, not a proxy's."""
     try:
@@ -96,19 +64,6 @@ def is_from_the_application(reply: HttpResponse) -> bool:
     except ValueError:
         return False
     return isinstance(answer, dict) and "error_message" in answer
-
-
-def _unknown(error: TransientError) -> TransientError:
-    message = f"It is not known whether the server stored the records. {error.message}"
-    if isinstance(error, UnansweredError):
-        return UnansweredError(
-            message,
-            hint=error.hint,
-            code="register.unknown",
-            loss=error.loss,
-            sent_at=error.sent_at,
-        )
-    return TransientError(message, hint=error.hint, code="register.unknown")
 
 
 logger = logging.getLogger(__name__)
@@ -342,9 +297,45 @@ class HttpServer:
         )
 
     def register(self, records: Sequence[Registration]) -> None:
-        uri = self._client.wire.uri
+        """Send the request once; only status 202 means that it was carried out.
+
+        Raises `RejectedError` if it was not, `TransientError` if that is unknown, and its subclass
+        `UnansweredError` if the server may still be processing it.
+        """
+        client, uri = self._client, self._client.wire.uri
         documents = [registration_document(record, uri) for record in records]
-        send_registration(self._client, documents)
+        body = orjson.dumps({"objects": documents})
+        if not body.isascii():  # a gateway could misread it in another encoding
+            body = json.dumps({"objects": documents}).encode()
+        headers = {"Content-Type": "application/json"}
+        request = HttpRequest("PATCH", "mydata_dataset_file/", body=body, headers=headers)
+        try:
+            reply = client.submit(request)
+            stored_nothing = reply.status == 500 and is_from_the_application(reply)
+            if not stored_nothing:
+                client.check(reply, (202,))
+        except TransientError as error:
+            message = f"It is not known whether the server stored the records. {error.message}"
+            if not isinstance(error, UnansweredError):
+                raise TransientError(message, hint=error.hint, code="register.unknown") from error
+            raise UnansweredError(
+                message,
+                hint=error.hint,
+                code="register.unknown",
+                loss=error.loss,
+                sent_at=error.sent_at,
+            ) from error
+        except RejectedError as error:
+            if error.problem_code in ("server.forbidden", "server.gateway"):
+                raise
+            raise RejectedError(error.message, hint=error.hint, code="register.refused") from error
+        if stored_nothing:
+            raise RejectedError(
+                f"The server did not accept the records: {client.excerpt(reply)}",
+                hint="A record with this name may already exist, or the server cannot store the "
+                "name.",
+                code="register.refused",
+            )
 
     def find_end(self, begun: float, lost: UnansweredError) -> float:
         return self._client.find_end(begun, lost)

@@ -140,10 +140,9 @@ class MovedError(SettingsError):
 class ResponseClassifier:
     """Classifies the replies of one server, except for authentication errors."""
 
-    def __init__(self, host: str, api_key: str, clock: Clock) -> None:
+    def __init__(self, host: str, api_key: str) -> None:
         self._host = host
         self._api_key = api_key
-        self._clock = clock
 
     def check(self, reply: HttpResponse, expected: tuple[int, ...]) -> HttpResponse:
         """Return a reply with an expected status; raise the error for any other status."""
@@ -314,7 +313,7 @@ class ApiClient:
         self.pause_at: Callable[[WaitRequestedError, Callable[[], None]], None] | None = None
         self.write_timeout = settings.write_timeout
         self.wire = HttpClient(settings, api_key, clock, cancel)
-        self._meaning = ResponseClassifier(self.wire.host, api_key, clock)
+        self._meaning = ResponseClassifier(self.wire.host, api_key)
         self.decode = self._meaning.decode
         self.excerpt = self._meaning.excerpt
         self._username = settings.username
