@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from multiprocessing import resource_tracker
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
@@ -23,6 +23,10 @@ from hypothesis import settings
 
 from tests.fakes.place import Place
 from tests.privileges import HAS_SSHD
+
+if TYPE_CHECKING:
+    from mydata_like.server.client import ApiClient
+    from tests.fakes.web import Web
 
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
 # Windows and macOS always have a keyring: the user's.
@@ -158,6 +162,28 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 
         place.location = on_host(place.location)
     return place
+
+
+@pytest.fixture
+def web() -> Iterator["Web"]:
+    """A web server with the answers that the test gives it."""
+    from tests.fakes.web import web_server  # only here, as in `api_client`
+
+    with web_server() as server:
+        yield server
+
+
+@pytest.fixture
+def api_client(web: "Web") -> Iterator["ApiClient"]:
+    """A client of that server, whose waits take no time."""
+    from mydata_like.server.client import ApiClient
+    from mydata_like.settings.schema import Server
+    from tests.fakes.clock import FakeClock
+
+    clock = FakeClock()
+    client = ApiClient(Server(url=web.url, username="facility"), "key", clock, clock.cancel())
+    yield client
+    client.close()
 
 
 @pytest.fixture(scope="session")

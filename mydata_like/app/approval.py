@@ -30,6 +30,7 @@ from mydata_like.core.model import StagingArea
 from mydata_like.core.ports import Clock, Emit
 from mydata_like.hostos.machine_info import describe_machine, find_traits
 from mydata_like.server.uploader import (
+    MACHINE_KEY,
     Approved,
     Box,
     Installation,
@@ -277,9 +278,8 @@ class ApprovalRequest:
         installation, instrument = self.applicant.installation, self._connection.instrument
         identity = self.applicant.identity.format(self._clock.now())
         try:
-            self._uploaders.store_identity(record, installation, instrument, identity)
-            written = self._uploaders.find_uploader(installation.uuid)
-            if written is not None:
+            self._uploaders.keep_setting(record, installation, instrument, (MACHINE_KEY, identity))
+            if written := self._uploaders.find_uploader(installation.uuid):
                 self._server_settings.learn_clock(record, written)
         except ItemError as error:  # a computer that is not recorded cannot be compared
             logger.warning("the server did not store the identity of this computer: %s", error)

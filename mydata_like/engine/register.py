@@ -45,6 +45,7 @@ LONGEST_SECONDS = 2.5
 LARGEST_REQUEST = 1000
 STUCK_SECONDS = 30.0  # of a request, after which another may run in its place
 LEAST_RECORDS = 8  # with fewer, a slow request is hardly faster, but there are many more of them
+FASTER = 0.75  # of the time of a larger request, below which a smaller one was clearly faster
 LARGE_GROWTH = 8  # growth of the next request if it is certain to be fast enough
 FAILURES = 6  # of the connection or the server, for one request, before its files fail
 LOST_ANSWERS = 3  # in a row for one dataset before the files of the last request fail
@@ -182,6 +183,8 @@ class Register:
             logger.info("Dataset %d could not be listed: %s", dataset, error)
             over = False
         now, end, longest = self._clock.monotonic(), lost.end, LONGEST_LISTING
+        if over and now < end and lost.error is not None:
+            self._pace.compare(len(lost.batch), now - lost.sent, answered=False)
         if lost.error is not None:  # the check may have shown that the server went down
             end, longest = self._server.find_end(lost.sent, lost.error), LONGEST_LOOK
         if not over and now < end:
@@ -399,13 +402,18 @@ class RequestPace:
 
     A request has as many records as the server creates in about a second. Requests at the same time
     slow down each other and everyone else on the server: if they are slow, fewer run at once. Only
-    one that is slow alone has too many records.
+    one that is slow alone has too many records. If one with fewer was not clearly faster, the
+    server needs the same time for any number: then requests do not shrink below the larger number
+    until one is fast.
     """
 
     def __init__(self, first: int, most: int, clock: Clock) -> None:
         self.size = first
         self.parallel = most
         self._least = min(first, LEAST_RECORDS)
+        self._enough = 1  # records; requests with fewer were not clearly faster
+        # Records and seconds of the last slow request, by whether it was answered.
+        self._slow: dict[bool, tuple[int, float]] = {}
         self._most = most
         self._clock = clock
         self._lock = Lock()
@@ -440,19 +448,34 @@ class RequestPace:
         try:
             yield
         except UnansweredError:
-            self.size, self.parallel = max(1, records // 2), 1
+            self.size = min(self.size, max(1, self._enough, records // 2))
+            self.parallel = 1
             raise
         seconds = self._clock.monotonic() - begun
         others = others or len(self._running) > 1
         if seconds > WANTED_SECONDS and others:
             self.parallel = max(1, self.parallel // 2)
-        elif seconds > LONGEST_SECONDS and not others:
-            self.size = min(self.size, max(self._least, records // 2))
+        elif seconds > LONGEST_SECONDS:
+            self.size = min(self.size, max(self._least, self._enough, records // 2))
+            self.compare(records, seconds, answered=True)
         elif seconds < WANTED_SECONDS / 2:
+            self._enough = 1
+            self._slow.clear()
             self.parallel = min(self.parallel + 1, self._most)
             if records >= self.size:
                 growth = LARGE_GROWTH if seconds * LARGE_GROWTH < WANTED_SECONDS / 2 else 2
                 self.size = min(records * growth, LARGEST_REQUEST)
+
+    def compare(self, records: int, seconds: float, *, answered: bool) -> None:
+        """Compare a slow request with the last one that had more records, and perhaps go back.
+
+        The time of a request without an answer is known once its result is seen.
+        """
+        larger, longer = self._slow.get(answered, (records, seconds))
+        if records < larger and seconds > longer * FASTER:
+            self.size = self._enough = max(self.size, larger)
+        else:
+            self._slow[answered] = records, seconds
 
 
 def _registration(item: Staged, box: str) -> Registration:

@@ -5,7 +5,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, Final, TypeVar
 
 import orjson
 
@@ -36,7 +36,6 @@ from mydata_like.server.get_or_create import GetOrCreate
 from mydata_like.server.http import HttpRequest, HttpResponse
 from mydata_like.server.http_upload import answer_timeout
 from mydata_like.server.serializers import (
-    Document,
     ShapeError,
     acl_document,
     check_text,
@@ -58,36 +57,6 @@ from mydata_like.server.serializers import (
 )
 
 
-def send_registration(client: ApiClient, documents: Sequence[Document]) -> None:
-    """Send the request once; only status 202 means that it was carried out.
-
-    Raises `RejectedError` if it was not, `TransientError` if that is unknown, and its subclass
-    `UnansweredError` if the server may still be processing it.
-    """
-    body, headers = _encode(documents), {"Content-Type": "application/json"}
-    request = HttpRequest("PATCH", "mydata_dataset_file/", body=body, headers=headers)
-    try:
-        reply = client.submit(request)
-    except TransientError as error:
-        raise _unknown(error) from error
-    if reply.status == 500 and is_from_the_application(reply):
-        _refuse(client, reply)
-    try:
-        client.check(reply, (202,))
-    except TransientError as error:
-        raise _unknown(error) from error
-    except RejectedError as error:
-        if error.problem_code in ("server.forbidden", "server.gateway"):
-            raise
-        raise RejectedError(error.message, hint=error.hint, code="register.refused") from error
-
-
-def _encode(documents: Sequence[Document]) -> bytes:
-    """Return the JSON in ASCII, which no gateway can misread in another encoding."""
-    body = orjson.dumps({"objects": documents})
-    return body if body.isascii() else json.dumps({"objects": documents}).encode()
-
-
 def is_from_the_application(reply: HttpResponse) -> bool:
     """Return whether a 500 is MyTardis's own, after which nothing is stored, not a proxy's."""
     try:
@@ -95,27 +64,6 @@ def is_from_the_application(reply: HttpResponse) -> bool:
     except ValueError:
         return False
     return isinstance(answer, dict) and "error_message" in answer
-
-
-def _refuse(client: ApiClient, reply: HttpResponse) -> NoReturn:
-    raise RejectedError(
-        f"The server did not accept the records: {client.excerpt(reply)}",
-        hint="A record with this name may already exist, or the server cannot store the name.",
-        code="register.refused",
-    )
-
-
-def _unknown(error: TransientError) -> TransientError:
-    message = f"It is not known whether the server stored the records. {error.message}"
-    if isinstance(error, UnansweredError):
-        return UnansweredError(
-            message,
-            hint=error.hint,
-            code="register.unknown",
-            loss=error.loss,
-            sent_at=error.sent_at,
-        )
-    return TransientError(message, hint=error.hint, code="register.unknown")
 
 
 logger = logging.getLogger(__name__)
@@ -150,7 +98,14 @@ class HttpServer:
         return frozenset(self._client.prove().groups.values())
 
     def find_user(self, username: str) -> User | None:
-        found = self._look_up_user(username) or self._find_migrated(username)
+        def parse_new_name(answer: Any) -> str:
+            return expect(answer, "username", str) if expect(answer, "success", bool) else ""
+
+        found = self._look_up_user(username)
+        if found is None:  # the server may record that the account was renamed
+            name = self._client.find("mydata_user/", parse_new_name, {"username": username})
+            if name and name != username:
+                found = self._look_up_user(name)
         return self._proved(found)
 
     def find_user_by_email(self, email: str) -> User | None:
@@ -342,9 +297,45 @@ class HttpServer:
         )
 
     def register(self, records: Sequence[Registration]) -> None:
-        uri = self._client.wire.uri
+        """Send the request once; only status 202 means that it was carried out.
+
+        Raises `RejectedError` if it was not, `TransientError` if that is unknown, and its subclass
+        `UnansweredError` if the server may still be processing it.
+        """
+        client, uri = self._client, self._client.wire.uri
         documents = [registration_document(record, uri) for record in records]
-        send_registration(self._client, documents)
+        body = orjson.dumps({"objects": documents})
+        if not body.isascii():  # a gateway could misread it in another encoding
+            body = json.dumps({"objects": documents}).encode()
+        headers = {"Content-Type": "application/json"}
+        request = HttpRequest("PATCH", "mydata_dataset_file/", body=body, headers=headers)
+        try:
+            reply = client.submit(request)
+            stored_nothing = reply.status == 500 and is_from_the_application(reply)
+            if not stored_nothing:
+                client.check(reply, (202,))
+        except TransientError as error:
+            message = f"It is not known whether the server stored the records. {error.message}"
+            if not isinstance(error, UnansweredError):
+                raise TransientError(message, hint=error.hint, code="register.unknown") from error
+            raise UnansweredError(
+                message,
+                hint=error.hint,
+                code="register.unknown",
+                loss=error.loss,
+                sent_at=error.sent_at,
+            ) from error
+        except RejectedError as error:
+            if error.problem_code in ("server.forbidden", "server.gateway"):
+                raise
+            raise RejectedError(error.message, hint=error.hint, code="register.refused") from error
+        if stored_nothing:
+            raise RejectedError(
+                f"The server did not accept the records: {client.excerpt(reply)}",
+                hint="A record with this name may already exist, or the server cannot store the "
+                "name.",
+                code="register.refused",
+            )
 
     def find_end(self, begun: float, lost: UnansweredError) -> float:
         return self._client.find_end(begun, lost)
@@ -368,17 +359,6 @@ class HttpServer:
     def _look_up_user(self, username: str) -> User | None:
         users = self._rows("user/", parse_user, {"username": username})
         return _first(users, lambda user: user.username == username)
-
-    def _find_migrated(self, username: str) -> User | None:
-        """Find an account that has been renamed, if the server records renamed accounts."""
-        name = self._find_new_name(username)
-        return self._look_up_user(name) if name and name != username else None
-
-    def _find_new_name(self, username: str) -> str | None:
-        def parse(answer: Any) -> str:
-            return expect(answer, "username", str) if expect(answer, "success", bool) else ""
-
-        return self._client.find("mydata_user/", parse, {"username": username})
 
     def _look_up_experiment(self, draft: ExperimentDraft) -> Experiment | None:
         query = {"title": draft.title, "folder_structure": draft.layout}

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import xxhash
 
 from mydata_like.core.errors import RejectedError, TransientError, UnansweredError
-from mydata_like.core.model import NO_CHECKSUM, Datafile, FileToSend
+from mydata_like.core.model import NO_CHECKSUM, FileToSend
 from mydata_like.core.ports import Progress
 from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.server.client import ApiClient, json_request, plain
@@ -62,8 +62,13 @@ class ChunkedUpload:
             self._client.prove()
             self._make(wanted)
             found = find_records(self._client, wanted)
-        slot = self._find_slot(wanted, found)
         size = wanted.file.size
+        slot: _Slot | None = None
+        for record, row in found:
+            unfinished = (record.checksum, record.size) == (NO_CHECKSUM, size)
+            if unfinished and record.replicas and record.replicas[0].location == self._box:
+                slot = _Slot(record.id, expect(row["replicas"][0], "id", int))
+                break
         if slot is None:
             progress(size, size)
             return adopt(found[0][0] if found else None, wanted, read_checksum(source))
@@ -74,7 +79,12 @@ class ChunkedUpload:
             self._send(slot, start, _Body(chunk, bucket), size)
             progress(start + len(chunk), omitted)
         checksum = source.finish()
-        self._finish(slot, wanted, checksum)
+        # The checksum first: the server compares it as soon as the chunks are joined.
+        modified = draft_record(self._client, wanted)["modification_time"]
+        document = {"md5sum": checksum, "modification_time": modified}
+        self._client.change("PATCH", f"mydata_dataset_file/{slot.datafile}/", document)
+        service = f"mydata_upload/{slot.replica}/complete/"
+        _check_success(self._client.fetch(service, _parse_success))
         return checksum
 
     def _make(self, wanted: FileToSend) -> None:
@@ -96,13 +106,6 @@ class ChunkedUpload:
             if not find_records(self._client, wanted):
                 raise
 
-    def _find_slot(self, wanted: FileToSend, found: list[tuple[Datafile, Any]]) -> _Slot | None:
-        for record, row in found:
-            fits = (record.checksum, record.size) == (NO_CHECKSUM, wanted.file.size)
-            if fits and record.replicas and record.replicas[0].location == self._box:
-                return _Slot(record.id, expect(row["replicas"][0], "id", int))
-        return None
-
     def _ask_status(self, slot: _Slot) -> _Status:
         return self._client.fetch(f"mydata_upload/{slot.replica}/", _parse_status)
 
@@ -122,16 +125,6 @@ class ChunkedUpload:
         reply = self._client.insist(request, lambda: self._ask_status(slot).offset >= end)
         if reply is not None:
             _check_success(self._client.decode(reply, _parse_success))
-
-    def _finish(self, slot: _Slot, wanted: FileToSend, checksum: str) -> None:
-        """Send the checksum first: the server compares it as soon as the chunks are joined."""
-        told = {
-            "md5sum": checksum,
-            "modification_time": draft_record(self._client, wanted)["modification_time"],
-        }
-        self._client.change("PATCH", f"mydata_dataset_file/{slot.datafile}/", told)
-        service = f"mydata_upload/{slot.replica}/complete/"
-        _check_success(self._client.fetch(service, _parse_success))
 
 
 def _cut(status: _Status, source: Body) -> Iterator[tuple[int, bytes]]:

@@ -65,14 +65,6 @@ def plain(text: str, limit: int) -> str:
     return format_path(text.encode(errors="backslashreplace"))[:limit]
 
 
-def excerpt(reply: HttpResponse, secret: str) -> str:
-    """Return the beginning of a reply as plain text in one line, without the secret."""
-    text = reply.body.decode(errors="backslashreplace")
-    if secret:
-        text = text.replace(secret, "...")
-    return plain(" ".join(text[:1000].split()), 200)
-
-
 def find_server_address(target: str) -> str:
     """Return the server address, in the form of the settings, to which a redirect points.
 
@@ -90,19 +82,18 @@ def parse_rest(reply: HttpResponse, now: datetime) -> float:
     """Return the seconds of the server's Retry-After, up to a limit."""
     asked = reply.headers.get("Retry-After", "").strip()
     try:
-        seconds = float(asked) if asked[:1] in "-0123456789" else _until(asked, now)
+        if asked[:1] in "-0123456789":
+            seconds = float(asked)
+        else:
+            moment = parsedate_to_datetime(asked)
+            if moment.tzinfo is None:
+                moment = moment.replace(tzinfo=UTC)
+            seconds = (moment - now).total_seconds()
     except (ValueError, OverflowError, TypeError, IndexError):  # the library's for dates, too
         return 0.0
     if math.isnan(seconds):
         return 0.0
     return min(max(seconds, 0.0), LONGEST_REST)
-
-
-def _until(date: str, now: datetime) -> float:
-    moment = parsedate_to_datetime(date)
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return (moment - now).total_seconds()
 
 
 logger = logging.getLogger(__name__)
@@ -149,22 +140,35 @@ class MovedError(SettingsError):
 class ResponseClassifier:
     """Classifies the replies of one server, except for authentication errors."""
 
-    def __init__(self, host: str, api_key: str, clock: Clock) -> None:
+    def __init__(self, host: str, api_key: str) -> None:
         self._host = host
         self._api_key = api_key
-        self._clock = clock
 
     def check(self, reply: HttpResponse, expected: tuple[int, ...]) -> HttpResponse:
         """Return a reply with an expected status; raise the error for any other status."""
         status = reply.status
         if status == 200 and reply.content_type == "text/html" and reply.body.strip():
-            self._raise_web_page()
+            self.raise_web_page()
         if status in expected:
             return reply
         if 300 <= status < 400:
-            self._raise_moved(reply)
+            target = plain(reply.headers.get("Location", ""), 300)
+            if target and API not in target:  # for example the login page of a network
+                self.raise_web_page(f", {target}")
+            address = find_server_address(target)
+            hint = (
+                "If your server has moved there, run: "
+                f"mydata-like settings set server.url {address}"
+                if address
+                else "If your server has moved, change server.url in the settings."
+            )
+            raise MovedError(
+                f"{self._host} redirects to another address: {target or 'none given'}.",
+                hint=hint,
+                address=address,
+            )
         if status == _LOGIN_FIRST:
-            self._raise_web_page()
+            self.raise_web_page()
         if status == 407:
             raise proxy_wants_password(self._host)
         raise self.busy(reply) if status in _BUSY else self.refused(reply)
@@ -172,7 +176,7 @@ class ResponseClassifier:
     def decode(self, reply: HttpResponse, parse: Callable[[Any], T]) -> T:
         """Return a reply's JSON, parsed by `parse`."""
         if reply.content_type == "text/html" or reply.body.lstrip()[:1] == b"<":
-            self._raise_web_page()
+            self.raise_web_page()
         try:
             return parse(decode_json(reply.body))
         except ValueError as error:
@@ -184,25 +188,13 @@ class ResponseClassifier:
 
     def excerpt(self, reply: HttpResponse) -> str:
         """Return the beginning of the server's answer, as plain text without our key."""
-        return excerpt(reply, self._api_key)
+        text = reply.body.decode(errors="backslashreplace")
+        if self._api_key:
+            text = text.replace(self._api_key, "...")
+        return plain(" ".join(text[:1000].split()), 200)
 
-    def _raise_moved(self, reply: HttpResponse) -> NoReturn:
-        target = plain(reply.headers.get("Location", ""), 300)
-        if target and API not in target:  # for example the login page of a network
-            self._raise_web_page(f", {target}")
-        address = find_server_address(target)
-        hint = (
-            f"If your server has moved there, run: mydata-like settings set server.url {address}"
-            if address
-            else "If your server has moved, change server.url in the settings."
-        )
-        raise MovedError(
-            f"{self._host} redirects to another address: {target or 'none given'}.",
-            hint=hint,
-            address=address,
-        )
-
-    def _raise_web_page(self, which: str = "") -> NoReturn:
+    def raise_web_page(self, which: str = "") -> NoReturn:
+        """Raise the error for a server in whose place a web page answers."""
         raise ServerUnavailableError(
             f"The address {self._host} answers with a web page{which}.",
             hint="If this network requires a login, open any page in a browser and log in. "
@@ -219,10 +211,6 @@ class ResponseClassifier:
         loss = Loss.BROKEN if reply.status == 502 else Loss.SILENT
         hint = _GATEWAY_TIME if reply.status == 504 else ""
         return UnansweredError(message, hint=hint, code=code, loss=loss, sent_at=reply.sent_at)
-
-    def refuse_page(self, reply: HttpResponse) -> NoReturn:
-        """Raise the error for a server in whose place a web page answers to everything."""
-        self._raise_web_page(f" (status {reply.status})")
 
     def intercepted(self, reply: HttpResponse) -> RejectedError:
         """Return the error for a single request that a gateway refuses with a web page."""
@@ -325,7 +313,7 @@ class ApiClient:
         self.pause_at: Callable[[WaitRequestedError, Callable[[], None]], None] | None = None
         self.write_timeout = settings.write_timeout
         self.wire = HttpClient(settings, api_key, clock, cancel)
-        self._meaning = ResponseClassifier(self.wire.host, api_key, clock)
+        self._meaning = ResponseClassifier(self.wire.host, api_key)
         self.decode = self._meaning.decode
         self.excerpt = self._meaning.excerpt
         self._username = settings.username
@@ -339,7 +327,7 @@ class ApiClient:
     def fetch(self, path: str, parse: Callable[[Any], T], query: Query | None = None) -> T:
         """Fetch JSON and return it parsed by `parse`."""
         request = HttpRequest("GET", path, {"format": "json", **(query or {})})
-        return self._persist(lambda: self._fetch_once(request, parse))
+        return self._persist(lambda: self.decode(self.check(self.exchange(request), (200,)), parse))
 
     def find(self, path: str, parse: Callable[[Any], T], query: Query | None = None) -> T | None:
         """Fetch JSON; return None if it does not exist."""
@@ -417,13 +405,16 @@ class ApiClient:
         The server may process it until then, and would block a second one. Returns the result of
         `find` as soon as there is one; otherwise the request was not carried out.
         """
-        self._report_wait(self.find_end(begun, lost, work) - self._clock.monotonic(), lost)
+        seconds = self.find_end(begun, lost, work) - self.now()
+        logger.info("The server may still process a request for %.0f s", seconds)
+        if self.emit is not None and seconds > 0:
+            self.emit(Notice(problem=describe_wait(seconds, lost)))
         for interval in chain(_LOOKS, repeat(_LOOKS[-1])):
             found = find()
             rest = self.find_end(begun, lost, work) - self._clock.monotonic()
             if found is not None or rest <= 0:
                 return found
-            self._wait(min(interval, rest))
+            self.rest(min(interval, rest))
         return None
 
     def find_end(self, begun: float, lost: UnansweredError | None, work: float = 0.0) -> float:
@@ -441,11 +432,6 @@ class ApiClient:
             return latest
         return min(latest, known + max(_SETTLING, 3 * self.wire.longest) + work)
 
-    def _report_wait(self, seconds: float, lost: UnansweredError | None) -> None:
-        logger.info("The server may still process a request for %.0f s", seconds)
-        if self.emit is not None and seconds > 0:
-            self.emit(Notice(problem=describe_wait(seconds, lost)))
-
     def create(self, path: str, document: object, parse: Callable[[Any], T]) -> T:
         """Create a record with one request; after a `TransientError` it may or may not exist."""
         request = json_request("POST", path, document)
@@ -460,7 +446,12 @@ class ApiClient:
                 raise self._meaning.busy(reply)
             return reply
 
-        return self._repeat(attempt, lambda error: _is_untouched(error))
+        return self._repeat(
+            attempt,
+            lambda error: (
+                isinstance(error, NotReachedError) or error.problem_code == "server.throttled"
+            ),
+        )
 
     def read(self, path: str, answer_timeout: float, take: Callable[[Iterable[bytes]], T]) -> T:
         """Return the result of `take` for a file's bytes; it may be called again from the start."""
@@ -492,7 +483,7 @@ class ApiClient:
         """
         rest = self._pause.rest
         if 0 < rest <= _SHORT_REST:
-            self._wait(rest)
+            self.rest(rest)
         elif rest > 0:
             try:
                 self._look()
@@ -526,7 +517,14 @@ class ApiClient:
     def check(self, reply: HttpResponse, expected: tuple[int, ...]) -> HttpResponse:
         """Return a reply with an expected status; raise the error for any other status."""
         if reply.status in (401, 403) and reply.status not in expected:
-            self._raise_denied(reply)
+            self.prove(within=0)  # the server sends 401 also for a missing permission
+            if _is_page_of_gateway(reply):
+                raise self._meaning.intercepted(reply)
+            raise RejectedError(
+                f"The account {self._username} has no permission for this.",
+                hint="Ask the facility's administrator. The dataset may also be locked.",
+                code="server.forbidden",
+            )
         return self._meaning.check(reply, expected)
 
     def prove(self, within: float = _PROOF_LASTS) -> Account:
@@ -538,7 +536,7 @@ class ApiClient:
             age = self._clock.monotonic() - self._proved_at
             if self._account is None or age > within or within <= 0:
                 self._account = self._ask_who_we_are(self._account)
-                self._proved_at = self._clock.monotonic()
+                self._proved_at = self.now()
             return self._account
 
     def now(self) -> float:
@@ -547,13 +545,11 @@ class ApiClient:
 
     def rest(self, seconds: float) -> None:
         """Wait, unless asked to stop."""
-        self._wait(seconds)
+        if self._cancel.wait(seconds):
+            raise Cancelled
 
     def close(self) -> None:
         self.wire.close()
-
-    def _fetch_once(self, request: HttpRequest, parse: Callable[[Any], T]) -> T:
-        return self.decode(self.check(self.exchange(request), (200,)), parse)
 
     def _persist(self, action: Callable[[], T]) -> T:
         """Retry an idempotent action; a final failure may concern only this action or the server.
@@ -570,8 +566,11 @@ class ApiClient:
     def _repeat(
         self,
         action: Callable[[], T],
-        worth: Callable[[TransientError], bool] = lambda error: _may_pass(error),
+        worth: Callable[[TransientError], bool] = lambda error: (
+            not isinstance(error, BrokenOffError | OtherBytesError)
+        ),
     ) -> T:
+        """Repeat an action after failures for which that is `worth` it."""
         failures = strange = 0
         while True:
             try:
@@ -584,17 +583,14 @@ class ApiClient:
                     raise _unavailable(error) from error
                 if last:
                     raise
-            self._wait(_delay(failures))
-
-    def _wait(self, seconds: float) -> None:
-        if self._cancel.wait(seconds):
-            raise Cancelled
+            jitter = random.random()  # noqa: S311 - not for security
+            self.rest(min(2.0 ** (failures - 2) + jitter, 30.0))
 
     def _ask_who_we_are(self, before: Account | None) -> Account:
         def attempt() -> Account | None:
             reply = self.exchange(self._account_request())
             if _is_page_of_gateway(reply):
-                self._meaning.refuse_page(reply)
+                self._meaning.raise_web_page(f" (status {reply.status})")
             if reply.status in (401, 403):
                 return None
             page = self.decode(self.check(reply, (200,)), page_parser(parse_account))
@@ -620,17 +616,6 @@ class ApiClient:
     def _account_request(self) -> HttpRequest:
         return HttpRequest("GET", "user/", {"format": "json", "username": self._username})
 
-    def _raise_denied(self, reply: HttpResponse) -> NoReturn:
-        """Raise for a refused key or a missing permission; the server sends 401 for both."""
-        self.prove(within=0)
-        if _is_page_of_gateway(reply):
-            raise self._meaning.intercepted(reply)
-        raise RejectedError(
-            f"The account {self._username} has no permission for this.",
-            hint="Ask the facility's administrator. The dataset may also be locked.",
-            code="server.forbidden",
-        )
-
 
 def json_request(method: str, path: str, document: object) -> HttpRequest:
     """Return a request with a JSON body; with None, without a body."""
@@ -647,17 +632,3 @@ def _is_page_of_gateway(reply: HttpResponse) -> bool:
 
 def _unavailable(error: TransientError) -> ServerUnavailableError:
     return ServerUnavailableError(error.message, hint=error.hint, code=error.problem_code)
-
-
-def _may_pass(error: TransientError) -> bool:
-    return not isinstance(error, BrokenOffError | OtherBytesError)
-
-
-def _is_untouched(error: TransientError) -> bool:
-    """Return whether a failed request has certainly not been carried out."""
-    return isinstance(error, NotReachedError) or error.problem_code == "server.throttled"
-
-
-def _delay(failures: int) -> float:
-    """Return the seconds to wait after this many failures."""
-    return min(2.0 ** (failures - 2) + random.random(), 30.0)  # noqa: S311 - not for security

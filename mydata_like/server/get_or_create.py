@@ -46,7 +46,9 @@ class GetOrCreate:
             found = find() or self._outlast(key, find)
             if found is not None:
                 return found
-            raise _give_up(lost)
+            if lost.problem_code == "server.error":  # repeatedly: it rejects the object
+                raise RejectedError(lost.message, hint=lost.hint, code="server.refused")
+            raise lost
 
     def _write(self, key: Hashable, make: Callable[[], T]) -> T:
         writes, begun = self._client.writes, self._client.now()
@@ -81,10 +83,3 @@ class GetOrCreate:
 def number_of(key: Hashable) -> DatasetId:
     """Return a number for an object outside of datasets, the same in every run."""
     return DatasetId(-1 - crc32(repr(key).encode("utf-8", "surrogatepass")))
-
-
-def _give_up(lost: TransientError) -> TransientError | RejectedError:
-    """Return the final error: a server that repeatedly answers 500 rejects the object."""
-    if lost.problem_code != "server.error":
-        return lost
-    return RejectedError(lost.message, hint=lost.hint, code="server.refused")

@@ -6,7 +6,7 @@ address, redirects are not followed, and links from a server are not used.
 
 import ssl
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from math import inf
 from threading import Lock
@@ -90,49 +90,13 @@ class AnswerTimer:
         self._since = self._clock.monotonic()
 
 
-class HttpSession:
-    """The connections of all threads to one server; redirects and cookies are ignored.
-
-    A thread uses a connection that is idle, and opens one if there is none.
-
-    `trust` decides which servers are accepted, and cannot be switched off. `proxy` is the address
-    of a proxy, `none` for a direct connection, or empty for the system's setting (`HTTPS_PROXY`,
-    `NO_PROXY` and similar). This computer is always connected directly: http is allowed there
-    because no one else can read it.
-    """
-
-    def __init__(self, trust: ssl.SSLContext, origin: str, clock: Clock, proxy: str = "") -> None:
-        through = _find_proxy(origin, proxy)
-        self.direct = not through
-        options: Any = {"maxsize": _MOST_IDLE, "cert_reqs": "CERT_REQUIRED", "ssl_context": trust}
-        manager = _through(through, options) if through else PoolManager(**options)
-        manager.pool_classes_by_scheme = {"http": HttpPool, "https": HttpsPool}
-        pool: Any = manager.connection_from_url(origin)
-        pool.clock = clock
-        self._pool: HTTPConnectionPool = pool
-        # Proxies need the host of a request that is not encrypted.
-        self._origin = origin if through and origin.startswith("http:") else ""
-
-    def send(self, method: str, target: str, **options: Any) -> BaseHTTPResponse:
-        """Send a request for a path with its query, and return the response with an unread body."""
-        return self._pool.urlopen(
-            method,
-            self._origin + target,
-            redirect=False,
-            assert_same_host=False,
-            preload_content=False,
-            decode_content=False,
-            retries=_ONCE,
-            **options,
-        )
-
-    def close(self) -> None:
-        """Close every connection now."""
-        self._pool.close()
-
-
 def _find_proxy(origin: str, proxy: str) -> str:
-    """Return the address of the proxy for a server; empty if there is none."""
+    """Return the address of the proxy for a server; empty if there is none.
+
+    `proxy` is an address, `none` for a direct connection, or empty for the system's setting
+    (`HTTPS_PROXY`, `NO_PROXY` and similar). This computer is always connected directly: http is
+    allowed there because no one else can read it.
+    """
     if is_loopback(urlsplit(origin).hostname or ""):
         return ""
     if proxy:
@@ -144,13 +108,6 @@ def _find_proxy(origin: str, proxy: str) -> str:
 
     found = select_proxy(origin, get_environ_proxies(origin)) or ""
     return found if "://" in found or not found else f"http://{found}"
-
-
-def _through(proxy: str, options: Any) -> ProxyManager:
-    """Return a pool that connects through a proxy, with the account in its address, if any."""
-    account = parse_url(proxy).auth
-    known = make_headers(proxy_basic_auth=unquote(account)) if account else None
-    return ProxyManager(proxy, proxy_headers=known, **options)
 
 
 BODY_LIMIT: Final = 16 * 1024 * 1024  # bytes of a reply, after decompression
@@ -210,6 +167,8 @@ class HttpResponse:
 class HttpClient:
     """Sends requests to one server and reads the replies; thread-safe.
 
+    A thread uses a connection that is idle, and opens one if there is none.
+
     `answers` measures how long the server has been silent; it may be replaced before the first
     request. `down_at` is the monotonic time when it was last seen that nothing answers at the
     server's address, and `longest` how many seconds the slowest answer took.
@@ -233,10 +192,28 @@ class HttpClient:
         self.down_at = -inf
         self.longest = 0.0
         self._limit = RequestLimit(settings.requests, clock.monotonic, cancel)
+        # Redirects and cookies are ignored. The trust in servers cannot be switched off.
+        options: Any = {
+            "maxsize": _MOST_IDLE,
+            "cert_reqs": "CERT_REQUIRED",
+            "ssl_context": build_trust(settings),
+        }
+        proxy = _find_proxy(self._origin, settings.proxy)
+        manager = PoolManager(**options)
         try:
-            self._session = HttpSession(build_trust(settings), self._origin, clock, settings.proxy)
+            if proxy:
+                account = parse_url(proxy).auth  # in the proxy's address, if any
+                known = make_headers(proxy_basic_auth=unquote(account)) if account else None
+                manager = ProxyManager(proxy, proxy_headers=known, **options)
+            manager.pool_classes_by_scheme = {"http": HttpPool, "https": HttpsPool}
+            pool: Any = manager.connection_from_url(self._origin)
         except HTTPError as error:  # the proxy's address is invalid
             raise _translate(error, self.host) from error
+        pool.clock = clock
+        self._pool: HTTPConnectionPool = pool
+        self._is_direct = not proxy
+        # Proxies need the host of a request that is not encrypted.
+        self._target = self._origin if proxy and address.scheme == "http" else ""
 
     def uri(self, resource: str, number: int) -> str:
         """Return the URI of a record on the server."""
@@ -263,64 +240,71 @@ class HttpClient:
         token = current_limit.set(deadline)
         body = _Body(request.body, heard)
         begun = self._clock.monotonic()
+        # Transfers of files are not limited here. One that writes never waits, as its time counts.
+        is_file = request.take is not None or not isinstance(request.body, bytes | None)
+        turn = nullcontext() if is_file else self._limit.turn(waits=not request.writes)
         try:
-            with self._turns(request), self.answers.waiting():
+            with turn, self.answers.waiting():
                 reply = self._exchange(request, body.pieces, silence)
         except (HTTPError, OSError) as error:
             failure = _translate(error, self.host)
-            if self._session.direct and is_refused(failure):
+            if self._is_direct and is_refused(failure):
                 self.down_at = self._clock.monotonic()
             if request.writes and body.sent:
                 raise _unanswered(failure, error, begun) from error
             raise failure from error
         finally:
             current_limit.reset(token)
-        if request.take is None and isinstance(request.body, bytes | None):
+        if not is_file:
             self.longest = max(self.longest, self._clock.monotonic() - begun)
         return replace(reply, sent_at=begun)
-
-    def _turns(self, request: HttpRequest) -> AbstractContextManager[None]:
-        """Return the context of a request; one that writes never waits, as its time counts.
-
-        Transfers of files are not limited here.
-        """
-        if request.take is not None or not isinstance(request.body, bytes | None):
-            return nullcontext()
-        return self._limit.turn(waits=not request.writes)
 
     def _exchange(
         self, request: HttpRequest, body: bytes | Iterable[bytes] | None, silence: float
     ) -> HttpResponse:
-        with self._session.send(
+        query = urlencode(request.query)
+        headers = dict(self._headers)
+        if not request.writes:
+            headers["Cache-Control"] = "no-cache"
+        headers.update(request.headers)
+        if isinstance(request.body, Sized):
+            headers["Content-Length"] = str(len(request.body))
+        with self._pool.urlopen(
             request.method,
-            self._target(request),
+            f"{self._target}{self._prefix}{request.path}{'?' if query else ''}{query}",
             body=body,
-            headers=self._headers_of(request),
+            headers=headers,
+            redirect=False,
+            assert_same_host=False,
+            preload_content=False,
+            decode_content=False,
+            retries=_ONCE,
             timeout=Timeout(self._settings.connect_timeout, silence),
         ) as response:
-            answer = _read(response, request.take)
+            page = response.headers.get("Content-Type", "").startswith("text/html")
+            answer, pieces = bytearray(), _iter_pieces(response)
+            if request.take is not None and response.status == 200 and not page:
+                request.take(pieces)
+            else:
+                for piece in pieces:
+                    answer += piece
+                    if len(answer) > BODY_LIMIT:
+                        raise ServerUnavailableError(
+                            "The server's answer is too large.",
+                            hint="Check the server address.",
+                            code="server.strange-answer",
+                        )
             if not response.headers:
                 # Work-around: urllib3 2.8.0 returns an empty answer if the connection breaks after
                 # the status line. No report known; see
                 # test_a_reply_that_is_always_truncated_is_a_transient_error.
                 # Remove when `http.client` raises an error for a header without its end.
                 raise ProtocolError("no headers received")
-            return HttpResponse(response.status, response.headers, answer)
-
-    def _target(self, request: HttpRequest) -> str:
-        query = urlencode(request.query)
-        return f"{self._prefix}{request.path}{'?' if query else ''}{query}"
-
-    def _headers_of(self, request: HttpRequest) -> dict[str, str]:
-        length = (
-            {"Content-Length": str(len(request.body))} if isinstance(request.body, Sized) else {}
-        )
-        fresh = {} if request.writes else {"Cache-Control": "no-cache"}
-        return {**self._headers, **fresh, **request.headers, **length}
+            return HttpResponse(response.status, response.headers, bytes(answer))
 
     def close(self) -> None:
         """Close all connections."""
-        self._session.close()
+        self._pool.close()
 
 
 class _Body:
@@ -341,23 +325,6 @@ class _Body:
             yield piece
             self._accepted()
         self.sent = True
-
-
-def _read(response: BaseHTTPResponse, take: Callable[[Iterator[bytes]], None] | None) -> bytes:
-    page = response.headers.get("Content-Type", "").startswith("text/html")
-    if take is not None and response.status == 200 and not page:
-        take(_iter_pieces(response))
-        return b""
-    body = bytearray()
-    for piece in _iter_pieces(response):
-        body += piece
-        if len(body) > BODY_LIMIT:
-            raise ServerUnavailableError(
-                "The server's answer is too large.",
-                hint="Check the server address.",
-                code="server.strange-answer",
-            )
-    return bytes(body)
 
 
 def _iter_pieces(response: BaseHTTPResponse) -> Iterator[bytes]:
@@ -424,9 +391,32 @@ _NO_COMMON_TLS: Final = (
 def _translate(error: Exception, host: str) -> UploaderError:
     causes = list(_causes(error))
     for cause in causes:
-        known = _explain_trust(cause, host) or _explain_way(cause, host)
-        if known:
-            return known
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return ServerUnavailableError(
+                f"The certificate of {host} is not trusted: {cause.verify_message}.",
+                hint="Check the address and the clock of this computer. To use your own "
+                "certificate authorities, set server.ca_file.",
+                code="server.certificate",
+            )
+        if isinstance(cause, ssl.SSLError) and cause.reason in _NO_COMMON_TLS:
+            return ServerUnavailableError(
+                f"{host} and this program have no common encryption method.",
+                hint="The server must offer TLS 1.2 or later on this port.",
+                code="server.tls",
+            )
+        if isinstance(cause, ProxyError):
+            if "407" in " ".join(str(inner) for inner in _causes(cause)):
+                return proxy_wants_password(host)
+            return ServerUnavailableError(
+                f"The proxy for {host} refuses the connection.",
+                hint="Check the proxy in the setting server.proxy, or else in the environment "
+                "variable HTTPS_PROXY. To connect directly, set server.proxy to none.",
+                code="server.proxy",
+            )
+        if isinstance(cause, NewConnectionError):
+            why = str(cause).rpartition(": ")[2]
+            hint = "Check the network and the server address."
+            return NotReachedError(f"{host} cannot be reached: {why}.", hint=hint)
     if any(isinstance(cause, TimeoutError | HTTPTimeoutError) for cause in causes):
         return TransientError(f"{host} took too long to answer.", code="server.slow")
     return TransientError(f"The connection to {host} broke.", code="server.connection-lost")
@@ -451,41 +441,6 @@ def _unanswered(failure: UploaderError, error: Exception, sent_at: float) -> Upl
         loss=loss,
         sent_at=sent_at,
     )
-
-
-def _explain_trust(cause: BaseException, host: str) -> UploaderError | None:
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        return ServerUnavailableError(
-            f"The certificate of {host} is not trusted: {cause.verify_message}.",
-            hint="Check the address and the clock of this computer. To use your own certificate "
-            "authorities, set server.ca_file.",
-            code="server.certificate",
-        )
-    if isinstance(cause, ssl.SSLError) and cause.reason in _NO_COMMON_TLS:
-        return ServerUnavailableError(
-            f"{host} and this program have no common encryption method.",
-            hint="The server must offer TLS 1.2 or later on this port.",
-            code="server.tls",
-        )
-    return None
-
-
-def _explain_way(cause: BaseException, host: str) -> UploaderError | None:
-    if isinstance(cause, ProxyError):
-        said = " ".join(str(inner) for inner in _causes(cause))
-        if "407" in said:
-            return proxy_wants_password(host)
-        return ServerUnavailableError(
-            f"The proxy for {host} refuses the connection.",
-            hint="Check the proxy in the setting server.proxy, or else in the environment variable "
-            "HTTPS_PROXY. To connect directly, set server.proxy to none.",
-            code="server.proxy",
-        )
-    if isinstance(cause, NewConnectionError):
-        why = str(cause).rpartition(": ")[2]
-        hint = "Check the network and the server address."
-        return NotReachedError(f"{host} cannot be reached: {why}.", hint=hint)
-    return None
 
 
 def proxy_wants_password(host: str) -> ServerUnavailableError:

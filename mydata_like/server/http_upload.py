@@ -9,11 +9,8 @@ import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
-from itertools import count
 from typing import Any, Final, Protocol
 
-from mydata_like.core.channel_time import NOTHING_SPENT
 from mydata_like.core.errors import (
     HELD,
     FileChangedError,
@@ -24,10 +21,10 @@ from mydata_like.core.errors import (
     UnansweredError,
     describe_strange_record,
 )
-from mydata_like.core.events import ChannelChanged
+from mydata_like.core.file_transport import FileChannel, FileTransport
 from mydata_like.core.formatting import format_path
 from mydata_like.core.local_files import Reading
-from mydata_like.core.model import Datafile, DatasetId, FileToSend, Payload, Replacement
+from mydata_like.core.model import Datafile, DatasetId, FileToSend, Replacement
 from mydata_like.core.parsing import moment_of_ns
 from mydata_like.core.ports import Emit, Progress, SentFile, UnsentFile
 from mydata_like.core.token_bucket import TokenBucket
@@ -70,21 +67,10 @@ class Guarded:
         return self._source.finish()
 
 
-class Limited:
-    """A source that is limited to the rate of a token bucket."""
-
-    def __init__(self, source: Body, bucket: TokenBucket) -> None:
-        self._source = source
-        self._bucket = bucket
-        self.finish = source.finish
-
-    def chunks(self, buffer: bytearray) -> Iterator[memoryview]:
-        for chunk in self._source.chunks(buffer):
-            yield from self._bucket.pieces(chunk)
-
-
 class Multipart:
     """The body of one upload, with a known length; it is generated while it is sent.
+
+    It is sent at the rate of the token bucket.
 
     `close` is called before the last piece is sent, after which the server may act on the
     request. Its result becomes `sent_at`, which is None before.
@@ -95,6 +81,7 @@ class Multipart:
         record: Mapping[str, object],
         size: int,
         source: Body,
+        bucket: TokenBucket,
         progress: Progress,
         close: Callable[[], float],
     ) -> None:
@@ -104,6 +91,7 @@ class Multipart:
         self.sent_at: float | None = None
         self._close = close
         self._source = source
+        self._bucket = bucket
         self._progress = progress
         self._size = size
         self._head = (
@@ -124,11 +112,13 @@ class Multipart:
         yield self._head
         gone = 0
         for chunk in self._source.chunks(bytearray(_BUFFER)):
-            gone += len(chunk)
-            if gone > self._size:
+            if gone + len(chunk) > self._size:
+                gone = -1
                 break
-            yield chunk  # type: ignore[misc]  # a view: sent before the next one is read
-            self._progress(gone)
+            for piece in self._bucket.pieces(chunk):
+                gone += len(piece)
+                yield piece  # type: ignore[misc]  # a view: sent before the next one is read
+                self._progress(gone)
         if gone != self._size:
             # An error here drops the connection, so the server stores nothing.
             raise FileChangedError("The file changed while it was being sent.")
@@ -152,24 +142,6 @@ class UploadTarget(Body, Protocol):
 OpenSource = Callable[[FileToSend], AbstractContextManager[UploadTarget]]
 
 
-class PayloadProgress:
-    """Reports the progress of each member as that of the whole payload."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._before = self._omitted_before = 0  # of the members before this one
-        self._omitted = 0
-
-    def __call__(self, size: int, omitted: int = 0, /) -> None:
-        self._omitted = self._omitted_before + omitted
-        self._progress(self._before + size, self._omitted)
-
-    def end_member(self, size: int) -> None:
-        """Count further calls for the next member; `size` is that of this one."""
-        self._before += size
-        self._omitted_before = self._omitted
-
-
 class Uploader(Protocol):
     """Uploads one large file at the rate of the bucket; returns its checksum."""
 
@@ -178,14 +150,15 @@ class Uploader(Protocol):
     ) -> str: ...
 
 
-class HttpTransport:
+class HttpTransport(FileTransport):
     """A bounded number of channels, each sending one request at a time.
 
-    `chunked` uploads files above 64 MiB, if the server supports chunks.
+    `chunked` uploads files above 64 MiB, if the server supports chunks. Each upload waits for its
+    answer, which includes the server's time, so no round trip is known.
     """
 
-    mark = b""
-    spent = NOTHING_SPENT  # not measured
+    rung = "http"
+    round_trip = 0.0
 
     def __init__(
         self,
@@ -196,92 +169,27 @@ class HttpTransport:
         chunked: Uploader | None = None,
         emit: Emit | None = None,
     ) -> None:
-        self._emit = emit
+        super().__init__(client.wire.host, channels, emit)
         self.client = client
         self.open_source = open_source
         self.chunked = chunked
-        self.closed = False
         # Uploads whose results are not known: when they were sent, and the errors.
         self.unanswered: dict[DatasetId, tuple[float, UnansweredError]] = {}
-        self._channels = channels
-        self._numbers = count(1)
 
-    @property
-    def capacity(self) -> int:
-        return self._channels
+    def make_channel(self, number: int) -> "HttpChannel":
+        return HttpChannel(self, number)
 
-    @property
-    def round_trip(self) -> float:
-        """Return 0: each upload waits for its answer, which includes the server's time."""
-        return 0.0
-
-    def prepare(self) -> None:
-        """Do nothing: channels open immediately."""
-
-    def open_channel(self, wanted: int = 0) -> "HttpChannel":
-        """Return a new channel; it connects when it sends."""
-        if self.closed:
-            raise broken_off()
-        channel = HttpChannel(self, next(self._numbers))
-        self.report(channel, "open")
-        return channel
-
-    def report(self, channel: "HttpChannel", state: str) -> None:
-        """Report a channel's change of state."""
-        if self._emit:
-            host = self.client.wire.host
-            self._emit(ChannelChanged(channel=channel.number, state=state, host=host, rung="http"))
-
-    def close(self) -> None:
-        """Make sends in progress raise `TransientError` at their next bytes."""
-        self.closed = True
+    def cancelled(self) -> BrokenOffError:
+        return BrokenOffError("The transfer was cancelled.")
 
 
-class HttpChannel:
+class HttpChannel(FileChannel):
     """A channel that sends payloads to the server, file by file."""
 
     def __init__(self, transport: HttpTransport, number: int) -> None:
+        super().__init__(transport, number)
         self._transport = transport
         self._client = transport.client
-        self._number = number
-        self._bucket = TokenBucket(self.check_open)
-        self._cut = False
-
-    @property
-    def number(self) -> int:
-        return self._number
-
-    def open(self) -> None:
-        """Do nothing: each request opens its own connection."""
-
-    def limit(self, rate: float) -> None:
-        """Limit sending to this rate, in bytes a second, from now on."""
-        self._bucket.limit(rate)
-
-    def cut(self) -> None:
-        """Cancel the current file and the rest of its payload."""
-        self._cut = True
-
-    def close(self) -> None:
-        """Close the channel; its connection stays open for the next one."""
-        self._transport.report(self, "closed")
-
-    def check_open(self) -> None:
-        """Raise `TransientError` if sending is to end."""
-        if self._cut or self._transport.closed:
-            raise broken_off()
-
-    def send(self, payload: Payload, progress: Progress) -> list[SentFile | UnsentFile]:
-        """Send the members one after another; each has its own outcome."""
-        fates: list[SentFile | UnsentFile] = []
-        whole = PayloadProgress(progress)
-        try:
-            for index, wanted in enumerate(payload.members):
-                fates.append(self._fate(index, wanted, whole))
-                whole.end_member(wanted.file.size)
-        finally:
-            self._cut = False
-        return fates
 
     def replace(
         self, replacements: Sequence[Replacement], files: Mapping[bytes, FileToSend]
@@ -293,36 +201,44 @@ class HttpChannel:
     def discard(self, paths: Sequence[str]) -> None:
         """Do nothing: files that SSH has staged cannot be accessed."""
 
-    def _fate(self, index: int, wanted: FileToSend, progress: Progress) -> SentFile | UnsentFile:
+    def send_file(
+        self, index: int, wanted: FileToSend, progress: Progress
+    ) -> SentFile | UnsentFile:
+        """Send one file, unless the server has a record of it, whose content is then compared."""
         try:
             self.check_open()
-            with self._transport.open_source(wanted) as source:
-                checksum = self._send(wanted, Guarded(source, self.check_open), progress)
-                return SentFile(index, checksum, registered=True, inside=source.inside)
+            with self._transport.open_source(wanted) as opened:
+                source, size = Guarded(opened, self.check_open), wanted.file.size
+                if self._transport.chunked and size > _LARGE:
+                    checksum = self._transport.chunked(wanted, source, self._rate, progress)
+                elif existing := (
+                    wanted.datafile or self._find(wanted) or self._outlast_earlier(wanted)
+                ):
+                    progress(size, size)
+                    checksum = adopt(existing, wanted, read_checksum(source))
+                else:
+                    checksum = self._post(wanted, source, progress)
+                return SentFile(index, checksum, registered=True, inside=opened.inside)
         except ItemError as error:
-            if self._transport.closed or self._cut:
+            if self.is_cut:
                 raise
             return UnsentFile(index, error.problem, again=isinstance(error, TransientError))
 
-    def _send(self, wanted: FileToSend, source: Body, progress: Progress) -> str:
-        if self._transport.chunked and wanted.file.size > _LARGE:
-            return self._transport.chunked(wanted, source, self._bucket, progress)
-        existing = wanted.datafile or self._find(wanted)
-        if existing is None:
-            existing = self._outlast_earlier(wanted)
-        if existing is None:
-            return self._post(wanted, source, progress)
-        progress(wanted.file.size, wanted.file.size)
-        return adopt(existing, wanted, read_checksum(source))
-
     def _post(self, wanted: FileToSend, source: Body, progress: Progress) -> str:
         """Send file and record; after a lost reply, check whether the record exists."""
+
+        def note() -> float:  # the server may create the record from now on
+            if self._client.writes:
+                self._client.writes.begin(_number(wanted))
+            return self._client.now()
+
         body = Multipart(
             draft_record(self._client, wanted),
             wanted.file.size,
-            Limited(source, self._bucket),
+            source,
+            self._rate,
             progress,
-            lambda: self._note(wanted),
+            note,
         )
         request = HttpRequest(
             "POST",
@@ -338,35 +254,30 @@ class HttpChannel:
             if isinstance(error, RejectedError) and error.problem_code != "server.duplicate":
                 self._forget(wanted, body)
                 raise
-            found = self._settle(error, wanted, body)
+            if isinstance(error, UnansweredError) and body.sent_at is not None:
+                unanswered, number = self._transport.unanswered, _number(wanted)
+                unanswered[number] = body.sent_at, error
+                found = self._outlast(wanted, body.sent_at, error)
+                del unanswered[number]
+            else:
+                found = self._find(wanted)
             self._forget(wanted, body)
             if found is None or not body.checksum:
                 raise
             return adopt(found, wanted, body.checksum)
         return body.checksum
 
-    def _settle(self, error: ItemError, wanted: FileToSend, body: Multipart) -> Datafile | None:
-        """Return the record if it exists after an error, or appears while waiting for it."""
-        if not isinstance(error, UnansweredError) or body.sent_at is None:
-            return self._find(wanted)
-        unanswered, number = self._transport.unanswered, _number(wanted)
-        unanswered[number] = body.sent_at, error
-        found = self._outlast(wanted, body.sent_at, error)
-        del unanswered[number]
-        return found
-
     def _outlast(
         self, wanted: FileToSend, sent_at: float, lost: UnansweredError | None
     ) -> Datafile | None:
         """Return the record if it appears before a request without an answer has ended."""
-        find, work = partial(self._find_complete, wanted), wanted.file.size / _SLOWEST_STORAGE
-        return self._client.outlast(sent_at, lost, find, work)
 
-    def _note(self, wanted: FileToSend) -> float:
-        """Record that the server may create the record from now on; return the time."""
-        if self._client.writes:
-            self._client.writes.begin(_number(wanted))
-        return self._client.now()
+        def find() -> Datafile | None:
+            found = self._find(wanted)
+            return None if found and found.fault else found  # before the end it has no path
+
+        work = wanted.file.size / _SLOWEST_STORAGE
+        return self._client.outlast(sent_at, lost, find, work)
 
     def _forget(self, wanted: FileToSend, body: Multipart) -> None:
         if self._client.writes and body.sent_at is not None:
@@ -387,11 +298,6 @@ class HttpChannel:
             return None
         begun = self._client.now() + rest - self._client.write_timeout
         return self._outlast(wanted, begun, None)
-
-    def _find_complete(self, wanted: FileToSend) -> Datafile | None:
-        """Find a record of this name whose request has ended: before that, it has no path."""
-        found = self._find(wanted)
-        return None if found and found.fault else found
 
     def _find(self, wanted: FileToSend) -> Datafile | None:
         """Find a record of this name: an existing one must never be created again."""
@@ -473,8 +379,3 @@ def cannot_repair(wanted: FileToSend) -> RejectedError:
 def answer_timeout(size: int) -> float:
     """Return how long the server may process a file before it answers: at least 5 MB/s."""
     return 60.0 + size / _SLOWEST_STORAGE
-
-
-def broken_off() -> BrokenOffError:
-    """Return the error for a transfer that was cancelled here."""
-    return BrokenOffError("The transfer was cancelled.")

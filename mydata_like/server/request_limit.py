@@ -41,7 +41,10 @@ class RequestLimit:
     def turn(self, *, waits: bool) -> Iterator[None]:
         """Run a request in this context, after a wait for the others if it `waits`."""
         with self._changed:
-            while waits and self._is_full():
+            while waits:
+                now = self._now()
+                if sum(now - it.begun < _STUCK for it in self._running) < self.now_allowed:
+                    break
                 if self._cancel.is_set():
                     raise Cancelled
                 self._changed.wait(_CHECK)
@@ -55,15 +58,9 @@ class RequestLimit:
         finally:
             with self._changed:
                 self._running.remove(ours)
-                self._adapt(self._now() - ours.begun, together=ours.together)
+                seconds = self._now() - ours.begun
+                if ours.together and seconds > _SLOW:
+                    self.now_allowed = max(1, self.now_allowed // 2)
+                elif seconds < _FAST:
+                    self.now_allowed = min(self.now_allowed + 1, self._most)
                 self._changed.notify_all()
-
-    def _is_full(self) -> bool:
-        now = self._now()
-        return sum(now - each.begun < _STUCK for each in self._running) >= self.now_allowed
-
-    def _adapt(self, seconds: float, *, together: bool) -> None:
-        if together and seconds > _SLOW:
-            self.now_allowed = max(1, self.now_allowed // 2)
-        elif seconds < _FAST:
-            self.now_allowed = min(self.now_allowed + 1, self._most)

@@ -5,7 +5,7 @@ Unknown fields are ignored, for compatibility with newer servers.
 
 import mimetypes
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -132,17 +132,13 @@ def parse_instrument(row: Any) -> InstrumentRecord:
 def parse_experiment(row: Any) -> Experiment:
     """Return an experiment; older servers do not count its datasets."""
     number, title = ExperimentId(expect(row, "id", int)), expect(row, "title", str)
-    return Experiment(number, title, row.get("dataset_count") == 0, frozenset(_marks(row)))
-
-
-def _marks(row: Any) -> Iterator[str]:
-    """Yield the texts of an experiment's parameters."""
-    sets = row.get("parameter_sets")
+    marks, sets = set(), row.get("parameter_sets")
     for parameters in sets if type(sets) is list else ():
         for parameter in expect(parameters, "parameters", list):
             text = parameter.get("string_value") if type(parameter) is dict else None
             if type(text) is str:
-                yield text
+                marks.add(text)
+    return Experiment(number, title, row.get("dataset_count") == 0, frozenset(marks))
 
 
 def parse_dataset(row: Any) -> Dataset:
@@ -169,29 +165,32 @@ def parse_datafile(row: Any) -> Datafile:
     try:
         return _parse_datafile(row)
     except ShapeError as error:
-        return _parse_invalid(row, DatafileId(number), f"datafile {number}: {error}")
-
-
-def _parse_invalid(row: Any, number: DatafileId, fault: str) -> Datafile:
-    """Return what can be read of an invalid record: at most its place in its dataset."""
-    directory, name = row.get("directory"), _text(row, "filename")
-    if not isinstance(directory, str | None):
-        directory, name = None, ""
-    try:
-        dataset = parse_uri(row.get("dataset"))
-    except ShapeError:
-        dataset = 0
-    return Datafile(number, DatasetId(dataset), directory, name, 0, "", "", (), fault)
+        # What can be read of it: at most its place in its dataset.
+        directory, name = row.get("directory"), _text(row, "filename")
+        if not isinstance(directory, str | None):
+            directory, name = None, ""
+        try:
+            dataset = parse_uri(row.get("dataset"))
+        except ShapeError:
+            dataset = 0
+        fault = f"datafile {number}: {error}"
+        place = DatafileId(number), DatasetId(dataset), directory, name
+        return Datafile(*place, 0, "", "", (), fault)
 
 
 def _parse_datafile(row: Any) -> Datafile:
     """Return one record; sizes are texts on older servers."""
     try:
         directory, checksum = row["directory"], row["md5sum"]
-        replicas = _parse_replicas(row["replicas"])
+        # A replica without a path is still being written, or never was.
+        rows = row["replicas"]
+        placed = [replica for replica in rows if replica["uri"] is not None]
+        replicas = tuple([_parse_replica(replica) for replica in placed])
         size, dataset = row["size"], row["dataset"]
     except (TypeError, KeyError) as error:
         raise ShapeError(f"not a datafile: {error!r}") from error
+    if rows and not placed:
+        raise ShapeError("its replica has no path")
     if not (isinstance(directory, str | None) and isinstance(checksum, str | None)):
         raise ShapeError("a datafile's directory or checksum is not text")
     return Datafile(
@@ -204,14 +203,6 @@ def _parse_datafile(row: Any) -> Datafile:
         _text(row, "modification_time"),
         replicas,
     )
-
-
-def _parse_replicas(rows: Any) -> tuple[Replica, ...]:
-    """Return the replicas that have a path; one without it is still being written, or never was."""
-    placed = [row for row in rows if row["uri"] is not None]
-    if rows and not placed:
-        raise ShapeError("its replica has no path")
-    return tuple([_parse_replica(row) for row in placed])
 
 
 def _parse_replica(row: Any) -> Replica:

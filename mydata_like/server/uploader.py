@@ -196,27 +196,22 @@ def parse_approval(row: Any) -> ApprovalRecord:
     """Return a request for approval."""
     fingerprint = expect(row, "requester_key_fingerprint", str)
     comments = row.get("approver_comments")
-    box = row.get("approved_storage_box")
+    box, expiry = row.get("approved_storage_box"), row.get("approval_expiry")
+    if box is not None:
+        options, attributes = expect(box, "options", list), expect(box, "attributes", list)
+        pairs = _parse_pairs(options), _parse_pairs(attributes)
+        box = Box(expect(box, "name", str), *pairs)
+    try:
+        expires = date.fromisoformat(expiry[:10]) if isinstance(expiry, str) else None
+    except ValueError:  # not a day
+        expires = None
     return ApprovalRecord(
         fingerprint.strip(),
         expect(row, "approved", bool),
         plain(comments, 300) if isinstance(comments, str) else "",
-        None if box is None else _parse_box(box),
-        _parse_day(row.get("approval_expiry")),
+        box,
+        expires,
     )
-
-
-def _parse_day(text: object) -> date | None:
-    """Return a day, or None if it cannot be parsed."""
-    try:
-        return date.fromisoformat(text[:10]) if isinstance(text, str) else None
-    except ValueError:
-        return None
-
-
-def _parse_box(row: Any) -> Box:
-    options, attributes = expect(row, "options", list), expect(row, "attributes", list)
-    return Box(expect(row, "name", str), _parse_pairs(options), _parse_pairs(attributes))
 
 
 def _parse_pairs(rows: Iterable[Any]) -> dict[str, str]:
@@ -228,11 +223,13 @@ def _parse_pairs(rows: Iterable[Any]) -> dict[str, str]:
 
 def build_area(box: Box) -> StagingArea:
     """Return the staging area of a box; raises `StagingError` that names all missing attributes."""
+    location, hosts, port = box.options.get("location", ""), _parse_hosts(box), _parse_port(box)
+    within = location.startswith("/") and ".." not in location.split("/")
     sound = {
         "scp_username": _USERNAME.fullmatch(box.attributes.get("scp_username", "")),
-        "scp_hostname": _parse_hosts(box),
-        "scp_port": _parse_port(box),
-        "location": _is_sound_location(box.options.get("location", "")),
+        "scp_hostname": hosts,
+        "scp_port": port,
+        "location": within and location.isprintable(),
     }
     lacking = [name for name, value in sound.items() if not value]
     if lacking:
@@ -245,10 +242,10 @@ def build_area(box: Box) -> StagingArea:
     keys = box.attributes.get("host_keys") or box.attributes.get("host_key") or ""
     return StagingArea(
         box=box.name,
-        location=box.options["location"].rstrip("/") or "/",
+        location=location.rstrip("/") or "/",
         username=box.attributes["scp_username"],
-        hosts=_parse_hosts(box),
-        port=_parse_port(box),
+        hosts=hosts,
+        port=port,
         host_keys=tuple(key.strip() for key in re.split(r"[,;\n]+", keys) if key.strip()),
     )
 
@@ -263,10 +260,6 @@ def _parse_port(box: Box) -> int:
     text = box.attributes.get("scp_port", "") or "22"
     port = int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
     return port if port < 65536 else 0
-
-
-def _is_sound_location(location: str) -> bool:
-    return location.startswith("/") and ".." not in location.split("/") and location.isprintable()
 
 
 _UPLOADER: Final = "mydata_uploader"
@@ -399,20 +392,6 @@ class Uploaders:
             self._client.change("PUT", f"{_UPLOADER}/{known.id}/", document)
         return known
 
-    def store_identity(
-        self,
-        uploader: UploaderRecord,
-        installation: Installation,
-        instrument: InstrumentRecord,
-        identity: str,
-    ) -> None:
-        """Store the computer of the uploader on the server (`MachineIdentity.format`), in one try.
-
-        Other settings are unchanged. The whole uploader is sent, because a server may treat
-        missing fields as deleted.
-        """
-        self.keep_setting(uploader, installation, instrument, (MACHINE_KEY, identity))
-
     def keep_setting(
         self,
         uploader: UploaderRecord,
@@ -420,7 +399,10 @@ class Uploaders:
         instrument: InstrumentRecord,
         setting: tuple[str, str],
     ) -> None:
-        """Store one of our settings on the server, in one try, like `store_identity`."""
+        """Store one of our settings on the server, in one try; others are unchanged.
+
+        The whole uploader is sent, because a server may treat missing fields as deleted.
+        """
         document = self._uploader_document(installation, instrument)
         document["settings"] = [{"key": setting[0], "value": setting[1]}]
         request = json_request("PATCH", f"{_UPLOADER}/{uploader.id}/", document)
@@ -473,7 +455,19 @@ class Uploaders:
     def _uploader_document(
         self, installation: Installation, instrument: InstrumentRecord
     ) -> dict[str, Any]:
-        document = _describe(installation)
+        document = _shorten(
+            {
+                "uuid": installation.uuid,
+                "name": installation.name,
+                "contact_name": installation.contact_name,
+                "contact_email": installation.contact_email,
+                "data_path": installation.data_path,
+                "default_user": installation.account,
+                "user_agent_name": "mydata-like",
+                "user_agent_version": __version__,
+                **asdict(installation.machine),
+            }
+        )
         document["instruments"] = [self._client.wire.uri("instrument", instrument.id)]
         return document
 
@@ -498,22 +492,6 @@ class Uploaders:
     def _fetch_requests(self, uuid: str) -> list[ApprovalRecord]:
         pages = self._client.pages(f"{_REQUEST}/", parse_approval, {"uploader__uuid": uuid})
         return [request for page in pages for request in page]
-
-
-def _describe(installation: Installation) -> dict[str, Any]:
-    return _shorten(
-        {
-            "uuid": installation.uuid,
-            "name": installation.name,
-            "contact_name": installation.contact_name,
-            "contact_email": installation.contact_email,
-            "data_path": installation.data_path,
-            "default_user": installation.account,
-            "user_agent_name": "mydata-like",
-            "user_agent_version": __version__,
-            **asdict(installation.machine),
-        }
-    )
 
 
 def _shorten(document: dict[str, Any]) -> dict[str, Any]:

@@ -64,14 +64,14 @@ class Agent:
     def sign(self, key: PublicKey, data: bytes, algorithm: str) -> bytes:
         """Return a signature of the data; raises OSError if the agent refuses."""
         flags = struct.pack(">I", _FLAGS.get(algorithm, 0))
-        reply = self._request(_SIGN_REQUEST, pack(key.blob) + pack(data) + flags)
+        reply = self._request(_SIGN_REQUEST, _SIGN_RESPONSE, pack(key.blob) + pack(data) + flags)
         try:
-            return split_string(_require(reply, _SIGN_RESPONSE))[0]
+            return split_string(reply)[0]
         except ValueError as error:
             raise _invalid_reply() from error
 
     def _list_keys(self) -> tuple[PublicKey, ...]:
-        rest = _require(self._request(_REQUEST_IDENTITIES), _IDENTITIES_REPLY)
+        rest = self._request(_REQUEST_IDENTITIES, _IDENTITIES_REPLY)
         try:
             (count,) = struct.unpack_from(">I", rest)
             rest = rest[4:]
@@ -84,12 +84,16 @@ class Agent:
             raise _invalid_reply() from error
         return tuple(keys)
 
-    def _request(self, kind: int, body: bytes = b"") -> bytes:
+    def _request(self, kind: int, reply_kind: int, body: bytes = b"") -> bytes:
+        """Return the body of the reply; raises OSError if it is of another kind."""
         self._socket.sendall(pack(bytes([kind]) + body))
         length = int.from_bytes(self._receive(4), "big")
         if not 0 < length <= _LARGEST:
             raise _invalid_reply()
-        return self._receive(length)
+        reply = self._receive(length)
+        if reply[0] != reply_kind:
+            raise OSError("the agent refused")
+        return reply[1:]
 
     def _receive(self, size: int) -> bytes:
         received = b""
@@ -131,13 +135,6 @@ class AgentKey(paramiko.PKey):
         except OSError as error:
             self.failure = str(error)
             return paramiko.Message()
-
-
-def _require(reply: bytes, kind: int) -> bytes:
-    """Return the body of a reply; raises OSError if it is of another kind."""
-    if reply[0] != kind:
-        raise OSError("the agent refused")
-    return reply[1:]
 
 
 def _invalid_reply() -> OSError:

@@ -207,18 +207,13 @@ def probe(
                 doubtful=unanswered is not None,
                 gcm_only=session.gcm_only,
             )
-    raise _refused("; ".join(refusals), hint, unanswered)
-
-
-def _refused(refusals: str, hint: str, unanswered: TransientError | None) -> UploaderError:
-    """Return the error of a host on which nothing works."""
-    message = f"The staging host does not accept files: {refusals}."
+    message = f"The staging host does not accept files: {'; '.join(refusals)}."
     if dialing.says_expired(message.encode()):
-        return StagingError(message, hint=dialing.RENEW, code=dialing.EXPIRED)
+        raise StagingError(message, hint=dialing.RENEW, code=dialing.EXPIRED)
     if unanswered is None:
         usual = "The server's administrator can allow a shell, scp or SFTP for this account."
-        return StagingError(message, hint=hint or usual)
-    return TransientError(
+        raise StagingError(message, hint=hint or usual)
+    raise TransientError(
         message,
         hint="If this persists, the host's administrator can check the account's login scripts "
         "and its limit of processes.",
@@ -264,13 +259,16 @@ def _probe_shell(session: SshSession, location: bytes) -> HostCapabilities:
         raise _NoProgramsError(missing)
     if finished.status in (_NO_GROUND, _NO_FILES):
         raise _no_files(location, finished.errors)
-    tar = _flavour(facts)
+    tar, version = "", facts.get(b"tar", b"").lower()
+    if facts.get(b"extracted") == b"%d" % len(_SAMPLE):
+        tar = next((flavour for name, flavour in _FLAVOURS.items() if name in version), "")
+    checksum, cpus = facts.get(b"checksum", b""), parse_count(facts.get(b"cpus", b"")) or 0
     return HostCapabilities(
         "shell",
         f"the shell works, {f'{tar} tar extracts' if tar else 'but no tar extracts'}",
         tar,
-        _known(facts.get(b"checksum", b"")),
-        _cpus(facts),
+        checksum if checksum in _CHECKSUMS else b"",
+        cpus if 0 < cpus < 10_000 else None,
         facts.get(b"zstd") == b"mydata",
         times=b"times" in facts,
     )
@@ -316,33 +314,20 @@ def _sample_tar() -> bytes:
     return archive.getvalue()
 
 
-def _flavour(facts: dict[bytes, bytes]) -> str:
-    """Return the kind of tar, if it has extracted the sample."""
-    if facts.get(b"extracted") != b"%d" % len(_SAMPLE):
-        return ""
-    version = facts.get(b"tar", b"").lower()
-    return next((flavour for name, flavour in _FLAVOURS.items() if name in version), "")
-
-
-def _known(command: bytes) -> bytes:
-    """Return the command that printed the correct MD5, if it is one of `_CHECKSUMS`."""
-    return command if command in _CHECKSUMS else b""
-
-
-def _cpus(facts: dict[bytes, bytes]) -> int | None:
-    count = parse_count(facts.get(b"cpus", b"")) or 0
-    return count if 0 < count < 10_000 else None
-
-
 def _probe_sftp(session: SshSession, location: bytes) -> HostCapabilities:
     """Try SFTP; the sample stays, under a fixed name, only where nothing can be removed."""
     sftp = session.open_sftp()
     try:
         sftp.make_directories(location, _MODE)
-        times = _try_renaming(sftp, location)
-        renames = times is not None
-        if not renames:
-            times = _write_fixed_sample(sftp, location)
+        try:
+            times, renames = try_sample(sftp, location), True
+        except RejectedError:
+            renames, sample = False, _sample(location)
+            try:
+                times = _write_sample(sftp, sample)
+            finally:
+                with suppress(RejectedError):
+                    sftp.remove(sample)
     except RejectedError as error:
         free = sftp.find_free(location)
         short = free is not None and free < len(_SAMPLE) + SPARE
@@ -351,15 +336,7 @@ def _probe_sftp(session: SshSession, location: bytes) -> HostCapabilities:
         raise _no_files(location, error.message.rstrip(".").encode()) from error
     sftp.close()
     why = "SFTP takes files" if renames else "SFTP takes files, but does not rename and remove them"
-    return HostCapabilities("sftp", why, times=bool(times), renames=renames)
-
-
-def _try_renaming(sftp: SftpSession, location: bytes) -> bool | None:
-    """Return what `try_sample` does, or None if that is refused."""
-    try:
-        return try_sample(sftp, location)
-    except RejectedError:
-        return None
+    return HostCapabilities("sftp", why, times=times, renames=renames)
 
 
 def try_sample(sftp: SftpSession, location: bytes) -> bool:
@@ -379,16 +356,6 @@ def try_sample(sftp: SftpSession, location: bytes) -> bool:
             sftp.remove(part)
         raise
     return times
-
-
-def _write_fixed_sample(sftp: SftpSession, location: bytes) -> bool:
-    """Do what `_write_sample` does and remove the sample, if the host allows that."""
-    sample = _sample(location)
-    try:
-        return _write_sample(sftp, sample)
-    finally:
-        with suppress(RejectedError):
-            sftp.remove(sample)
 
 
 def _sample(location: bytes) -> bytes:

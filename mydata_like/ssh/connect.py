@@ -192,7 +192,18 @@ def _shake_hands(
     """
     library = choose_library(endpoint)
     while True:
-        connection = _open_connection(endpoint, dial, library)
+        connected = dial()
+        connection: _Connection
+        if library == "libssh":
+            # Only the chosen library is imported, while the host prepares its first message.
+            from mydata_like.ssh.session_libssh import LibsshTransport
+
+            connection = LibsshTransport(endpoint, connected)
+        else:  # importing this one takes 110 ms
+            from mydata_like.ssh.session_paramiko import ParamikoTransport
+
+            gcm_only = endpoint.stack == "auto" and _has_libssh()
+            connection = ParamikoTransport(endpoint, connected, gcm_only=gcm_only)
         try:
             return connection, connection.handshake(host_keys)
         except BaseException as error:
@@ -201,19 +212,3 @@ def _shake_hands(
             if not unchecked or endpoint.stack == "libssh":
                 raise
             library = "paramiko"
-
-
-def _open_connection(endpoint: Endpoint, dial: _Dial, library: str) -> _Connection:
-    """Connect with one of the libraries."""
-    connected = dial()
-    if library == "libssh":
-        # Only the chosen library is imported, while the host prepares its first message.
-        from mydata_like.ssh import session_libssh
-
-        return session_libssh.LibsshTransport(endpoint, connected)
-    # Importing this one takes 110 ms.
-    from mydata_like.ssh import session_paramiko
-
-    connection = session_paramiko.ParamikoTransport(endpoint, connected)
-    connection.gcm_only = endpoint.stack == "auto" and _has_libssh()
-    return connection

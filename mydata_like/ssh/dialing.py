@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from mydata_like.core.errors import AccessDeniedError, RejectedError, StagingError, TransientError
+from mydata_like.core.errors import AccessDeniedError, StagingError, TransientError
 from mydata_like.core.formatting import format_path
 from mydata_like.ssh.session import Endpoint
 
@@ -323,15 +323,6 @@ def unchecked(endpoint: Endpoint) -> StagingError:
     )
 
 
-def tunnel_refused(endpoint: Endpoint, host: str, port: int) -> TransientError:
-    """Return the error for a jump host that does not connect to the next host."""
-    return TransientError(
-        f"{endpoint.host} refused to connect to {host}, port {port}.",
-        hint="The next host may be down, or the one before it may not allow forwarding.",
-        code=REFUSED,
-    )
-
-
 def lost(endpoint: Endpoint, why: str = "") -> TransientError:
     """Return the error for a broken connection."""
     reason = f": {DAMAGED if why in _OF_DAMAGE else why}" if why else ""
@@ -361,16 +352,6 @@ def keep_errors(kept: bytearray, more: bytes) -> None:
     kept += more
     if len(kept) > MOST_ERRORS:
         del kept[: -MOST_ERRORS // 2]
-
-
-def exec_refused(endpoint: Endpoint) -> RejectedError:
-    """Return the error for a server that refuses to run commands."""
-    return RejectedError(f"{endpoint.host} does not run commands.", code="ssh.exec-refused")
-
-
-def sftp_refused(endpoint: Endpoint) -> RejectedError:
-    """Return the error for a server without SFTP."""
-    return RejectedError(f"{endpoint.host} does not offer SFTP.", code="ssh.sftp-refused")
 
 
 def no_channel(endpoint: Endpoint) -> TransientError:
@@ -410,15 +391,6 @@ def expired(endpoint: Endpoint, text: bytes) -> StagingError:
         f"{endpoint.host} refuses the account {endpoint.username}: {shown}.",
         hint=RENEW,
         code=EXPIRED,
-    )
-
-
-def not_signed(endpoint: Endpoint, why: str) -> AccessDeniedError:
-    """Return the error for an agent's key that did not sign."""
-    return AccessDeniedError(
-        f"The uploader's key for {endpoint.host} cannot be used: {why}.",
-        hint="The agent or the device with the key did not sign.",
-        code="ssh.key-refused",
     )
 
 

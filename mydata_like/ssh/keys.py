@@ -5,7 +5,6 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -123,9 +122,15 @@ def load_key(path: Path) -> KeyPair:
             hint="Check the private key in the transfer settings.",
             code="key.unreadable",
         ) from error
-    if public := _parse_public(text):
-        return KeyPair(path, text, public, whole=False)
-    _check_private(path, found)
+    if b"PRIVATE KEY" not in text:
+        with suppress(ValueError):  # of a key that an agent has
+            return KeyPair(path, text, PublicKey.parse(text.decode("ascii")), whole=False)
+    if os.name == "posix" and found.st_mode & _OTHERS:
+        raise SettingsError(
+            f"The private key {path} can be read by other users of this computer.",
+            hint=f"Restrict its permissions: chmod 600 {path}",
+            code="key.exposed",
+        )
     content = _decode_openssh(text)
     if public := _parse_device(content):
         return KeyPair(path, text, public, whole=False)
@@ -143,16 +148,6 @@ def ensure_key(path: Path) -> KeyPair:
         with suppress(FileExistsError):
             return create_key(path)
     return load_key(path)
-
-
-def _parse_public(text: bytes) -> PublicKey | None:
-    """Return the key of an agent from a file with its public key."""
-    if b"PRIVATE KEY" in text:
-        return None
-    try:
-        return PublicKey.parse(text.decode("ascii"))
-    except ValueError:
-        return None
 
 
 def _decode_openssh(text: bytes) -> bytes:
@@ -187,15 +182,6 @@ def split_string(data: bytes) -> tuple[bytes, bytes]:
     return data[4 : 4 + length], data[4 + length :]
 
 
-def _check_private(path: Path, found: os.stat_result) -> None:
-    if os.name == "posix" and found.st_mode & _OTHERS:
-        raise SettingsError(
-            f"The private key {path} can be read by other users of this computer.",
-            hint=f"Restrict its permissions: chmod 600 {path}",
-            code="key.exposed",
-        )
-
-
 STANDARD_PORT: Final = 22  # known hosts files may leave it out
 UNKNOWN: Final = "host-key.unknown"
 CHANGED: Final = "host-key.changed"
@@ -208,7 +194,27 @@ def check_host_key(endpoint: Endpoint, key: PublicKey) -> None:
     if is_trusted(endpoint, key):
         return
     trusted = trusted_fingerprints(endpoint)
-    raise _changed(endpoint, key, trusted) if trusted else _unknown(endpoint, key)
+    if not trusted:
+        raise HostKeyError(
+            f"The key of {endpoint.host}, port {endpoint.port}, is not known yet. "
+            f"Its fingerprint is {key.fingerprint} ({key.type}).",
+            hint="Ask your facility whether this is its key; if so, trust it with "
+            f"--accept-host-key {key.fingerprint}",
+            code=UNKNOWN,
+        )
+    unpin = ""
+    if endpoint.host_keys and endpoint.pinned_by_server:
+        unpin = "ask the administrator of the server to correct host_keys of the storage box, or "
+    elif endpoint.host_keys:
+        unpin = "replace the old one in transfer.host_keys or --accept-host-key, or "
+    raise HostKeyError(
+        f"{endpoint.host}, port {endpoint.port}, has a different key than the known one: "
+        f"{key.fingerprint} ({key.type}) instead of {' or '.join(trusted)}.",
+        hint="Another computer may be impersonating the staging host. Nothing was sent to it. Ask "
+        f"your facility. If it has replaced the key, {unpin}trust the new one with: mydata-like "
+        f"register --accept-host-key {key.fingerprint}",
+        code=CHANGED,
+    )
 
 
 def is_trusted(endpoint: Endpoint, key: PublicKey) -> bool:
@@ -238,7 +244,16 @@ def pin_mark(endpoint: Endpoint) -> str:
 
 def pinned_fingerprints(endpoint: Endpoint) -> tuple[str, ...]:
     """Return the pinned fingerprints; a whole public key counts as its fingerprint."""
-    return tuple(_fingerprint(text) for text in endpoint.host_keys)
+    found = []
+    for text in endpoint.host_keys:
+        if text.startswith("SHA256:"):
+            found.append(text.rstrip("="))
+            continue
+        try:
+            found.append(PublicKey.parse(text).fingerprint)
+        except ValueError:
+            found.append(text)  # matches no key, so nothing is trusted because of it
+    return tuple(found)
 
 
 def preferred_types(endpoint: Endpoint) -> tuple[str, ...]:
@@ -264,7 +279,16 @@ def _known_lines(endpoint: Endpoint) -> list[tuple[PublicKey, str]]:
     if endpoint.port == STANDARD_PORT:
         names.add(endpoint.host.lower())
     with file:
-        return list(_matching(file.read(_LARGEST_KNOWN_HOSTS).splitlines(), names))
+        lines = file.read(_LARGEST_KNOWN_HOSTS).splitlines()
+    found = []
+    for line in lines:
+        hosts, _, rest = line.partition(" ")
+        if line.startswith(("#", "@")) or not names.intersection(hosts.lower().split(",")):
+            continue
+        with suppress(ValueError):  # ignore an invalid line
+            comment = "".join(rest.split(None, 2)[2:]).strip()
+            found.append((PublicKey.parse(rest), comment))
+    return found
 
 
 def accept_host_key(
@@ -308,24 +332,6 @@ def _name(host: str, port: int) -> str:
     return f"[{host.lower()}]:{port}"
 
 
-def _matching(lines: Iterable[str], names: set[str]) -> Iterable[tuple[PublicKey, str]]:
-    for line in lines:
-        hosts, _, rest = line.partition(" ")
-        if line.startswith(("#", "@")) or not names.intersection(hosts.lower().split(",")):
-            continue
-        with suppress(ValueError):  # ignore an invalid line
-            yield PublicKey.parse(rest), "".join(rest.split(None, 2)[2:]).strip()
-
-
-def _fingerprint(text: str) -> str:
-    if text.startswith("SHA256:"):
-        return text.rstrip("=")
-    try:
-        return PublicKey.parse(text).fingerprint
-    except ValueError:
-        return text  # matches no key, so nothing is trusted because of it
-
-
 def _read(path: Path) -> str:
     try:
         text = read_plain(path).decode("utf-8", "surrogateescape")
@@ -345,29 +351,3 @@ def _locked(known_hosts: Path) -> "FileLock":
 
 def _write(path: Path, text: str) -> None:
     write_private(path, text.encode("utf-8", "surrogateescape"))
-
-
-def _unknown(endpoint: Endpoint, key: PublicKey) -> HostKeyError:
-    return HostKeyError(
-        f"The key of {endpoint.host}, port {endpoint.port}, is not known yet. "
-        f"Its fingerprint is {key.fingerprint} ({key.type}).",
-        hint="Ask your facility whether this is its key; if so, trust it with "
-        f"--accept-host-key {key.fingerprint}",
-        code=UNKNOWN,
-    )
-
-
-def _changed(endpoint: Endpoint, key: PublicKey, trusted: tuple[str, ...]) -> HostKeyError:
-    unpin = ""
-    if endpoint.host_keys and endpoint.pinned_by_server:
-        unpin = "ask the administrator of the server to correct host_keys of the storage box, or "
-    elif endpoint.host_keys:
-        unpin = "replace the old one in transfer.host_keys or --accept-host-key, or "
-    return HostKeyError(
-        f"{endpoint.host}, port {endpoint.port}, has a different key than the known one: "
-        f"{key.fingerprint} ({key.type}) instead of {' or '.join(trusted)}.",
-        hint="Another computer may be impersonating the staging host. Nothing was sent to it. Ask "
-        f"your facility. If it has replaced the key, {unpin}trust the new one with: mydata-like "
-        f"register --accept-host-key {key.fingerprint}",
-        code=CHANGED,
-    )

@@ -37,7 +37,7 @@ from mydata_like.ssh.session import (
     Endpoint,
     Stream,
 )
-from mydata_like.ssh.sftp import Sftp
+from mydata_like.ssh.session_base import SessionBase, StreamOutput
 from mydata_like.ssh.shared_socket import SharedSocket
 
 _READ: Final = 64 * 1024
@@ -46,7 +46,7 @@ _SMALLEST: Final = 32 * 1024  # bytes of one write, where the network is slow
 _LONG: Final = 0.1  # seconds of one write, after which the next one is smaller
 
 
-class LibsshStream:
+class LibsshStream(StreamOutput):
     """A running remote command; see `Stream`.
 
     It starts as a new channel: open it, then execute a command.
@@ -57,12 +57,10 @@ class LibsshStream:
     """
 
     def __init__(self, connection: "LibsshTransport", channel: Channel) -> None:
+        super().__init__()
         self._connection = connection
         self._held = [channel]
-        self._output = bytearray()
-        self._errors = bytearray()
         self._widest = 0  # bytes, the maximum window so far
-        self.blocked_seconds = 0.0
 
     @property
     def _channel(self) -> Channel:
@@ -99,7 +97,9 @@ class LibsshStream:
                     return
             view = view[count:]
             if not count:
-                self._await_window()
+                begun = time.monotonic()
+                self._connection.wait_until(lambda: self._find_window() > 0 or self.has_ended())
+                self.blocked_seconds += time.monotonic() - begun
 
     def write_some(self, data: bytes) -> int | None:
         """Write as much as the window allows, in a turn; return None if the command has ended."""
@@ -129,7 +129,9 @@ class LibsshStream:
         """Wait for output and return at most `size` bytes of it; empty at its end."""
         with self._connection.turn():
             self._drain()
-        self._connection.wait_until(self._has_output)
+        self._connection.wait_until(
+            lambda: self.has_ended() or bool(self._output or self._channel.is_eof())
+        )
         return self._take(size)
 
     def read_ready(self) -> bytes:
@@ -149,9 +151,7 @@ class LibsshStream:
         with self._connection.turn():
             self._drain()
             status = self._channel.get_exit_status()
-        finished = CommandResult(
-            None if status < 0 else status, self._take(len(self._output)), bytes(self._errors)
-        )
+        finished = self._conclude(status)
         self.close()
         return finished
 
@@ -170,11 +170,6 @@ class LibsshStream:
     def _receive(self, *, from_errors: bool) -> bytes:
         return self._connection.read(lambda: self._channel.read_nonblocking(_READ, from_errors))
 
-    def _take(self, size: int) -> bytes:
-        taken = bytes(self._output[:size])
-        del self._output[:size]
-        return taken
-
     def _require_end(self) -> None:
         """Raise `TransientError` unless the command has ended; in a turn.
 
@@ -185,12 +180,6 @@ class LibsshStream:
         if not self._channel.is_closed():
             raise dialing.lost(self._connection.endpoint, "written data is not accepted")
 
-    def _await_window(self) -> None:
-        """Wait until the command has read some of its input."""
-        begun = time.monotonic()
-        self._connection.wait_until(lambda: self._find_window() > 0 or self.has_ended())
-        self.blocked_seconds += time.monotonic() - begun
-
     @property
     def _usual_window(self) -> int:
         return min(self._widest, self._connection.max_in_flight)
@@ -200,10 +189,6 @@ class LibsshStream:
         window: int = self._channel.window_size()
         self._widest = max(self._widest, window)
         return max(0, window - self._widest + self._usual_window)
-
-    def _has_output(self) -> bool:
-        self._receive_all()
-        return bool(self._output or self._channel.is_eof() or self._channel.is_closed())
 
     def _has_ended(self) -> bool:
         """Return whether no more output can arrive; a killed command has no status."""
@@ -274,15 +259,15 @@ _NEAR_IN_FLIGHT: Final = 512 * 1024  # bytes; see `LibsshTransport.open_stream`
 _LOGIN: Final = 2  # round trips of a login, for the service and the signature
 
 
-class LibsshSession:
+class LibsshSession(SessionBase):
     """An authenticated connection; see `OpenSession`."""
 
     stack = "libssh"
     gcm_only = False
 
     def __init__(self, connection: "LibsshTransport") -> None:
+        super().__init__(connection)
         self._connection = connection
-        self.blocked_seconds = 0.0
 
     @property
     def cipher(self) -> str:
@@ -291,32 +276,6 @@ class LibsshSession:
             name: bytes = self._connection.library.get_cipher_out()
         return name.decode()
 
-    @property
-    def network_round_trip(self) -> float | None:
-        return self._connection.network_round_trip
-
-    def start(self, command: bytes) -> LibsshStream:
-        """Start a remote command; raises `TransientError` if no channel is granted."""
-        stream = self._connection.open_stream()
-        if not stream.execute(command):
-            stream.close()
-            raise dialing.exec_refused(self._connection.endpoint)
-        return stream
-
-    def run(self, command: bytes, stdin: bytes = b"") -> CommandResult:
-        """Run a remote command until it ends."""
-        stream = self.start(command)
-        stream.write(stdin)
-        return stream.finish()
-
-    def open_sftp(self) -> Sftp:
-        """Open the SFTP subsystem; raises `RejectedError` if it is refused."""
-        stream = self._connection.open_stream()
-        if not stream.start_subsystem(b"sftp"):
-            stream.close()
-            raise dialing.sftp_refused(self._connection.endpoint)
-        return Sftp(stream)
-
     def write_some(
         self, pieces: Sequence[tuple[Stream, bytes]], moved: float | None = None
     ) -> list[int | None]:
@@ -324,33 +283,29 @@ class LibsshSession:
         wanted = [(it, piece) for it, piece in pieces if isinstance(it, LibsshStream)]
         ready = self._find_ready(wanted)
         if moved is not None and not any(ready):
-            self._await_ready(wanted, moved)
+            begun = time.monotonic()
+            moves = self._connection.wait(
+                lambda: any(it.is_ready(len(piece)) for it, piece in wanted), _BRIEFLY
+            )
+            self.blocked_seconds += time.monotonic() - begun
+            if not moves:
+                self._connection.check_progress(moved)
             ready = self._find_ready(wanted)
             if not any(ready):  # a host may let a window grow only when little of it is left
                 ready = [True] * len(wanted)
-        return [
-            self._write_some(it, piece) if is_ready else 0
-            for (it, piece), is_ready in zip(wanted, ready, strict=True)
-        ]
-
-    def _write_some(self, stream: LibsshStream, piece: bytes) -> int | None:
-        with self._connection.turn():
-            return stream.write_some(piece)
+        sizes: list[int | None] = []
+        for (stream, piece), is_ready in zip(wanted, ready, strict=True):
+            if not is_ready:
+                sizes.append(0)
+                continue
+            with self._connection.turn():
+                sizes.append(stream.write_some(piece))
+        return sizes
 
     def _find_ready(self, wanted: Sequence[tuple[LibsshStream, bytes]]) -> list[bool]:
         with self._connection.turn():
             self._connection.pump()
             return [it.is_ready(len(piece)) for it, piece in wanted]
-
-    def _await_ready(self, wanted: Sequence[tuple[LibsshStream, bytes]], moved: float) -> None:
-        """Wait briefly until one of the commands has read some of its input, or ended."""
-        begun = time.monotonic()
-        ready = self._connection.wait(
-            lambda: any(it.is_ready(len(piece)) for it, piece in wanted), _BRIEFLY
-        )
-        self.blocked_seconds += time.monotonic() - begun
-        if not ready:
-            self._connection.check_progress(moved)
 
     @contextmanager
     def limit_waits(self, seconds: float) -> Iterator[None]:
@@ -362,10 +317,6 @@ class LibsshSession:
             yield
         finally:
             self._connection.endpoint = endpoint
-
-    def close(self) -> None:
-        """Close the connection; can be called repeatedly, at any time, from any thread."""
-        self._connection.abort()
 
 
 class LibsshTransport(SharedSocket):
@@ -581,10 +532,6 @@ class LibsshTransport(SharedSocket):
 
     def is_pending(self) -> bool:
         return bool(self.library.get_poll_flags() & SSH_WRITE_PENDING)
-
-    def has_flushed(self) -> bool:
-        """Return whether all written data has left the library's buffer; in a turn."""
-        return not self.library.get_poll_flags() & SSH_WRITE_PENDING
 
     def wait_until(self, is_ready: Callable[[], bool]) -> None:
         """Wait until `is_ready`; raises `TransientError` after a timeout without progress.

@@ -12,7 +12,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from threading import Lock
 from typing import Any, Final, Self
@@ -25,7 +25,7 @@ from paramiko.common import (
 )
 from paramiko.packet import Packetizer
 
-from mydata_like.core.errors import SettingsError, TransientError
+from mydata_like.core.errors import AccessDeniedError, SettingsError, TransientError
 from mydata_like.settings.values import CIPHERS
 from mydata_like.ssh import dialing
 from mydata_like.ssh.agent import FIDO_KEYS, Agent, AgentKey
@@ -39,7 +39,7 @@ from mydata_like.ssh.session import (
     Stream,
     signatures,
 )
-from mydata_like.ssh.sftp import Sftp
+from mydata_like.ssh.session_base import SessionBase, StreamOutput
 
 FAILURES: Final = (paramiko.SSHException, OSError, EOFError)
 _WRITE: Final = 32_704  # bytes; with header and authentication tag they are one packet
@@ -47,16 +47,22 @@ _READ: Final = 64 * 1024
 _PAUSE: Final = 0.02  # seconds between reads of output while the server accepts no input
 
 
-class ParamikoStream:
+class ParamikoStream(StreamOutput):
     """A running remote command; see `Stream`."""
 
     def __init__(self, connection: "ParamikoTransport", channel: paramiko.Channel) -> None:
+        super().__init__()
         self._connection = connection
         self._channel = channel
-        self._output = bytearray()
-        self._errors = bytearray()
-        self.blocked_seconds = 0.0
         channel.settimeout(_PAUSE)
+
+    def execute(self, command: bytes) -> bool:
+        """Start the command; return whether that is granted."""
+        return self._connection.grants(lambda: self._channel.exec_command(command))
+
+    def start_subsystem(self, subsystem: bytes) -> bool:
+        """Start a subsystem instead of a command; return whether that is granted."""
+        return self._connection.grants(lambda: self._channel.invoke_subsystem(subsystem.decode()))
 
     def write(self, data: bytes | memoryview) -> None:
         """Write all of `data`; input that an ended command did not read is dropped."""
@@ -110,10 +116,7 @@ class ParamikoStream:
                 self._channel.status_event.wait(0 if not self._is_silent() else _PAUSE)
         self._drain()
         self._connection.check()
-        status = self._channel.exit_status
-        finished = CommandResult(
-            None if status < 0 else status, self._take(len(self._output)), bytes(self._errors)
-        )
+        finished = self._conclude(self._channel.exit_status)
         self.close()
         return finished
 
@@ -163,11 +166,6 @@ class ParamikoStream:
         """Return whether no more output will come."""
         done = bool(self._channel.eof_received or self._channel.closed)
         return done and not self._channel.recv_ready()
-
-    def _take(self, size: int) -> bytes:
-        taken = bytes(self._output[:size])
-        del self._output[:size]
-        return taken
 
 
 # Work-around: paramiko 5.1.0 waits without limit in several places.
@@ -258,52 +256,20 @@ _KEYS: Final[dict[str, type[paramiko.PKey]]] = {
 }
 
 
-class ParamikoSession:
+class ParamikoSession(SessionBase):
     """An authenticated connection; see `OpenSession`."""
 
     stack = "paramiko"
 
-    def __init__(self, connection: "ParamikoTransport", *, gcm_only: bool) -> None:
+    def __init__(self, connection: "ParamikoTransport") -> None:
+        super().__init__(connection)
         self._connection = connection
-        self.gcm_only = gcm_only
-        self.blocked_seconds = 0.0
+        self.gcm_only = connection.gcm_only
 
     @property
     def cipher(self) -> str:
         """The negotiated cipher for sent data."""
         return self._connection.transport.local_cipher
-
-    @property
-    def network_round_trip(self) -> float | None:
-        return self._connection.network_round_trip
-
-    def start(self, command: bytes) -> ParamikoStream:
-        """Start a remote command; raises `TransientError` if no channel is granted."""
-        channel = self._connection.open_channel()
-        try:
-            with self._connection.watched():
-                channel.exec_command(command)
-        except FAILURES as error:
-            self._connection.raise_if_broken(error)
-            raise dialing.exec_refused(self._connection.endpoint) from error
-        return ParamikoStream(self._connection, channel)
-
-    def run(self, command: bytes, stdin: bytes = b"") -> CommandResult:
-        """Run a remote command until it ends."""
-        stream = self.start(command)
-        stream.write(stdin)
-        return stream.finish()
-
-    def open_sftp(self) -> Sftp:
-        """Open the SFTP subsystem; raises `RejectedError` if it is refused."""
-        channel = self._connection.open_channel()
-        try:
-            with self._connection.watched():
-                channel.invoke_subsystem("sftp")
-        except FAILURES as error:
-            self._connection.raise_if_broken(error)
-            raise dialing.sftp_refused(self._connection.endpoint) from error
-        return Sftp(ParamikoStream(self._connection, channel))
 
     def write_some(
         self, pieces: Sequence[tuple[Stream, bytes]], moved: float | None = None
@@ -328,10 +294,6 @@ class ParamikoSession:
             yield
         finally:
             self._connection.stall_timeout = usual
-
-    def close(self) -> None:
-        """Close the connection; can be called repeatedly, at any time, from any thread."""
-        self._connection.abort()
 
 
 class _Packets(Packetizer):
@@ -400,11 +362,11 @@ class _Transport(paramiko.Transport):
 class ParamikoTransport:
     """The library's transport, with timeouts and our own errors."""
 
-    def __init__(self, endpoint: Endpoint, wire: socket.socket) -> None:
+    def __init__(self, endpoint: Endpoint, wire: socket.socket, *, gcm_only: bool = False) -> None:
         self.endpoint = endpoint
         self._socket = TimeoutSocket.adopt(wire, endpoint.stall_timeout)
         self.transport = _Transport(self._socket)
-        self.gcm_only = False  # see `OpenSession`
+        self.gcm_only = gcm_only  # see `OpenSession`
         self._stalled = False
 
     @property
@@ -459,16 +421,19 @@ class ParamikoTransport:
                     break
         if not tried:
             failure = "the agent does not have it"
-        raise (
-            dialing.not_signed(self.endpoint, failure)
-            if failure
-            else dialing.key_refused(self.endpoint)
-        )
+        if failure:
+            raise AccessDeniedError(
+                f"The uploader's key for {self.endpoint.host} cannot be used: {failure}.",
+                hint="The agent or the device with the key did not sign.",
+                code="ssh.key-refused",
+            )
+        raise dialing.key_refused(self.endpoint)
 
     def _find_keys(self, key: KeyPair, held: ExitStack) -> Iterator[paramiko.PKey]:
         """Yield the keys to try; the agent is used only if necessary."""
         if key.whole:
-            yield _private_key(key)
+            kind = _KEYS.get(key.public.type, paramiko.ECDSAKey)
+            yield kind.from_private_key(io.StringIO(key.text.decode("ascii", "replace")))
             if not (self.endpoint.any_key and self.endpoint.agent):
                 return
         agent = Agent(self.endpoint.agent, self.endpoint.stall_timeout)
@@ -489,7 +454,12 @@ class ParamikoTransport:
             with self.watched():
                 wanted = self.transport.auth_publickey(self.endpoint.username, key)
         except FAILURES as error:
-            self._raise_if_expired(error)
+            login = self.transport.auth_handler
+            banner = (login and login.banner) or b""
+            text = banner if isinstance(banner, bytes) else banner.encode("utf-8", "replace")
+            if dialing.says_expired(text):
+                self.abort()
+                raise dialing.expired(self.endpoint, text) from error
             if not isinstance(error, paramiko.AuthenticationException):
                 raise self._broken(error) from error
             if not tried:
@@ -499,24 +469,21 @@ class ParamikoTransport:
             raise dialing.second_factor_wanted(self.endpoint, wanted)
         return True
 
-    def _raise_if_expired(self, error: Exception) -> None:
-        """Raise `StagingError` if the host has named this as the reason during the login."""
-        login = self.transport.auth_handler
-        banner = (login and login.banner) or b""
-        text = banner if isinstance(banner, bytes) else banner.encode("utf-8", "replace")
-        if dialing.says_expired(text):
-            self.abort()
-            raise dialing.expired(self.endpoint, text) from error
-
     def session(self) -> ParamikoSession:
         """Return the session of an authenticated connection."""
-        return ParamikoSession(self, gcm_only=self.gcm_only)
+        return ParamikoSession(self)
 
-    def open_channel(self) -> paramiko.Channel:
-        """Open a channel; raises `TransientError` if none is granted."""
+    def open_stream(self) -> ParamikoStream:
+        """Open a channel for a command; raises `TransientError` if none is granted."""
         for pause in dialing.GRACE:
-            if (channel := self._try_channel()) is not None:
-                return channel
+            try:
+                with self.watched(), self._socket.quick_acknowledgement():
+                    channel = self.transport.open_session(timeout=self.stall_timeout)
+                return ParamikoStream(self, channel)
+            except paramiko.ChannelException:  # it is not granted
+                pass
+            except FAILURES as error:
+                raise self._broken(error) from error
             time.sleep(pause)
         raise dialing.no_channel(self.endpoint)
 
@@ -529,7 +496,11 @@ class ParamikoTransport:
                     "direct-tcpip", (host, port), ("127.0.0.1", 0), timeout=timeout
                 )
         except paramiko.ChannelException as error:
-            raise dialing.tunnel_refused(self.endpoint, host, port) from error
+            raise TransientError(
+                f"{self.endpoint.host} refused to connect to {host}, port {port}.",
+                hint="The next host may be down, or the one before it may not allow forwarding.",
+                code=dialing.REFUSED,
+            ) from error
         except FAILURES as error:
             raise self._broken(error) from error
 
@@ -538,15 +509,15 @@ class ParamikoTransport:
         self.stall_timeout = 2 * self.endpoint.stall_timeout
         return self.stall_timeout
 
-    def _try_channel(self) -> paramiko.Channel | None:
-        """Open a channel; None if it is not granted."""
+    def grants(self, request: Callable[[], object]) -> bool:
+        """Make a request for a channel and return whether the host grants it."""
         try:
-            with self.watched(), self._socket.quick_acknowledgement():
-                return self.transport.open_session(timeout=self.stall_timeout)
-        except paramiko.ChannelException:
-            return None
+            with self.watched():
+                request()
         except FAILURES as error:
-            raise self._broken(error) from error
+            self.raise_if_broken(error)
+            return False
+        return True
 
     @contextmanager
     def watched(self) -> Iterator[None]:
@@ -639,11 +610,6 @@ def _find_disagreement(transport: _Transport) -> dialing.Disagreement:
         if not set(theirs) & set(names):
             return dialing.Disagreement(kind, theirs, tuple(names))
     return dialing.Disagreement("algorithm", (), ())
-
-
-def _private_key(key: KeyPair) -> paramiko.PKey:
-    kind = _KEYS.get(key.public.type, paramiko.ECDSAKey)
-    return kind.from_private_key(io.StringIO(key.text.decode("ascii", "replace")))
 
 
 def _reason(error: Exception | None) -> str:

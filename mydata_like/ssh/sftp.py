@@ -36,7 +36,7 @@ class Sftp:
         self._id = 0
         self._writing: dict[int, SftpFile] = {}  # by the ids of unanswered requests
         self.round_trip = 0.0  # seconds, the shortest response time so far
-        self._extensions = self._negotiate()
+        self._extensions = self._negotiate_version()
 
     def open_file(self, path: bytes, *, keep: bool = False) -> "SftpFile":
         """Open a file for writing at its start; it is truncated unless `keep` is set."""
@@ -269,11 +269,14 @@ class Sftp:
 
     def receive(self) -> wire.SftpReply:
         """Wait for the next reply."""
-        packet = self._receive_packet()
+        (length,) = struct.unpack(">I", self._take(4))
+        if not wire.SMALLEST <= length <= wire.LARGEST:
+            raise wire.protocol_error()
+        packet = self._take(length)
         kind, number = struct.unpack_from(">BI", packet)
         return wire.SftpReply(kind, number, packet[5:])
 
-    def _negotiate(self) -> frozenset[bytes]:
+    def _negotiate_version(self) -> frozenset[bytes]:
         """Negotiate the version; return the names of the server's extensions."""
         started = time.perf_counter()
         self._stream.write(struct.pack(">IBI", 5, wire.INIT, 3))
@@ -288,12 +291,6 @@ class Sftp:
             return wire.read_extensions(self._take(length - 1))
         except wire.EndedError as error:
             raise RejectedError(error.message, code=wire.REFUSED) from error
-
-    def _receive_packet(self) -> bytes:
-        (length,) = struct.unpack(">I", self._take(4))
-        if not wire.SMALLEST <= length <= wire.LARGEST:
-            raise wire.protocol_error()
-        return self._take(length)
 
     def _take(self, size: int) -> bytes:
         while len(self._received) < size:

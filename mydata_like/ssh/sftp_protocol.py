@@ -5,7 +5,6 @@ extensions posix-rename@openssh.com and statvfs@openssh.com (its file PROTOCOL).
 """
 
 import struct
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import RejectedError, TransientError
@@ -59,13 +58,9 @@ def build_writes(handle: bytes, content: bytes) -> list[Request]:
     """Return the requests that write a file's content from its start."""
     return [
         (WRITE, handle + struct.pack(">QI", start, len(piece)), piece)
-        for start, piece in _cut(content)
+        for start in range(0, len(content), PIECE)
+        for piece in [content[start : start + PIECE]]
     ]
-
-
-def _cut(content: bytes) -> Iterator[tuple[int, bytes]]:
-    for start in range(0, len(content), PIECE):
-        yield start, content[start : start + PIECE]
 
 
 def build_description(path: bytes, mode: int, modified: float) -> tuple[int, bytes]:
@@ -158,11 +153,10 @@ def split(packet: bytes) -> tuple[bytes, bytes]:
 
 def read_extensions(greeting: bytes) -> frozenset[bytes]:
     """Return the extension names in a server's greeting, after its version."""
-    texts, place = [], 4
-    while place < len(greeting):
-        length = int.from_bytes(greeting[place : place + 4], "big")
-        texts.append(greeting[place + 4 : place + 4 + length])
-        place += 4 + length
+    texts, rest = [], greeting[4:]
+    while rest:
+        text, rest = split(rest)
+        texts.append(text)
     return frozenset(texts[::2])  # every second one is a version
 
 

@@ -113,8 +113,12 @@ class SharedSocket(ABC):
         trace: TracebackType | None,
     ) -> None:
         try:
-            if kind is None and self._waiting:
-                self._wake_ready()
+            if kind is None:
+                for waiter in self._waiting:
+                    if waiter.check():  # its wait has ended
+                        waiter.woken.set()
+                        if waiter is self._watcher:
+                            self._wake_watcher()
         finally:
             self._lock.release()
 
@@ -158,7 +162,10 @@ class SharedSocket(ABC):
                     return False
                 self._wait_once(waiter, min(timeout, _POLL_INTERVAL), in_all=in_all)
         finally:
-            self._remove(waiter)
+            with self._lock:
+                self._waiting.remove(waiter)
+                if self._waiting and self._watcher is None:
+                    self._waiting[0].woken.set()  # it has to watch the socket from now on
         waiter.raise_error()
         return True
 
@@ -178,37 +185,17 @@ class SharedSocket(ABC):
         if in_all:
             dialing.acknowledge_at_once(self._watched_socket)
         try:
-            moved = self._watch(seconds, writable=pending)
+            moved = dialing.wait_ready(
+                self._watched_socket, self._wake_receiver, writable=pending, seconds=seconds
+            )
+            with suppress(BlockingIOError):
+                self._wake_receiver.recv(4096)
         finally:
             self._watcher = None
         if moved:
             self.moved = time.monotonic()
         with self.turn():
             self.pump()
-
-    def _watch(self, seconds: float, *, writable: bool) -> bool:
-        """Wait for the socket or a wake-up; return whether it was the socket."""
-        ready = dialing.wait_ready(
-            self._watched_socket, self._wake_receiver, writable=writable, seconds=seconds
-        )
-        with suppress(BlockingIOError):
-            self._wake_receiver.recv(4096)
-        return ready
-
-    def _remove(self, waiter: _Waiter) -> None:
-        """Stop waiting; another thread has to watch the socket from now on."""
-        with self._lock:
-            self._waiting.remove(waiter)
-            if self._waiting and self._watcher is None:
-                self._waiting[0].woken.set()
-
-    def _wake_ready(self) -> None:
-        """Wake the threads whose wait has ended."""
-        for waiter in self._waiting:
-            if waiter.check():
-                waiter.woken.set()
-                if waiter is self._watcher:
-                    self._wake_watcher()
 
     def _wake_watcher(self) -> None:
         with suppress(BlockingIOError):

@@ -6,17 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import count
 from typing import Any, Final
 
-from mydata_like.core.channel_time import NOTHING_SPENT
 from mydata_like.core.errors import FULL, ItemError, Problem, StagingError, TransientError
-from mydata_like.core.events import ChannelChanged
+from mydata_like.core.file_transport import FileChannel, FileTransport
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import FileToSend, Payload, Replacement
 from mydata_like.core.ports import Emit, Progress, SentFile, UnsentFile
 from mydata_like.core.staging_path import is_kept
-from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.transfer.archive_writer import open_content
 from mydata_like.transfer.channel import CUT, describe_member
 from mydata_like.transfer.file_replacement import describe_held
@@ -31,10 +28,10 @@ _KEPT_PREFIX: Final = ".mydata-old"
 _GONE: Final = frozenset({"404", "NoSuchKey", "NotFound"})
 
 
-class S3Transport:
+class S3Transport(FileTransport):
     """A bounded number of channels that send to one bucket, each one file at a time."""
 
-    spent = NOTHING_SPENT  # not measured
+    rung = "s3"
 
     def __init__(
         self,
@@ -45,47 +42,24 @@ class S3Transport:
         mark: bytes = b"",
         emit: Emit | None = None,
     ) -> None:
+        super().__init__(bucket.host, channels, emit)
         self.client = client
         self.bucket = bucket
         self.mark = mark  # of this uploader in temporary names
-        self.closed = False
         self.copied_at_once = COPY
         self.part_limit = PartLimit()
         self.delays = DELAYS
-        self._channels = channels
-        self._emit = emit
-        self._numbers = count(1)
-        self._fastest = 0.0
+        self.round_trip = 0.0  # the shortest time of a tiny file, which includes the service's own
 
-    @property
-    def capacity(self) -> int:
-        return self._channels
+    def make_channel(self, number: int) -> "S3Channel":
+        return S3Channel(self, number)
 
-    @property
-    def round_trip(self) -> float:
-        """Return the shortest time that a tiny file took, which includes the service's own."""
-        return self._fastest
-
-    def prepare(self) -> None:
-        """Do nothing: channels open immediately."""
-
-    def open_channel(self, wanted: int = 0) -> "S3Channel":
-        """Return a new channel; it connects when it sends."""
-        if self.closed:
-            raise _cut_off()
-        channel = S3Channel(self, next(self._numbers))
-        self.report(channel, "open")
-        return channel
+    def cancelled(self) -> TransientError:
+        return TransientError("The transfer was cancelled.", code=CUT)
 
     def note_time(self, seconds: float) -> None:
         """Note how long a tiny file took."""
-        self._fastest = min(seconds, self._fastest or seconds)
-
-    def report(self, channel: "S3Channel", state: str) -> None:
-        """Report a channel's change of state."""
-        if self._emit:
-            host = self.bucket.host
-            self._emit(ChannelChanged(channel=channel.number, state=state, host=host, rung="s3"))
+        self.round_trip = min(seconds, self.round_trip or seconds)
 
     def fetch_checksum(self, path: str) -> str:
         """Return the MD5 of the bytes of an object below the prefix."""
@@ -112,61 +86,34 @@ class S3Transport:
 
     def close(self) -> None:
         """Make sends in progress raise `TransientError` at their next bytes."""
-        self.closed = True
+        super().close()
         self.client.close()
 
 
-class S3Channel:
+class S3Channel(FileChannel):
     """A channel that sends payloads to a bucket, file by file."""
 
     def __init__(self, transport: S3Transport, number: int) -> None:
+        super().__init__(transport, number)
         self._transport = transport
         self._client = transport.client
         self._bucket = transport.bucket
-        self._number = number
-        self._rate = TokenBucket(self.check_open)
-        self._cut = False
-
-    @property
-    def number(self) -> int:
-        return self._number
-
-    def open(self) -> None:
-        """Do nothing: connections are opened by requests."""
-
-    def limit(self, rate: float) -> None:
-        """Limit sending to this rate, in bytes a second, from now on."""
-        self._rate.limit(rate)
-
-    def cut(self) -> None:
-        """Cancel the current file and the rest of its payload."""
-        self._cut = True
-
-    def close(self) -> None:
-        """Close the channel; its connections stay open for the others."""
-        self._transport.report(self, "closed")
 
     def check_open(self) -> None:
         """Raise `CutOff` if sending is to end."""
-        if self._cut or self._transport.closed:
+        if self.is_cut:
             raise CutOff
 
     def send(self, payload: Payload, progress: Progress) -> list[SentFile | UnsentFile]:
         """Send the members one after another; each has its own outcome."""
-        fates: list[SentFile | UnsentFile] = []
-        gone = 0
         try:
-            for index, wanted in enumerate(payload.members):
-                start = gone
-                fates.append(self._fate(index, wanted, lambda size, at=start: progress(at + size)))
-                gone += wanted.file.size
+            return super().send(payload, progress)
         except CutOff:
-            raise _cut_off() from None
-        finally:
-            self._cut = False
-        return fates
+            raise self._transport.cancelled() from None
 
-    def _fate(self, index: int, wanted: FileToSend, progress: Progress) -> SentFile | UnsentFile:
+    def send_file(
+        self, index: int, wanted: FileToSend, progress: Progress
+    ) -> SentFile | UnsentFile:
         flow = Flow(
             bucket=self._rate,
             limit=self._transport.part_limit,
@@ -252,10 +199,6 @@ class S3Channel:
         """Remove what is stored under these paths and no longer wanted."""
         for path in paths:
             self._transport.remove(path)
-
-
-def _cut_off() -> TransientError:
-    return TransientError("The transfer was cancelled.", code=CUT)
 
 
 def find_object(client: Any, bucket: Bucket, key: str) -> Any:

@@ -11,6 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
+from mydata_like.core.ports import Clock
+
 ACCOUNT = {
     "id": 7,
     "username": "facility",
@@ -95,6 +97,17 @@ class Web:
             if answer is not None:
                 return answer
         return self.account if asked.path == "user/" else reply(404, kind="text/html")
+
+    def note_writes(self, clock: Clock) -> list[float]:
+        """Return a list of the moments at which the server is asked to write from now on."""
+        moments: list[float] = []
+
+        def note(asked: Asked) -> None:
+            if asked.method != "GET":
+                moments.append(clock.monotonic())
+
+        self.rules.insert(0, note)
+        return moments
 
     def count(self, method: str, path: str = "") -> int:
         return sum(it.method == method and path in ("", it.path) for it in self.asked)

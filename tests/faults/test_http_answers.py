@@ -32,12 +32,6 @@ HTML = reply(200, b"<html><title>Please log in</title></html>", "text/html; char
 
 
 @pytest.fixture
-def web():
-    with web_server() as server:
-        yield server
-
-
-@pytest.fixture
 def clock():
     return FakeClock()
 

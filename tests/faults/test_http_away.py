@@ -7,13 +7,7 @@ from mydata_like.server.api import HttpServer
 from mydata_like.server.client import ApiClient
 from mydata_like.settings.schema import Server
 from tests.fakes.clock import FakeClock
-from tests.fakes.web import ACCOUNT, page, reply, web_server
-
-
-@pytest.fixture
-def web():
-    with web_server() as server:
-        yield server
+from tests.fakes.web import ACCOUNT, page, reply
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from mydata_like.server.client import ApiClient
 from mydata_like.server.http_sockets import HttpPool, has_local_address
 from mydata_like.settings.schema import Server
 from tests.fakes.clock import FakeClock
-from tests.fakes.web import page, reply, web_server
+from tests.fakes.web import page, reply
 from tests.faults.tcpproxy import TcpProxy
 from tests.faults.test_http_lost_replies import DRAFT, NEW, PATH, ROWS
 from tests.privileges import IS_WINE
@@ -51,18 +51,7 @@ class Bench:
         waiting = clock if isinstance(clock, FakeClock) else FakeClock()
         self.client = ApiClient(chosen, "key", clock, waiting.cancel())
         self.server = HttpServer(self.client)
-        self.posts = []
-        web.rules.insert(0, self._note)
-
-    def _note(self, asked):
-        if asked.method != "GET":
-            self.posts.append(self.clock.monotonic())
-
-
-@pytest.fixture
-def web():
-    with web_server() as server:
-        yield server
+        self.posts = web.note_writes(self.clock)
 
 
 @contextmanager

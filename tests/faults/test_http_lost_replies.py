@@ -23,7 +23,7 @@ from mydata_like.server.api import HttpServer
 from mydata_like.server.client import ApiClient
 from mydata_like.settings.schema import Server
 from tests.fakes.clock import FakeClock
-from tests.fakes.web import page, raw, reply, reset, web_server
+from tests.fakes.web import page, raw, reply, reset
 
 FACILITY = Facility(1, "F", Group(4, "managers"))
 SCOPE = InstrumentRecord(3, "Scope")
@@ -50,17 +50,8 @@ LOST = {
 
 
 @pytest.fixture
-def web():
-    with web_server() as server:
-        yield server
-
-
-@pytest.fixture
-def server(web):
-    clock = FakeClock()
-    client = ApiClient(Server(url=web.url, username="facility"), "key", clock, clock.cancel())
-    yield HttpServer(client)
-    client.close()
+def server(api_client):
+    return HttpServer(api_client)
 
 
 def keep_one(web, path, *answers):

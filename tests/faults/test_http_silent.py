@@ -12,7 +12,7 @@ from mydata_like.server.client import ApiClient
 from mydata_like.server.http import AnswerTimer
 from mydata_like.settings.schema import Server
 from tests.fakes.clock import FakeClock
-from tests.fakes.web import page, reset, web_server
+from tests.fakes.web import page, reset
 
 
 @pytest.fixture
@@ -23,12 +23,6 @@ def clock():
 @pytest.fixture
 def timer(clock):
     return AnswerTimer(clock)
-
-
-@pytest.fixture
-def web():
-    with web_server() as server:
-        yield server
 
 
 @pytest.fixture

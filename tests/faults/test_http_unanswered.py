@@ -13,7 +13,7 @@ from mydata_like.server.client import ApiClient
 from mydata_like.settings.schema import Server
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
-from tests.fakes.web import page, reply, reset, web_server
+from tests.fakes.web import page, reply, reset
 from tests.faults.test_http_lost_replies import DRAFT, EXPERIMENT, MAKE, NEW, PATH, ROWS
 
 LIMIT = 300.0
@@ -34,18 +34,7 @@ class Bench:
         self.client.emit = self.events.append
         self.client.writes = WriteTracker(self.ledger, self.clock, LIMIT)
         self.server = HttpServer(self.client)
-        self.posts = []
-        web.rules.insert(0, self._note)
-
-    def _note(self, asked):
-        if asked.method != "GET":
-            self.posts.append(self.clock.monotonic())
-
-
-@pytest.fixture
-def web():
-    with web_server() as server:
-        yield server
+        self.posts = web.note_writes(self.clock)
 
 
 @pytest.fixture

@@ -18,12 +18,6 @@ from tests.fakes.web import reply, web_server
 AWAY = "http://mytardis.example.invalid"
 
 
-@pytest.fixture
-def web():
-    with web_server() as web:
-        yield web
-
-
 @contextmanager
 def server_at(url, **settings):
     clock = FakeClock()

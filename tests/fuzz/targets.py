@@ -119,7 +119,7 @@ ANSWERS: Mapping[str, tuple[Callable[[Any], Any], object]] = {
 
 
 def _server(name: str, parse: Callable[[Any], Any], answer: object) -> Target:
-    meaning = ResponseClassifier("server", "secret", SystemClock())
+    meaning = ResponseClassifier("server", "secret")
     headers = {"Content-Type": "application/json"}
     return Target(
         name=f"server {name}",
@@ -145,9 +145,7 @@ def _read_reply(data: bytes) -> object:
     headers = {"Retry-After": after.decode("latin-1"), "Location": target}
     find_server_address(target)
     code = int(status) if status.isdigit() and len(status) == 3 else 503
-    return ResponseClassifier("server", "secret", SystemClock()).check(
-        HttpResponse(code, headers, body), (200,)
-    )
+    return ResponseClassifier("server", "secret").check(HttpResponse(code, headers, body), (200,))
 
 
 # Archives

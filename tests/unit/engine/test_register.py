@@ -102,6 +102,43 @@ def test_requests_shrink_when_the_server_is_slow():
     assert pace.size == 50
 
 
+def time_requests(pace, clock, seconds_of, requests):
+    """Return the sizes of requests that each take `seconds_of` their records."""
+    sizes = []
+    for _ in range(requests):
+        sizes.append(pace.size)
+        with pace.measured(pace.size):
+            clock.move(seconds_of(sizes[-1]))
+    return sizes
+
+
+def test_requests_stay_large_on_a_server_that_needs_the_same_time_for_any_size():
+    clock = FakeClock()
+    pace = RequestPace(100, 3, clock)
+
+    assert time_requests(pace, clock, lambda records: 3.0, 5) == [100, 50, 100, 100, 100]
+
+
+def test_requests_shrink_again_once_a_fast_one_shows_that_the_time_varies():
+    clock = FakeClock()
+    pace = RequestPace(100, 3, clock)
+    time_requests(pace, clock, lambda records: 3.0, 3)
+
+    time_requests(pace, clock, lambda records: 0.4, 1)
+
+    sizes = time_requests(pace, clock, lambda records: records / 25, 5)
+    assert sizes == [200, 100, 50, 50, 50]
+
+
+def test_requests_that_become_faster_go_on_shrinking():
+    clock = FakeClock()
+    pace = RequestPace(200, 3, clock)
+
+    sizes = time_requests(pace, clock, lambda records: records / 20, 5)
+
+    assert sizes == [200, 100, 50, 50, 50]
+
+
 def test_requests_that_are_slow_together_become_fewer_before_they_shrink():
     clock = FakeClock()
     pace = RequestPace(25, 3, clock)

@@ -58,6 +58,30 @@ class SlowServer(ScriptedServer):
             super().register(records)
 
 
+class ImpatientGateway(ScriptedServer):
+    """Each request happens `lasts` seconds after it was sent; the answer is lost before."""
+
+    def __init__(self, clock, lasts):
+        super().__init__()
+        self.sizes = []  # of the requests
+        self._clock = clock
+        self._lasts = lasts
+        self._open = []
+
+    def register(self, records):
+        self.sizes.append(len(records))
+        self._open.append((self._clock.monotonic() + self._lasts(len(records)), records))
+        self._clock.move(2.0)
+        raise LOST
+
+    def _of(self, dataset):
+        for end, records in list(self._open):
+            if self._clock.monotonic() >= end:
+                self._open.remove((end, records))
+                super().register(records)
+        return super()._of(dataset)
+
+
 class Bench:
     def __init__(self, server=None, ledger=None, clock=None):
         self.clock = clock or FakeClock()
@@ -120,6 +144,26 @@ def test_what_never_happened_is_sent_again_when_the_server_is_known_to_have_ende
     (first, _), (again, _), *_ = bench.server.sent
     assert 12.0 <= again - first < 20.0
     assert bench.ledger.writes == {}
+
+
+def test_requests_do_not_shrink_where_every_answer_is_lost_after_the_same_time():
+    clock = FakeClock()
+    bench = Bench(ImpatientGateway(clock, lambda records: 2.1), clock=clock)
+
+    known = bench(batch(60))
+
+    assert len(known) == len(bench.server.records) == 60
+    assert bench.server.sizes == [25, 12, 23]
+    assert clock.monotonic() < 15
+
+
+def test_requests_shrink_where_smaller_ones_happen_sooner():
+    clock = FakeClock()
+    bench = Bench(ImpatientGateway(clock, lambda records: records), clock=clock)
+
+    bench(batch(60))
+
+    assert bench.server.sizes[:4] == [25, 12, 6, 3]
 
 
 def test_nothing_else_is_written_to_the_dataset_and_others_go_on():

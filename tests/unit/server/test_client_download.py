@@ -12,10 +12,7 @@ from mydata_like.core.errors import (
 )
 from mydata_like.core.model import Datafile, DatafileId, DatasetId
 from mydata_like.server.api import HttpServer
-from mydata_like.server.client import ApiClient
-from mydata_like.settings.schema import Server
-from tests.fakes.clock import FakeClock
-from tests.fakes.web import raw, reply, web_server
+from tests.fakes.web import raw, reply
 
 CONTENT = bytes(range(256)) * 80_000  # 20 MB: more than any other answer may have
 PATH = "dataset_file/5/download/"
@@ -25,17 +22,8 @@ RECORD = Datafile(
 
 
 @pytest.fixture
-def web():
-    with web_server() as server:
-        yield server
-
-
-@pytest.fixture
-def server(web):
-    clock = FakeClock()
-    client = ApiClient(Server(url=web.url, username="facility"), "key", clock, clock.cancel())
-    yield HttpServer(client)
-    client.close()
+def server(api_client):
+    return HttpServer(api_client)
 
 
 def test_a_large_file_comes_in_pieces(web, server):

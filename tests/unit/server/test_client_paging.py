@@ -5,24 +5,12 @@ import pytest
 from mydata_like.core.errors import ServerUnavailableError, TransientError
 from mydata_like.core.model import DatasetId
 from mydata_like.server.api import HttpServer
-from mydata_like.server.client import ApiClient
-from mydata_like.settings.schema import Server
-from tests.fakes.clock import FakeClock
-from tests.fakes.web import page, reply, web_server
+from tests.fakes.web import page, reply
 
 
 @pytest.fixture
-def web():
-    with web_server() as server:
-        yield server
-
-
-@pytest.fixture
-def server(web):
-    clock = FakeClock()
-    client = ApiClient(Server(url=web.url, username="facility"), "key", clock, clock.cancel())
-    yield HttpServer(client)
-    client.close()
+def server(api_client):
+    return HttpServer(api_client)
 
 
 def row(number, dataset=21):

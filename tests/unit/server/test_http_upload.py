@@ -15,15 +15,13 @@ from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import Dataset, DatasetId, FileToSend, Payload
 from mydata_like.core.ports import SentFile
 from mydata_like.engine.dataset_writers import WriteTracker
-from mydata_like.server.client import ApiClient
 from mydata_like.server.get_or_create import number_of
 from mydata_like.server.http_upload import HttpTransport
 from mydata_like.server.serializers import parse_datafile
-from mydata_like.settings.schema import Server
 from mydata_like.transfer.file_source import open_source
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
-from tests.fakes.web import page, reply, reset, web_server
+from tests.fakes.web import page, reply, reset
 from tests.privileges import needs_undecodable_names
 from tests.settled import settle
 
@@ -62,12 +60,6 @@ class Shelf:
 
 
 @pytest.fixture
-def web():
-    with web_server() as server:
-        yield server
-
-
-@pytest.fixture
 def shelf(web):
     return Shelf(web)
 
@@ -77,11 +69,8 @@ def open_file(file):
 
 
 @pytest.fixture
-def transport(web):
-    clock = FakeClock()
-    client = ApiClient(Server(url=web.url, username="facility"), "key", clock, clock.cancel())
-    yield HttpTransport(client, lambda wanted: open_file(wanted.file))
-    client.close()
+def transport(api_client):
+    return HttpTransport(api_client, lambda wanted: open_file(wanted.file))
 
 
 @pytest.fixture

@@ -8,11 +8,8 @@ import pytest
 
 from mydata_like.core.errors import AccessDeniedError, NotApprovedError
 from mydata_like.core.model import InstrumentRecord
-from mydata_like.server.client import ApiClient
 from mydata_like.server.uploader import Installation, MachineRecord, RegisteredKey, Uploaders
-from mydata_like.settings.schema import Server
-from tests.fakes.clock import FakeClock
-from tests.fakes.web import page, reply, reset, web_server
+from tests.fakes.web import page, reply, reset
 
 UPLOADER = "mydata_uploader/"
 REQUEST = "mydata_uploaderregistrationrequest/"
@@ -53,17 +50,8 @@ KEY = RegisteredKey("ssh-ed25519 AAAA", ("SHA256:abc", "aa:bb"))
 
 
 @pytest.fixture
-def web():
-    with web_server() as server:
-        yield server
-
-
-@pytest.fixture
-def uploaders(web):
-    clock = FakeClock()
-    client = ApiClient(Server(url=web.url, username="facility"), "key", clock, clock.cancel())
-    yield Uploaders(client)
-    client.close()
+def uploaders(api_client):
+    return Uploaders(api_client)
 
 
 def test_an_unknown_installation_is_reported_to_the_server_once(web, uploaders):
