@@ -4002,6 +4002,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Eine andere Beobachtung läuft schon%1.</translation>
     </message>
     <message>
+        <source>Another watch is already running.</source>
+        <translation>Eine andere Beobachtung läuft schon.</translation>
+    </message>
+    <message>
         <source>Ask the administrator of the object storage for the rights to put, get and delete objects below the prefix.</source>
         <translation>Bitten Sie die Administration des Objektspeichers um die Rechte, Objekte unter dem Präfix abzulegen, zu lesen und zu löschen.</translation>
     </message>
@@ -5078,6 +5082,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Stellen Sie ihn ein mit: mydata-like settings set data.directory FOLDER</translation>
     </message>
     <message>
+        <source>The bandwidth is limited to %1/s (limits.bandwidth) now, but a test sends as fast as it can.</source>
+        <translation>Die Bandbreite ist jetzt auf %1/s begrenzt (limits.bandwidth), aber ein Test sendet so schnell wie möglich.</translation>
+    </message>
+    <message>
+        <source>The bandwidth is limited to %1/s (limits.timetable: %2) now, but a test sends as fast as it can.</source>
+        <translation>Die Bandbreite ist jetzt auf %1/s begrenzt (limits.timetable: %2), aber ein Test sendet so schnell wie möglich.</translation>
+    </message>
+    <message>
         <source>The bucket %1 cannot exist: %2.</source>
         <translation>Den Bucket %1 kann es nicht geben: %2.</translation>
     </message>
@@ -5112,6 +5124,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Copy the key again from where it is shown.</source>
         <translation>Kopieren Sie den Schlüssel noch einmal von dort, wo er angezeigt wird.</translation>
+    </message>
+    <message>
+        <source>%1 : interrupted transfers start again from the beginning.</source>
+        <translation>%1 : Unterbrochene Übertragungen beginnen wieder von vorn.</translation>
     </message>
     <message>
         <source>%1 The run tries again automatically, %2 seconds later at most.</source>
@@ -5552,10 +5568,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The archive on the server that should contain this file is damaged or of another program.</source>
         <translation>Das Archiv auf dem Server, das diese Datei enthalten sollte, ist beschädigt oder von einem anderen Programm.</translation>
-    </message>
-    <message>
-        <source>The bandwidth is limited to %1 now, but a test sends as fast as it can.</source>
-        <translation>Die Bandbreite ist jetzt auf %1 begrenzt, aber ein Test sendet so schnell wie möglich.</translation>
     </message>
     <message>
         <source>The certificate authorities in %1 cannot be read: %2.</source>
@@ -7372,6 +7384,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>the path is not possible below the folder</source>
         <translation>der Pfad ist unter dem Ordner nicht möglich</translation>
+    </message>
+    <message>
+        <source>the shell works,  tar extracts</source>
+        <translation>die Shell funktioniert, tar entpackt</translation>
     </message>
     <message>
         <source>the shell works, %1 tar extracts</source>
