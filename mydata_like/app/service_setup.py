@@ -6,11 +6,11 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from mydata_like.app.settings_service import find_places, find_state, load_settings
-from mydata_like.app.watch_request import WatchRequest
 from mydata_like.core.errors import SettingsError
 from mydata_like.hostos.lock import is_local
 from mydata_like.hostos.process import find_background_program, find_window
@@ -34,6 +34,16 @@ from mydata_like.state.paths import HOME, StatePaths
 
 if sys.platform != "win32":
     import pwd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchRequest:
+    """The parameters of a watch that are not in the settings; its service gets them as options."""
+
+    config: Path | None = None
+    assignments: tuple[str, ...] = ()
+    host_keys: tuple[str, ...] = ()
+    attended: bool = False  # a program shows its activity
 
 
 class ServiceRequest(NamedTuple):

@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from mydata_like.app.archive_service import ArchiveFile, extract_member, verify_member
 from mydata_like.cli.options import JsonOption
 from mydata_like.cli.output import Shape, print_failure, print_json, print_lines
 from mydata_like.core.archives import Indexed
 from mydata_like.core.errors import ArchiveError, Problem
 from mydata_like.core.formatting import format_path, format_size
 from mydata_like.core.parsing import moment_of_ns
+from mydata_like.transfer.archive_reader import ArchiveFile, extract_member, verify_member
 
 SOME_FAILED_EXIT = 1
 

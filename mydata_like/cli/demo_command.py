@@ -9,13 +9,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from mydata_like.app.demo_service import DemoSite, open_demo
 from mydata_like.app.settings_service import HOME
 from mydata_like.cli.output import Shape, print_failure, print_lines
 from mydata_like.cli.run_command import RunArguments, run_and_show
 from mydata_like.cli.stdin_commands import stopped_by_signals
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.formatting import format_size
+from mydata_like.demo.demo_site import DemoSite, open_demo
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.hostos.process import find_program
 from mydata_like.settings.layers import PREFIX
