@@ -10,7 +10,7 @@ from mydata_like.app.approval import ApprovalRequest
 from mydata_like.app.connection import Connection, ensure_uuid
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.settings_service import find_places, find_s3_secret, find_state, open_secrets
-from mydata_like.app.staging_service import OpenStaging, open_approval_request
+from mydata_like.app.staging_service import open_approval_request
 from mydata_like.core.errors import NotApprovedError, Problem, SettingsError, UploaderError
 from mydata_like.core.events import Notice
 from mydata_like.core.formatting import format_text
@@ -43,16 +43,17 @@ class ObjectStorage:
         self._observer = observer
         self._connection = connection
 
-    def open(self, *, dry_run: bool = False) -> OpenStaging:
-        """Return the transport to the bucket; request approval if that names the storage box.
+    def open(self, *, dry_run: bool = False) -> tuple[S3Transport, str]:
+        """Return the transport to the bucket, and the name of its storage box.
 
+        Approval is requested if the approval names the box.
         Unless it is a dry run, parts that interrupted uploads left long ago are removed.
         """
         bucket, box = self.find_bucket(dry_run=dry_run)
         transport = self.open_transport(bucket)
         if not dry_run:
             self._clean_up(transport)
-        return OpenStaging(transport, box)
+        return transport, box
 
     def find_bucket(self, *, dry_run: bool = False) -> tuple[Bucket, str]:
         """Return the bucket and the name of its storage box; raises `SettingsError`.

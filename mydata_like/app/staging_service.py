@@ -1,4 +1,4 @@
-"""Access to the staging area, over SSH, to a folder or over HTTP, and its cleanup."""
+"""The transports to the staging area, over SSH, to a folder or over HTTP, and its cleanup."""
 
 import logging
 from collections import defaultdict
@@ -15,16 +15,14 @@ from mydata_like.app.connection import Connection, open_server_settings
 from mydata_like.app.settings_service import approval_file, find_state
 from mydata_like.core.errors import (
     AccessDeniedError,
-    NotApprovedError,
     Problem,
     SettingsError,
-    StagingError,
     UploaderError,
 )
 from mydata_like.core.events import Notice
 from mydata_like.core.formatting import format_size
 from mydata_like.core.model import FileToSend, StagingArea
-from mydata_like.core.ports import Clock, Emit, Transport
+from mydata_like.core.ports import Clock, Emit
 from mydata_like.core.staging_path import aside_path, staged_path
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.summaries import UnsentRow, find_staged, find_unsent
@@ -195,60 +193,36 @@ def _describe_removed(removed: Removed) -> Problem:
 HTTP_CHANNELS = 4
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OpenStaging:
-    """The transport, and the name of the storage box that it writes to."""
-
-    transport: Transport
-    box: str
-
-
-def open_staging(
-    connection: Connection,
+def open_area(
+    approval_request: ApprovalRequest,
+    area: StagingArea,
     settings: Settings,
     places: StatePaths,
     emit: Emit,
-    workers: WorkerStarter | None = None,
-) -> OpenStaging:
-    """Register this installation and return the best transport that the server allows.
+    workers: WorkerStarter | None,
+    *,
+    remembers: bool,
+) -> StagingTransport:
+    """Clean up an approved staging area if that is due; return the transport to it.
 
-    Transfers over SSH use `workers`, the first of which may have been started already.
-    Raises `NotApprovedError` if `transfer.method` requires an approval that is not given yet.
+    Transfers over SSH use `workers`, the first of which may have been started already. A transport
+    that `remembers` does not try a host again whose capabilities were found within the last day.
     """
-    if settings.transfer.method == "http":
-        return find_staging(connection, settings, places, emit)
-    approval_request = open_approval_request(connection, settings, places, emit)
-    try:
-        area = approval_request.request()
-        if settings.transfer.method == "auto":
-            _require_admitted(approval_request, area, settings, places)
-    except NotApprovedError as error:
-        if settings.transfer.method != "auto":
-            raise
-        message = f"{error.message} Until then, files are sent over HTTP, which is slower."
-        emit(Notice(problem=Problem(error.problem_code, message, error.hint)))
-        return _over_http(connection, settings, None, emit)
-    _require_apart(settings)
     clock = SystemClock()
-    clean_staging(
-        settings, places, clock, lambda: _find_area(approval_request, area, settings, places), emit
-    )
-    known = RememberedHosts(_file(settings, places, HOSTS), area, clock)
-    # A folder may be another one at any time, so it is always tried.
-    ready = Preparations(None if settings.transfer.method == "folder" else known, workers)
-    return OpenStaging(open_transport(approval_request, area, settings, places, ready), area.box)
 
+    def find_area() -> CleanupArea:
+        destinations = list_destinations(approval_request, area, settings, places)
+        return CleanupArea(
+            destinations=tuple(destinations),
+            location=locate(area, destinations),
+            owner=approval_request.applicant.installation.uuid,
+            timeout=settings.transfer.stall_timeout,
+        )
 
-def _find_area(
-    approval_request: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
-) -> CleanupArea:
-    destinations = list_destinations(approval_request, area, settings, places)
-    return CleanupArea(
-        destinations=tuple(destinations),
-        location=locate(area, destinations),
-        owner=approval_request.applicant.installation.uuid,
-        timeout=settings.transfer.stall_timeout,
-    )
+    clean_staging(settings, places, clock, find_area, emit)
+    known = RememberedHosts(_file(settings, places, HOSTS), area, clock) if remembers else None
+    ready = Preparations(known, workers)
+    return open_transport(approval_request, area, settings, places, ready)
 
 
 class RememberedHosts:
@@ -316,7 +290,7 @@ def open_transport(
     )
 
 
-def _require_admitted(
+def require_admitted(
     approval_request: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
 ) -> None:
     """Raise `NotApprovedError` if no host accepts our key, which can happen after an approval.
@@ -338,19 +312,21 @@ def list_destinations(
 
     Raises `SettingsError` if the folder is part of the data directory, or the other way round.
     """
-    _require_apart(settings)
-    return build_destinations(
+    destinations = build_destinations(
         area,
         settings.transfer,
         key_file=approval_request.applicant.pair.path,
         known_hosts=places.known_hosts,
     )
+    if any(isinstance(it, StagingFolder) for it in destinations):
+        require_apart(settings)
+    return destinations
 
 
-def _require_apart(settings: Settings) -> None:
+def require_apart(settings: Settings) -> None:
     """Raise `SettingsError` if what is written to the folder would be uploaded again."""
     folder, data = settings.transfer.folder, settings.data.directory
-    if settings.transfer.method != "folder" or folder is None or data is None:
+    if folder is None or data is None:
         return
     if folder.is_relative_to(data) or data.is_relative_to(folder):
         raise SettingsError(
@@ -372,17 +348,6 @@ def list_endpoints(
     )
 
 
-def find_staging(
-    connection: Connection, settings: Settings, places: StatePaths, emit: Emit
-) -> OpenStaging:
-    """Return the transport over HTTP, without requesting approval."""
-    try:
-        approved = open_approval_request(connection, settings, places, emit).fetch_approval()
-    except (NotApprovedError, StagingError):
-        approved = None
-    return _over_http(connection, settings, approved and approved.area, emit)
-
-
 def open_approval_request(
     connection: Connection, settings: Settings, places: StatePaths, emit: Emit
 ) -> ApprovalRequest:
@@ -395,21 +360,21 @@ def open_approval_request(
     return ApprovalRequest(connection, applicant, kept, clock, emit)
 
 
-def _over_http(
+def open_http(
     connection: Connection, settings: Settings, area: StagingArea | None, emit: Emit
-) -> OpenStaging:
+) -> HttpTransport:
+    """Return the transport over HTTP; large files go in chunks if an area is approved for them."""
+
+    def open_file(wanted: FileToSend) -> FileSource | ArchiveSource:
+        return open_content(describe_member(wanted))
+
     chunked = None
     if area is not None and "mydata_upload" in connection.resources:
         chunked = ChunkedUpload(connection.client, area.box)
-    transport = HttpTransport(
+    return HttpTransport(
         connection.client,
-        _open,
+        open_file,
         channels=max(settings.transfer.channels, HTTP_CHANNELS),
         chunked=chunked,
         emit=emit,
     )
-    return OpenStaging(transport, area.box if area else "")
-
-
-def _open(wanted: FileToSend) -> FileSource | ArchiveSource:
-    return open_content(describe_member(wanted))
