@@ -168,12 +168,10 @@ class ApprovalRequest:
         """
         match event:
             case ChannelChanged(state="open", rung=rung) if rung != "folder" and self._area:
-                self._record_admission(self._area)
+                state = load_approval(self._file)
+                let_in = self._describe_access(self._area)
+                self._save(replace(state, awaited=None, let_in=let_in))
         self._emit(event)
-
-    def _record_admission(self, area: StagingArea) -> None:
-        state = load_approval(self._file)
-        self._save(replace(state, awaited=None, let_in=self._describe_access(area)))
 
     def _describe_access(self, area: StagingArea) -> str:
         key = self.applicant.pair.public.fingerprint

@@ -2,11 +2,11 @@
 
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 from urllib.parse import urlsplit
 
-from mydata_like.app.approval import ApprovalRequest
 from mydata_like.app.connection import Connection, ensure_uuid
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.settings_service import find_places, find_s3_secret, find_state, open_secrets
@@ -62,9 +62,17 @@ class ObjectStorage:
         storage box, which have the names of django-storages.
         """
         transfer = self._settings.transfer
-        box = None
+        box: Box | None = None
         if not (transfer.s3_bucket and transfer.s3_box):
-            box = self._find_box(dry_run=dry_run)
+            emit = self._observer.emit
+            approval_request = open_approval_request(
+                self._connection, self._settings, self._places, emit
+            )
+            if dry_run:
+                with suppress(NotApprovedError):
+                    box = approval_request.fetch_box()
+            else:
+                box = approval_request.request_box()
         bucket = build_bucket(transfer, box.options if box else {})
         name = transfer.s3_box or (box.name if box else "")
         if box and (name, bucket.name) != (box.name, box.options.get("bucket_name")):
@@ -100,19 +108,6 @@ class ObjectStorage:
             mark=owner_mark(ensure_uuid(self._settings, self._places)),
             emit=self._observer.emit,
         )
-
-    def _find_box(self, *, dry_run: bool) -> Box | None:
-        asked = self._ask_approval()
-        if not dry_run:
-            return asked.request_box()
-        try:
-            return asked.fetch_box()
-        except NotApprovedError:
-            return None
-
-    def _ask_approval(self) -> ApprovalRequest:
-        emit = self._observer.emit
-        return open_approval_request(self._connection, self._settings, self._places, emit)
 
     def _clean_up(self, transport: S3Transport) -> None:
         """Remove old parts once a day; a failure is logged, and retried another day."""

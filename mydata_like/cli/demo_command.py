@@ -60,32 +60,28 @@ def open_demonstration() -> int:
 
 def serve_forever(write_config: str) -> int:
     """Keep the embedded server running until a signal arrives."""
+    cancel = CancelFlag()
     try:
         with open_demo() as place:
-            return _serve(place, Path(write_config) if write_config else None)
+            config = Path(write_config) if write_config else place.folder / "settings.toml"
+            place.write_settings(config)
+            with stopped_by_signals(cancel):
+                print_lines(
+                    [
+                        f"Embedded MyTardis server: {place.server.url}",
+                        f"Sample data: {place.data}",
+                        f"Settings: {config}",
+                        f"Upload with: mydata-like run --config {config}",
+                        "Stop with Ctrl+C.",
+                    ]
+                )
+                sys.stdout.flush()
+                while not cancel.wait(3600):
+                    pass
+            return 0
     except UploaderError as error:
         print_failure(error, Shape.TEXT)
         return error.exit_code
-
-
-def _serve(place: DemoSite, file: Path | None) -> int:
-    config = file or place.folder / "settings.toml"
-    place.write_settings(config)
-    cancel = CancelFlag()
-    with stopped_by_signals(cancel):
-        print_lines(
-            [
-                f"Embedded MyTardis server: {place.server.url}",
-                f"Sample data: {place.data}",
-                f"Settings: {config}",
-                f"Upload with: mydata-like run --config {config}",
-                "Stop with Ctrl+C.",
-            ]
-        )
-        sys.stdout.flush()
-        while not cancel.wait(3600):
-            pass
-    return 0
 
 
 def _demonstrate(place: DemoSite, shape: Shape) -> int:
