@@ -112,16 +112,14 @@ class Service:
 
         All of the system's commands are tried, and the file is removed even if they fail.
         """
-        if not Path(self.definition.file).exists() and not self._is_known():
-            return
+        if not Path(self.definition.file).exists():
+            # The system may have the service although its file is not here.
+            query = self.definition.query
+            if not query or any(step.problem for step in run_commands([query])):
+                return
         for command in self.definition.uninstall:
             yield from run_commands([command])
         remove_definition(self.definition)
-
-    def _is_known(self) -> bool:
-        """Return whether the system has the service although its file is not here."""
-        query = self.definition.query
-        return bool(query) and not any(step.problem for step in run_commands([query]))
 
 
 def apply_autostart(settings: Settings) -> str:

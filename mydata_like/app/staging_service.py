@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
-from mydata_like.app.approval import ApprovalRequest, StoredIdentity, describe_applicant
+from mydata_like.app.approval import ApprovalRequest, describe_applicant
 from mydata_like.app.connection import Connection, open_server_settings
 from mydata_like.app.settings_service import approval_file, find_state
 from mydata_like.core.errors import (
@@ -354,10 +354,9 @@ def open_approval_request(
     """Return this installation's request for approval, ready to be sent."""
     applicant = describe_applicant(connection, settings, places)
     clock = SystemClock()
-    kept = StoredIdentity(
-        approval_file(settings, places), open_server_settings(settings, places, clock)
-    )
-    return ApprovalRequest(connection, applicant, kept, clock, emit)
+    server_settings = open_server_settings(settings, places, clock)
+    file = approval_file(settings, places)
+    return ApprovalRequest(connection, applicant, file, server_settings, clock, emit)
 
 
 def open_http(
