@@ -2,8 +2,7 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
@@ -61,7 +60,6 @@ from mydata_like.transfer.remote_cleanup import (
     LOCATION,
     Leftover,
     Removed,
-    Remover,
     clean_up,
     open_remover,
 )
@@ -70,7 +68,6 @@ from mydata_like.transfer.sessions import Destination
 from mydata_like.transfer.single_file import RESUMABLE
 from mydata_like.transfer.staging_folder import StagingFolder
 from mydata_like.transfer.worker_messages import Member
-from mydata_like.transfer.worker_process import WorkerStarter
 
 logger = logging.getLogger(__name__)
 
@@ -81,29 +78,16 @@ _DOUBTED: Final = timedelta(minutes=15)
 _FOLDERS: Final = 1000  # cleaned in one run; the rest is left for the next day
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CleanupArea:
-    """The staging area to clean: its hosts or folder, its location, and the owner of our files.
-
-    `timeout` is the number of seconds after which a folder does not respond.
-    """
-
-    destinations: tuple[Destination, ...]
-    location: bytes
-    owner: str  # the uploader's uuid
-    timeout: float = 60.0
-
-
 def open_visited(settings: Settings, places: StatePaths, clock: Clock) -> VisitedFolders:
     """Return the record of the folders that were used in this server's staging area."""
     return VisitedFolders(_file(settings, places, VISITED), clock)
 
 
 def clean_staging(
+    approval_request: ApprovalRequest,
+    area: StagingArea,
     settings: Settings,
     places: StatePaths,
-    clock: Clock,
-    find_area: Callable[[], CleanupArea],
     emit: Emit,
 ) -> None:
     """Remove old partial files from folders that have not been used for as long; once a day.
@@ -111,6 +95,7 @@ def clean_staging(
     Samples of interrupted probes go from the location as well. Without such folders no connection
     is made. A failure is logged, and the cleanup is retried another day.
     """
+    clock = SystemClock()
     now, visited = clock.now(), open_visited(settings, places, clock)
     moments = TimestampStore(_file(settings, places, CLEANUP))
     last = moments.find(_CLEANED)
@@ -118,30 +103,29 @@ def clean_staging(
     if not due or (last and timedelta() <= now - last < _PAUSE):
         return
     moments.keep(_CLEANED, now)
+    folders = [LOCATION, *(_encode(folder) for folder in islice(due, _FOLDERS))]
+    state, owner = find_state(settings, places), approval_request.applicant.installation.uuid
     try:
-        area, state = find_area(), find_state(settings, places)
-        wanted = _Wanted(find_unsent(state, RESUMABLE), find_staged(state), area.owner)
-        folders = [LOCATION, *(_encode(folder) for folder in islice(due, _FOLDERS))]
-        removed = _clean(area, folders, wanted)
+        destinations = list_destinations(approval_request, area, settings, places)
+        destination, location = destinations[0], locate(area, destinations)
+        wanted = _Wanted(find_unsent(state, RESUMABLE), find_staged(state), owner)
+        if isinstance(destination, StagingFolder):
+            with open_folder_process(destination, settings.transfer.stall_timeout) as process:
+                in_folder = FolderRemover(process, owner_mark(owner))
+                removed = clean_up(in_folder, folders, wanted.has)
+        else:
+            with open_probe(destination, location) as there:
+                remover = open_remover(there.session, there.capabilities, location, owner)
+                # With scp there are no temporary names.
+                removed = Removed(clean=frozenset(folders))
+                if remover is not None:
+                    removed = clean_up(remover, folders, wanted.has)
     except UploaderError as error:
         logger.info("The staging area was not cleaned up: %s", error)
         return
     visited.forget({folder.decode("utf-8", "surrogateescape") for folder in removed.clean})
     if removed.files:
         emit(Notice(problem=_describe_removed(removed)))
-
-
-def _clean(area: CleanupArea, folders: Sequence[bytes], wanted: "_Wanted") -> Removed:
-    destination = area.destinations[0]
-    if isinstance(destination, StagingFolder):
-        with open_folder_process(destination, area.timeout) as process:
-            remover: Remover = FolderRemover(process, owner_mark(area.owner))
-            return clean_up(remover, folders, wanted.has)
-    with open_probe(destination, area.location) as there:
-        found = open_remover(there.session, there.capabilities, area.location, area.owner)
-        if found is None:  # with scp there are no temporary names
-            return Removed(clean=frozenset(folders))
-        return clean_up(found, folders, wanted.has)
 
 
 class _Wanted:
@@ -193,36 +177,9 @@ def _describe_removed(removed: Removed) -> Problem:
 HTTP_CHANNELS = 4
 
 
-def open_area(
-    approval_request: ApprovalRequest,
-    area: StagingArea,
-    settings: Settings,
-    places: StatePaths,
-    emit: Emit,
-    workers: WorkerStarter | None,
-    *,
-    remembers: bool,
-) -> StagingTransport:
-    """Clean up an approved staging area if that is due; return the transport to it.
-
-    Transfers over SSH use `workers`, the first of which may have been started already. A transport
-    that `remembers` does not try a host again whose capabilities were found within the last day.
-    """
-    clock = SystemClock()
-
-    def find_area() -> CleanupArea:
-        destinations = list_destinations(approval_request, area, settings, places)
-        return CleanupArea(
-            destinations=tuple(destinations),
-            location=locate(area, destinations),
-            owner=approval_request.applicant.installation.uuid,
-            timeout=settings.transfer.stall_timeout,
-        )
-
-    clean_staging(settings, places, clock, find_area, emit)
-    known = RememberedHosts(_file(settings, places, HOSTS), area, clock) if remembers else None
-    ready = Preparations(known, workers)
-    return open_transport(approval_request, area, settings, places, ready)
+def remember_hosts(settings: Settings, places: StatePaths, area: StagingArea) -> "RememberedHosts":
+    """Return what is known of the hosts of an area."""
+    return RememberedHosts(_file(settings, places, HOSTS), area, SystemClock())
 
 
 class RememberedHosts:

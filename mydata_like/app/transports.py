@@ -9,9 +9,11 @@ from mydata_like.app.object_storage import ObjectStorage
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.settings_service import find_places
 from mydata_like.app.staging_service import (
+    clean_staging,
     open_approval_request,
-    open_area,
     open_http,
+    open_transport,
+    remember_hosts,
     require_admitted,
     require_apart,
 )
@@ -19,6 +21,7 @@ from mydata_like.core.errors import NotApprovedError, Problem, RunError, Staging
 from mydata_like.core.events import Notice
 from mydata_like.core.model import StagingArea
 from mydata_like.core.ports import Transport
+from mydata_like.transfer.pool import Preparations
 from mydata_like.transfer.worker_process import WorkerStarter
 
 
@@ -43,17 +46,16 @@ class TransportAccess(NamedTuple):
     def open_area(
         self, approval_request: ApprovalRequest, area: StagingArea, *, remembers: bool = True
     ) -> tuple[Transport, str]:
-        """Return the transport to an approved staging area, and its storage box."""
-        transport = open_area(
-            approval_request,
-            area,
-            self.request.settings,
-            find_places(self.request.config),
-            self.observer.emit,
-            self.workers,
-            remembers=remembers,
-        )
-        return transport, area.box
+        """Return the transport to an approved staging area, and its storage box.
+
+        The area is cleaned up if that is due. If it `remembers`, a host whose capabilities were
+        found within the last day is not tried again.
+        """
+        settings, places = self.request.settings, find_places(self.request.config)
+        clean_staging(approval_request, area, settings, places, self.observer.emit)
+        known = remember_hosts(settings, places, area) if remembers else None
+        ready = Preparations(known, self.workers)
+        return open_transport(approval_request, area, settings, places, ready), area.box
 
 
 def _open_ssh(access: TransportAccess) -> tuple[Transport, str]:
