@@ -114,7 +114,7 @@ def _add_the_unusual(data: Path) -> None:
 
 
 def _shoot(app: QApplication, program: Program, scenes: list[Scene], folder: Path) -> list[Path]:
-    stage = Stage(program.window, program.desk)
+    stage = Stage(program.window, program.context)
     program.window.resize(SIZE)
     taken = []
     for scene in scenes:

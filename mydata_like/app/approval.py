@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from mydata_like.app.connection import Connection, ServerSettingsCache, ensure_uuid, uuid_file
 from mydata_like.app.settings_service import (
@@ -87,13 +87,6 @@ def describe_applicant(
     return ApprovalApplication(installation, pair, identity)
 
 
-class StoredIdentity(NamedTuple):
-    """The files that store our approval by a server and the settings it has for us."""
-
-    approval_file: Path
-    server_settings: ServerSettingsCache
-
-
 class ApprovalRequest:
     """Our request for access to the staging area: made once, then polled."""
 
@@ -101,15 +94,16 @@ class ApprovalRequest:
         self,
         connection: Connection,
         applicant: ApprovalApplication,
-        kept: StoredIdentity,
+        approval_file: Path,
+        server_settings: ServerSettingsCache,
         clock: Clock,
         emit: Emit,
     ) -> None:
         self.applicant = applicant
         self._connection = connection
         self._uploaders = connection.uploaders
-        self._file = kept.approval_file
-        self._server_settings = kept.server_settings
+        self._file = approval_file
+        self._server_settings = server_settings
         self._clock = clock
         self._emit = emit
         self._area: StagingArea | None = None  # the first that the server named
@@ -169,12 +163,10 @@ class ApprovalRequest:
         """
         match event:
             case ChannelChanged(state="open", rung=rung) if rung != "folder" and self._area:
-                self._record_admission(self._area)
+                state = load_approval(self._file)
+                let_in = self._describe_access(self._area)
+                self._save(replace(state, awaited=None, let_in=let_in))
         self._emit(event)
-
-    def _record_admission(self, area: StagingArea) -> None:
-        state = load_approval(self._file)
-        self._save(replace(state, awaited=None, let_in=self._describe_access(area)))
 
     def _describe_access(self, area: StagingArea) -> str:
         key = self.applicant.pair.public.fingerprint
@@ -182,6 +174,7 @@ class ApprovalRequest:
 
     def explain(self, refusal: AccessDeniedError) -> UploaderError:
         """Return why a staging host refuses our key, as far as the server can tell."""
+        key = self.applicant.pair.public.fingerprint
         try:
             approved = self.fetch_approval()
         except NotApprovedError:
@@ -189,7 +182,14 @@ class ApprovalRequest:
         except ItemError:
             return refusal  # the server did not answer
         if approved is None:
-            return self._record_pending(self._explain_withdrawal())
+            return self._record_pending(
+                NotApprovedError(
+                    f"The approval of this uploader's key {key} has been withdrawn.",
+                    hint="Ask the facility's administrator to approve the key with this "
+                    "fingerprint again.",
+                    code="uploader.revoked",
+                )
+            )
         if approved.area != self._area:
             return RunError(
                 "The server has assigned another staging area since this run started.",
@@ -197,14 +197,6 @@ class ApprovalRequest:
                 code="staging.moved",
             )
         return self._record_pending(self._explain_refusal(refusal, approved))
-
-    def _explain_withdrawal(self) -> NotApprovedError:
-        key = self.applicant.pair.public.fingerprint
-        return NotApprovedError(
-            f"The approval of this uploader's key {key} has been withdrawn.",
-            hint="Ask the facility's administrator to approve the key with this fingerprint again.",
-            code="uploader.revoked",
-        )
 
     def _explain_refusal(self, refusal: AccessDeniedError, approved: Approved) -> NotApprovedError:
         key = self.applicant.pair.public.fingerprint

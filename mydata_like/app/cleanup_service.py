@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from mydata_like.app.connection import Connection, open_connection, require_complete
+from mydata_like.app.connection import open_connection, require_complete
 from mydata_like.app.directory_lock import directory_locked
-from mydata_like.app.object_storage import ObjectStorage
-from mydata_like.app.run_request import RunObserver, RunRequest, ignore
+from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.settings_service import (
     find_api_key,
     find_places,
@@ -20,10 +19,10 @@ from mydata_like.app.settings_service import (
     open_secrets,
     prepare_places,
 )
-from mydata_like.app.staging_service import open_approval_request
+from mydata_like.app.transports import KINDS, TransportAccess
 from mydata_like.core.data_directory import spell_as_listed
 from mydata_like.core.deletion import CleanupCandidate, DeletedFile, KeptFile
-from mydata_like.core.errors import NotApprovedError, Problem, RunError, SettingsError
+from mydata_like.core.errors import Problem, RunError, SettingsError
 from mydata_like.core.extra_sources import lies_in, source_key
 from mydata_like.core.ports import Clock
 from mydata_like.engine.local_cleanup import LocalCleanup, ServerCheck
@@ -105,7 +104,15 @@ def open_cleanup(
 
     Raises a `RunError` if nothing can be proven, or, with `delete`, if a run is in progress.
     """
-    _require_all(settings, config)
+    require_complete(settings, config)
+    address = urlsplit(settings.server.url)
+    if address.scheme == "http" and not is_loopback(address.hostname or ""):
+        raise RunError(
+            "The connection to the server is not encrypted, so an attacker on the network could "
+            "report files as safe.",
+            hint="Nothing is deleted over http://. Use the server's https:// address.",
+            code="free.unproven-server",
+        )
     places, clock = find_places(config), SystemClock()
     prepare_places(settings, places)
     root = settings.data.directory or Path()
@@ -124,7 +131,10 @@ def open_cleanup(
             dry_run=True,
         )
         stack.callback(connection.close)
-        box = _require_box(connection, settings, places)
+        request = RunRequest(settings=settings, config=config, dry_run=True)
+        box = KINDS[settings.transfer.method].find_box(
+            TransportAccess(request, RunObserver(), connection)
+        )
         how = Reverification(
             box,
             settings.advanced.verify_patience,
@@ -167,12 +177,6 @@ def restore_unfinished(log: Path, root: bytes, sources: Iterable[bytes], clock: 
             stack.enter_context(DeletionLogFile(log, clock)).restored(last)
 
 
-def _require_all(settings: Settings, config: Path | None) -> None:
-    """Check what is needed before the server is asked anything."""
-    require_complete(settings, config)
-    _require_encryption(settings)
-
-
 def _open_grounds(root: bytes, sources: Iterable[bytes], stack: ExitStack) -> SafeDirectories:
     """Open the data directory and the extra sources that still exist."""
     premises = [stack.enter_context(SafeDirectory(root))]
@@ -201,34 +205,3 @@ def _open_ledger(settings: Settings, places: StatePaths, root: Path) -> SqliteLe
         hint="The next run brings it up to date.",
         code="ledger.outdated",
     )
-
-
-def _require_encryption(settings: Settings) -> None:
-    """Raise `RunError` if the connection is not encrypted and answers could be forged."""
-    address = urlsplit(settings.server.url)
-    if address.scheme == "http" and not is_loopback(address.hostname or ""):
-        raise RunError(
-            "The connection to the server is not encrypted, so an attacker on the network could "
-            "report files as safe.",
-            hint="Nothing is deleted over http://. Use the server's https:// address.",
-            code="free.unproven-server",
-        )
-
-
-def _require_box(connection: Connection, settings: Settings, places: StatePaths) -> str:
-    """Return the storage box of our files; raise `RunError` if there is none."""
-    if settings.transfer.method == "s3":
-        request = RunRequest(settings=settings, config=places.config_file)
-        return ObjectStorage(request, RunObserver(), connection).find_bucket(dry_run=True)[1]
-    try:
-        approved = open_approval_request(connection, settings, places, ignore).fetch_approval()
-    except NotApprovedError:
-        approved = None
-    if approved is None or settings.transfer.method == "http":
-        raise RunError(
-            "Files are sent over HTTP only, because no storage box has been approved.",
-            hint="Nothing is deleted until then: set transfer.method to auto, and ask for "
-            "approval with: mydata-like register",
-            code="free.http-only",
-        )
-    return approved.area.box

@@ -64,7 +64,11 @@ def open_connection(
                 asked.callback(settle, answer)
             found, us = resources(), account()
             facility = choose_facility(facilities(), wanted.facility)
-            instrument = _find_instrument(server, facility, wanted.name, dry_run=dry_run)
+            if dry_run:
+                known = server.find_instrument(facility, wanted.name)
+                instrument = known or InstrumentRecord(0, wanted.name)
+            else:
+                instrument = server.ensure_instrument(facility, wanted.name)
         stack.pop_all()
     return Connection(
         client=client,
@@ -75,14 +79,6 @@ def open_connection(
         instrument=instrument,
         uploaders=uploaders,
     )
-
-
-def _find_instrument(
-    server: HttpServer, facility: Facility, name: str, *, dry_run: bool
-) -> InstrumentRecord:
-    if not dry_run:
-        return server.ensure_instrument(facility, name)
-    return server.find_instrument(facility, name) or InstrumentRecord(0, name)
 
 
 def require_complete(settings: Settings, config: Path | None) -> None:
@@ -232,37 +228,30 @@ def with_server_filters_marked(emit: Emit, reload: Callable[[], Loaded] | None) 
 
     The user of this computer did not choose to leave them out.
     """
-    keys = _find_server_filters(reload)
-    if not keys:
-        return emit
-
-    def forward(event: Event) -> None:
-        if isinstance(event, FileSkipped | FolderSkipped) and event.problem.code in keys:
-            event = replace(event, problem=_by_server(keys[event.problem.code]))
-        emit(event)
-
-    return forward
-
-
-def _find_server_filters(reload: Callable[[], Loaded] | None) -> dict[str, str]:
-    """Return the filters that the server sets, by the problem code that they cause."""
     try:
         loaded = reload() if reload else None
     except UploaderError:  # the settings that were valid at the start stay in force
-        return {}
+        loaded = None
     if loaded is None:
-        return {}
+        return emit
     theirs = {decision.setting.key for decision in loaded.find_server_decisions()}
-    chosen = {
-        code: [key for key in problem.filters if key in theirs]
+    chosen = {  # by the problem code that the filters cause
+        code: ", ".join(key for key in problem.filters if key in theirs)
         for code, problem in PROBLEMS.items()
+        if theirs.intersection(problem.filters)
     }
-    return {code: ", ".join(keys) for code, keys in chosen.items() if keys}
+    if not chosen:
+        return emit
 
+    def forward(event: Event) -> None:
+        if isinstance(event, FileSkipped | FolderSkipped) and event.problem.code in chosen:
+            keys = chosen[event.problem.code]
+            problem = Problem(
+                "skipped.by-server",
+                f"The server's settings exclude this: {keys}.",
+                "Ask the facility's administrator whether this is intended, or set it here.",
+            )
+            event = replace(event, problem=problem)
+        emit(event)
 
-def _by_server(keys: str) -> Problem:
-    return Problem(
-        "skipped.by-server",
-        f"The server's settings exclude this: {keys}.",
-        "Ask the facility's administrator whether this is intended, or set it here.",
-    )
+    return forward

@@ -9,6 +9,7 @@ from mydata_like.app.monitoring import HeartbeatWriter, look_back, send_signals
 from mydata_like.app.registration import load_trusting
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.run_service import open_run
+from mydata_like.app.service_setup import WatchRequest
 from mydata_like.app.settings_service import (
     correct_places,
     find_places,
@@ -18,7 +19,6 @@ from mydata_like.app.settings_service import (
     prepare_places,
     server_settings_file,
 )
-from mydata_like.app.watch_request import WatchRequest
 from mydata_like.core.errors import Cancelled, Problem, UploaderError
 from mydata_like.core.events import (
     Event,

@@ -19,7 +19,7 @@ from mydata_like.app.settings_service import (
     load_settings,
     server_settings_file,
 )
-from mydata_like.core.data_directory import WHOLE, Shard
+from mydata_like.core.data_directory import WHOLE
 from mydata_like.core.deletion import RunSums, Safety, SafetyEvidence, judge_safety
 from mydata_like.core.errors import Problem, SettingsError, UploaderError
 from mydata_like.core.extra_sources import KnownSource
@@ -444,28 +444,13 @@ def _sign(
             empty = next(entries, None) is None
     except OSError:
         return None
-    files = [*_list_files(settings, config), *_list_ledgers(settings, places, parts)]
-    return (settings, parts, empty, *map(_sign_file, files))
-
-
-def _list_files(settings: Settings, config: Path | None) -> Iterator[Path]:
-    """Yield the files besides the ledgers on which a status depends."""
-    sources, places = find_sources(config), find_places(config)
-    yield sources.user
-    if sources.managed:
-        yield sources.managed
-    yield server_settings_file(settings, places)
-    yield approval_file(settings, places)
-    yield find_file(find_state(settings, places), DELETIONS)
-
-
-def _list_ledgers(settings: Settings, places: StatePaths, parts: Sequence[Shard]) -> Iterator[Path]:
-    root = os.fsencode(settings.data.directory or "")
+    sources = find_sources(config)
+    files = [sources.user, *filter(None, [sources.managed]), find_file(state, DELETIONS)]
+    files += [server_settings_file(settings, places), approval_file(settings, places)]
     for part in parts:
         file = ledger_file(settings, places, root, part)
-        yield file
-        yield file.with_name(f"{file.name}-wal")
-        yield find_recheck_file(file)
+        files += [file, file.with_name(f"{file.name}-wal"), find_recheck_file(file)]
+    return (settings, parts, empty, *map(_sign_file, files))
 
 
 def _sign_file(file: Path) -> tuple[int, int, int] | None:

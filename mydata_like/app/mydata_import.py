@@ -326,7 +326,12 @@ def describe_takeover(takeover: MyDataImport) -> Iterator[Paragraph]:
     for becoming, heading in _HEADINGS.items():
         found = (old for old in takeover.keys if old.becoming is becoming and old.name != "api_key")
         yield from _heading(heading, _sentences(found))
-    yield from _heading("Kept as it is here:", _kept_lines(takeover))
+    kept_lines = []
+    for kept in takeover.kept:
+        now, offered = (_text(kept.key, value) for value in (kept.value, kept.offered))
+        locked = f" (locked by {kept.locked_by})" if kept.locked_by else ""
+        kept_lines.append(f"{kept.key} = {now}; MyData has {offered}{locked}")
+    yield from _heading("Kept as it is here:", kept_lines)
     yield from _heading("About the file:", _file_lines(takeover))
 
 
@@ -343,13 +348,6 @@ def _sentences(keys: Iterable[LegacyKey]) -> Iterator[str]:
         names_by_reason.setdefault(old.reason, []).append(old.name)
     for reason, names in names_by_reason.items():
         yield f"{', '.join(names)}: {reason}"
-
-
-def _kept_lines(takeover: MyDataImport) -> Iterator[str]:
-    for kept in takeover.kept:
-        now, offered = (_text(kept.key, value) for value in (kept.value, kept.offered))
-        locked = f" (locked by {kept.locked_by})" if kept.locked_by else ""
-        yield f"{kept.key} = {now}; MyData has {offered}{locked}"
 
 
 def _text(key: str, value: object) -> str:

@@ -2,15 +2,15 @@
 
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 from urllib.parse import urlsplit
 
-from mydata_like.app.approval import ApprovalRequest
 from mydata_like.app.connection import Connection, ensure_uuid
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.settings_service import find_places, find_s3_secret, find_state, open_secrets
-from mydata_like.app.staging_service import OpenStaging, open_approval_request
+from mydata_like.app.staging_service import open_approval_request
 from mydata_like.core.errors import NotApprovedError, Problem, SettingsError, UploaderError
 from mydata_like.core.events import Notice
 from mydata_like.core.formatting import format_text
@@ -43,16 +43,17 @@ class ObjectStorage:
         self._observer = observer
         self._connection = connection
 
-    def open(self, *, dry_run: bool = False) -> OpenStaging:
-        """Return the transport to the bucket; request approval if that names the storage box.
+    def open(self, *, dry_run: bool = False) -> tuple[S3Transport, str]:
+        """Return the transport to the bucket, and the name of its storage box.
 
+        Approval is requested if the approval names the box.
         Unless it is a dry run, parts that interrupted uploads left long ago are removed.
         """
         bucket, box = self.find_bucket(dry_run=dry_run)
         transport = self.open_transport(bucket)
         if not dry_run:
             self._clean_up(transport)
-        return OpenStaging(transport, box)
+        return transport, box
 
     def find_bucket(self, *, dry_run: bool = False) -> tuple[Bucket, str]:
         """Return the bucket and the name of its storage box; raises `SettingsError`.
@@ -61,9 +62,17 @@ class ObjectStorage:
         storage box, which have the names of django-storages.
         """
         transfer = self._settings.transfer
-        box = None
+        box: Box | None = None
         if not (transfer.s3_bucket and transfer.s3_box):
-            box = self._find_box(dry_run=dry_run)
+            emit = self._observer.emit
+            approval_request = open_approval_request(
+                self._connection, self._settings, self._places, emit
+            )
+            if dry_run:
+                with suppress(NotApprovedError):
+                    box = approval_request.fetch_box()
+            else:
+                box = approval_request.request_box()
         bucket = build_bucket(transfer, box.options if box else {})
         name = transfer.s3_box or (box.name if box else "")
         if box and (name, bucket.name) != (box.name, box.options.get("bucket_name")):
@@ -99,19 +108,6 @@ class ObjectStorage:
             mark=owner_mark(ensure_uuid(self._settings, self._places)),
             emit=self._observer.emit,
         )
-
-    def _find_box(self, *, dry_run: bool) -> Box | None:
-        asked = self._ask_approval()
-        if not dry_run:
-            return asked.request_box()
-        try:
-            return asked.fetch_box()
-        except NotApprovedError:
-            return None
-
-    def _ask_approval(self) -> ApprovalRequest:
-        emit = self._observer.emit
-        return open_approval_request(self._connection, self._settings, self._places, emit)
 
     def _clean_up(self, transport: S3Transport) -> None:
         """Remove old parts once a day; a failure is logged, and retried another day."""

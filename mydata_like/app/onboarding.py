@@ -3,8 +3,9 @@
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -121,9 +122,14 @@ def check_address(server: Server, text: str, cancel: CancelSignal) -> ServerChec
             raise
         return ServerCheckResult(error.address, error.problem)
     except UploaderError as error:
-        better = _guess_better(url) if error.problem_code in _ELSEWHERE else ""
-        if better and _answers(server, better, cancel):
-            return ServerCheckResult(better, error.problem)
+        # The likely address: with encryption, and without the path of a page.
+        parts = urlsplit(url)
+        plain = parts.scheme == "http" and not is_loopback(parts.hostname or "")
+        better = f"{'https' if plain else parts.scheme}://{parts.netloc}"
+        if better != url and error.problem_code in _ELSEWHERE:
+            with suppress(UploaderError):
+                _check_api(server, better, cancel)
+                return ServerCheckResult(better, error.problem)
         raise
 
 
@@ -193,22 +199,6 @@ def _check_api(server: Server, url: str, cancel: CancelSignal) -> ServerCheckRes
             code="server.no-mydata",
         )
     return ServerCheckResult(url)
-
-
-def _guess_better(url: str) -> str:
-    """Return the likely address: with encryption, and without the path of a page."""
-    parts = urlsplit(url)
-    plain = parts.scheme == "http" and not is_loopback(parts.hostname or "")
-    guess = f"{'https' if plain else parts.scheme}://{parts.netloc}"
-    return "" if guess == url else guess
-
-
-def _answers(server: Server, url: str, cancel: CancelSignal) -> bool:
-    try:
-        _check_api(server, url, cancel)
-    except UploaderError:
-        return False
-    return True
 
 
 @contextmanager
@@ -312,7 +302,12 @@ def preview_layout(
     assert settings.data.directory is not None
     root = Root(settings.data.directory)
     left_out = _LeftOut()
-    folders = _find_folders(settings, root, left_out.note, cancel)
+    folders: list[DatasetFolder] = []
+    scan = Scan(settings, left_out.note, SystemClock(), cancel)
+    for folder in islice(scan.find_folders(root.path), _MOST_FOLDERS):
+        if cancel.is_set():
+            raise Cancelled
+        folders.append(folder)
     for folder in folders[:SHOWN]:
         report(_sample(settings, root, folder, left_out.note, cancel))
     branches = list(_find_branches(root, cancel))
@@ -327,20 +322,6 @@ def preview_layout(
         suggestion=suggest_layout(settings.data.layout, branches, instrument, known),
         left_out=left_out.sorted(),
     )
-
-
-def _find_folders(
-    settings: Settings, root: Root, emit: Emit, cancel: CancelSignal
-) -> list[DatasetFolder]:
-    scan = Scan(settings, emit, SystemClock(), cancel)
-    found: list[DatasetFolder] = []
-    for folder in scan.find_folders(root.path):
-        if cancel.is_set():
-            raise Cancelled
-        found.append(folder)
-        if len(found) == _MOST_FOLDERS:
-            break
-    return found
 
 
 def _sample(
@@ -419,7 +400,7 @@ def _look_up_owners(
     They are looked up as users or groups according to the layout; if none exists, they are
     looked up as the other kind as well, because the layout may be the wrong one.
     """
-    names = sorted({branch.names[0] for branch in branches if _is_text(branch.names[0])})
+    names = sorted({branch.names[0] for branch in branches if branch.names[0].isprintable()})
     names = names[:_MOST_ASKED]
     prefix = settings.data.group_prefix
     top = levels_of(settings.data.layout)[0]
@@ -435,11 +416,6 @@ def _look_up_owners(
     known = {Level.OWNER: users, Level.GROUP: groups}.get(top, frozenset(names))
     strangers = tuple(name for name in names if name not in known)
     return Known(frozenset(names), users, groups), strangers
-
-
-def _is_text(name: str) -> bool:
-    """Return whether a name can be sent to a server."""
-    return name.isprintable()
 
 
 def _find_users(login: Credentials, names: Iterable[str], cancel: CancelSignal) -> frozenset[str]:

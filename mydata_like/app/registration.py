@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from mydata_like.app.connection import refresh_settings, require_complete
-from mydata_like.app.object_storage import ObjectStorage
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connect, connected
 from mydata_like.app.settings_service import find_places, load_settings, prepare_places
-from mydata_like.app.staging_service import list_destinations, list_endpoints, open_approval_request
+from mydata_like.app.staging_service import list_destinations
+from mydata_like.app.transports import KINDS, TransportAccess
 from mydata_like.core.errors import HostKeyError, ServerUnavailableError, StagingError
 from mydata_like.core.model import StagingArea
 from mydata_like.hostos.clock import SystemClock
@@ -26,7 +27,6 @@ from mydata_like.ssh.keys import (
 )
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.folder_process import open_folder_process
-from mydata_like.transfer.s3_client import Bucket
 from mydata_like.transfer.staging_folder import StagingFolder
 
 
@@ -85,14 +85,12 @@ class NewFolder:
         )
 
     def _describe_mount(self) -> str:
-        if Path(self.mount) == Path(Path(self.mount).anchor) and not self._is_share():
+        is_share = self.mount.startswith("\\\\")
+        if Path(self.mount) == Path(Path(self.mount).anchor) and not is_share:
             return (
                 f"It is on the same file system as {self.mount}, so it is probably not mounted now."
             )
         return f"It is on the file system that is mounted at {self.mount}."
-
-    def _is_share(self) -> bool:
-        return self.mount.startswith("\\\\")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,26 +127,21 @@ def register(
     gate = build_gate(request, observer, SystemClock())
     with ExitStack() as stack:
         request, connection = connect(request, observer, gate, stack)
-        approval_request = open_approval_request(
-            connection, request.settings, places, observer.emit
-        )
+        kind = KINDS[request.settings.transfer.method]
+        access = TransportAccess(request, observer, connection)
+        approval_request = access.ask_approval()
         if here:
             approval_request.claim_uploader()
-        if request.settings.transfer.method == "s3":
-            storage = ObjectStorage(request, observer, connection)
-            attended = request.patience is None
-            bucket, box = storage.find_bucket() if attended else gate.call(storage.find_bucket)
-            return RegistrationResult(_describe_bucket(bucket, box), iter(()))
-        area = (
-            approval_request.request()
-            if request.patience is None
-            else gate.call(approval_request.request)
-        )
+        ask = partial(kind.request_area, access, approval_request)
+        area = ask() if request.patience is None else gate.call(ask)
+    if not kind.is_confirmed:
+        return RegistrationResult(area, iter(()))
+    endpoints: list[Endpoint] = []
     timeout = request.settings.transfer.stall_timeout
     for destination in list_destinations(approval_request, area, request.settings, places):
         if isinstance(destination, StagingFolder):
             return RegistrationResult(area, iter(()), _find_new_folder(destination, timeout))
-    endpoints = list_endpoints(approval_request, area, request.settings, places)
+        endpoints.append(destination)
     return RegistrationResult(area, _find_unknown(endpoints, accepted))
 
 
@@ -171,12 +164,6 @@ def confirm_folder(new: NewFolder) -> None:
         process.open()
 
 
-def _describe_bucket(bucket: Bucket, box: str) -> StagingArea:
-    return StagingArea(
-        box=box, location=bucket.prefix, username=bucket.access_key, hosts=(bucket.host,)
-    )
-
-
 def fetch_server_settings(request: RunRequest, observer: RunObserver) -> bool:
     """Fetch the server's settings for this uploader; return whether they have changed."""
     require_complete(request.settings, request.config)
@@ -190,19 +177,11 @@ def fetch_server_settings(request: RunRequest, observer: RunObserver) -> bool:
 def _find_unknown(endpoints: Iterable[Endpoint], accepted: tuple[str, ...]) -> Iterator[HostKey]:
     """Yield the keys of untrusted hosts, jump hosts before the hosts behind them."""
     for host in dict.fromkeys(host for endpoint in endpoints for host in endpoint.way):
-        if unknown := _fetch_unknown_key(host, accepted):
-            yield unknown
-
-
-def _fetch_unknown_key(endpoint: Endpoint, accepted: tuple[str, ...]) -> HostKey | None:
-    """Return the key of a host if it is not trusted yet."""
-    also_trusted = (*endpoint.also_trusted, *accepted)
-    host_key = fetch_host_key(endpoint._replace(also_trusted=also_trusted))
-    try:
-        check_host_key(endpoint, host_key)
-    except HostKeyError as error:
-        return HostKey(endpoint, host_key, trusted_fingerprints(endpoint), error)
-    return None
+        host_key = fetch_host_key(host._replace(also_trusted=(*host.also_trusted, *accepted)))
+        try:
+            check_host_key(host, host_key)
+        except HostKeyError as error:
+            yield HostKey(host, host_key, trusted_fingerprints(host), error)
 
 
 def trust_host(key: HostKey) -> None:

@@ -51,7 +51,13 @@ class RunReport:
         if away or "mydata_uploader" not in self._connection.resources:
             return
         report = describe(finished)
-        if self._is_known(report):
+        try:
+            before = parse_json(self._facts.find_meta(_REPORTED) or "{}")
+            age = self._clock.now() - parse_moment(before["at"])
+            same = all(before[name] == report[name] for name in _OUTCOME)
+        except (ValueError, TypeError, KeyError):  # none yet, or not in our format
+            same, age = False, timedelta()
+        if same and timedelta(0) <= age < INTERVAL:
             return
         try:
             self._store(json.dumps(report))
@@ -59,15 +65,6 @@ class RunReport:
             logger.info("The run was not reported to the server: %s", error)
             return
         self._facts.record_meta(_REPORTED, json.dumps(report))
-
-    def _is_known(self, report: Mapping[str, object]) -> bool:
-        try:
-            before = parse_json(self._facts.find_meta(_REPORTED) or "{}")
-            age = self._clock.now() - parse_moment(before["at"])
-            same = all(before[name] == report[name] for name in _OUTCOME)
-        except (ValueError, TypeError, KeyError):  # none yet, or not in our format
-            return False
-        return same and timedelta(0) <= age < INTERVAL
 
     def _store(self, text: str) -> None:
         """Write the report, unless the server has new settings: this write would hide them."""

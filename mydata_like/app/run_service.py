@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 
 from mydata_like.app.cleanup_service import restore_unfinished
@@ -25,7 +24,6 @@ from mydata_like.app.directory_lock import (
     without_copy_notices,
 )
 from mydata_like.app.held_choices import read_choices, take_choices
-from mydata_like.app.object_storage import ObjectStorage
 from mydata_like.app.run_control import ControlFiles, controlled
 from mydata_like.app.run_report import RunReport
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connect, ignore
@@ -37,13 +35,13 @@ from mydata_like.app.settings_service import (
     prepare_places,
     report_former_values,
 )
-from mydata_like.app.staging_service import OpenStaging, find_staging, open_staging
+from mydata_like.app.transports import KINDS, TransportAccess
 from mydata_like.core.data_directory import WHOLE
 from mydata_like.core.errors import ItemError, Problem, SettingsError, UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished, RunProgressed, event_record
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import FileGroup
-from mydata_like.core.ports import Emit
+from mydata_like.core.ports import Emit, Transport
 from mydata_like.engine.archive_stage import Bundle
 from mydata_like.engine.availability import Availability
 from mydata_like.engine.bottleneck import BottleneckMonitor
@@ -213,14 +211,14 @@ class _Builder:
         if not request.dry_run:
             stack.enter_context(self._looking_ahead(discovery, find_sources))
             stack.enter_context(self._starting_early(workers, discovery, find_sources))
-        connection = self._connect()
+        self._request, connection = connect(request, self._observer, self._gate, stack)
         self._use_ledger(find_ledger(), connection)
         untold = self._follow()
-        staging = stack.enter_context(self._staging(connection, workers))
+        transport, box = self._open_transport(connection, workers)
         settings, shard = self._request.settings, request.part.shard
         stack.enter_context(marked(lease, connection, settings, self._places, shard))
         datasets = self._find_datasets(connection)
-        context = self._build_context(connection, staging, find_sources())
+        context = self._build_context(connection, transport, box, find_sources())
         return Run(self._build_stages(context, datasets, discovery, untold), context)
 
     def _check(self) -> None:
@@ -236,7 +234,10 @@ class _Builder:
         report_former_values(request.reload, self._observer.emit)
         own = ledger_file(settings, self._places, self._root)
         for other in find_nested_directories(own, self._root, self._clock.now()):
-            self._observer.emit(Notice(problem=_nested(self._root, other)))
+            both = f"{format_path(self._root)} and {format_path(other)}"
+            message = f"The data directories {both} contain the same files."
+            hint = "Runs over both send these files twice. Upload only one of the two directories."
+            self._observer.emit(Notice(problem=Problem("data.nested", message, hint)))
 
     def _lock(self) -> Lease:
         state, stop = find_state(self._request.settings, self._places), self._observer.cancel.set
@@ -365,10 +366,6 @@ class _Builder:
             cancel.set("the run has ended")
             settle(ended)
 
-    def _connect(self) -> Connection:
-        self._request, connection = connect(self._request, self._observer, self._gate, self._stack)
-        return connection
-
     def _use_ledger(self, ledger: SqliteLedger, connection: Connection) -> None:
         """Record writes to the server in the ledger."""
         if ledger.problem:
@@ -393,23 +390,19 @@ class _Builder:
         self._observer = replace(self._observer, emit=emit)
         return untold
 
-    @contextmanager
-    def _staging(self, connection: Connection, workers: WorkerStarter) -> Iterator[OpenStaging]:
+    def _open_transport(
+        self, connection: Connection, workers: WorkerStarter
+    ) -> tuple[Transport, str]:
+        """Return the transport and its storage box, waiting at the gate while that is needed."""
         request = self._request
-        find = find_staging if request.dry_run else partial(open_staging, workers=workers)
+        kind = KINDS[request.settings.transfer.method]
         emit = without_copy_notices(self._observer.emit, request.part.shard)
-
-        def open_it() -> OpenStaging:
-            if request.settings.transfer.method == "s3":
-                storage = ObjectStorage(request, replace(self._observer, emit=emit), connection)
-                return storage.open(dry_run=request.dry_run)
-            return find(connection, request.settings, self._places, emit)
-
-        staging = self._gate.call(open_it)
-        try:
-            yield staging
-        finally:
-            staging.transport.close()
+        access = TransportAccess(request, replace(self._observer, emit=emit), connection, workers)
+        opened = self._gate.call(
+            lambda: kind.preview(access) if request.dry_run else kind.open(access)
+        )
+        self._stack.callback(opened[0].close)
+        return opened
 
     def _find_datasets(self, connection: Connection) -> Datasets:
         request, settings = self._request, self._request.settings
@@ -427,11 +420,10 @@ class _Builder:
         )
 
     def _build_context(
-        self, connection: Connection, staging: OpenStaging, sources: ExtraSources
+        self, connection: Connection, transport: Transport, box: str, sources: ExtraSources
     ) -> RunContext:
         request, observer, gate = self._request, self._observer, self._gate
         run, emit, progress = self._run, observer.emit, observer.progress
-        transport = staging.transport
         channels = ChannelPool(
             transport,
             gate,
@@ -469,8 +461,8 @@ class _Builder:
             dry_run=request.dry_run,
             server=connection.server,
             ledger=self._ledger,
-            transport=staging.transport,
-            box=staging.box,
+            transport=transport,
+            box=box,
             emit=emit,
             progress=progress,
             recorder=None if request.dry_run else recorder,
@@ -480,7 +472,7 @@ class _Builder:
             channels=channels,
             choices=UserOverrides(emit),
             sources=sources,
-            shares=BottleneckMonitor(channels, staging.transport, emit, count_cpus()),
+            shares=BottleneckMonitor(channels, transport, emit, count_cpus()),
             registrations=request.settings.advanced.register_requests,
             take_commands=self._controller.over,
             in_background=lambda: limited_impact(request.settings.limits, gate, emit, progress),
@@ -500,12 +492,16 @@ class _Builder:
         file = ledger_file(settings, self._places, self._root, self._request.part.shard)
         if not context.dry_run:
             take_choices(self._ledger, file)
+        # A preview is always over HTTP.
+        can_replace = not isinstance(context.transport, HttpTransport)
+        if context.dry_run:
+            can_replace = bool(box) and KINDS[settings.transfer.method].can_replace
         changed = ChangedFiles(
             self._ledger,
             emit,
             clock,
             settings.data,
-            can_replace=self._can_replace(context),
+            can_replace=can_replace,
             dry_run=context.dry_run,
             chosen=read_choices(self._ledger, file),  # none after they were taken
         )
@@ -524,10 +520,14 @@ class _Builder:
         spot_checks = SpotChecks(server, ledger, emit, gate, how)
         pace = RequestPace(advanced.register_batch, advanced.register_requests, clock)
         filing = RegisterOptions(box, pace, self._writes)
+        deletions = find_file(find_state(settings, self._places), DELETIONS)
+        availability = Availability(ledger, lambda: load_deletions(deletions))
+        if self._request.accept_empty:
+            availability.accept()
         return Stages(
             recovery=Recovery(context, advanced, copies, untold, self._request.undo),
             discovery=discovery,
-            availability=self._open_availability(),
+            availability=availability,
             scan=Scan(settings, emit, clock, context.cancel, self._request.part),
             renamed=RenamedFolders(ledger, context.root, emit),
             check=Check(knowledge, datasets, emit, changed, unfinished, box=box),
@@ -551,21 +551,6 @@ class _Builder:
             record=Record(ledger, emit),
         )
 
-    def _can_replace(self, context: RunContext) -> bool:
-        """Return whether the copies on the server can be replaced, which HTTP does not support."""
-        if context.dry_run:  # always over HTTP
-            return bool(context.box) and self._request.settings.transfer.method != "http"
-        return not isinstance(context.transport, HttpTransport)
-
-    def _open_availability(self) -> Availability:
-        state = find_state(self._request.settings, self._places)
-        availability = Availability(
-            self._ledger, lambda: load_deletions(find_file(state, DELETIONS))
-        )
-        if self._request.accept_empty:
-            availability.accept()
-        return availability
-
 
 def find_nested_directories(ledger: Path, root: bytes, now: datetime) -> list[bytes]:
     """Return other data directories of this installation and server that are in ours, or ours in.
@@ -588,15 +573,6 @@ def find_nested_directories(ledger: Path, root: bytes, now: datetime) -> list[by
 
 def _place(directory: bytes) -> bytes:
     return os.path.normcase(os.path.join(os.path.realpath(directory), b""))  # noqa: PTH118 - of bytes
-
-
-def _nested(root: bytes, other: bytes) -> Problem:
-    both = f"{format_path(root)} and {format_path(other)}"
-    return Problem(
-        "data.nested",
-        f"The data directories {both} contain the same files.",
-        "Runs over both send these files twice. Upload only one of the two directories.",
-    )
 
 
 def to_all(*followers: Emit) -> Emit:

@@ -6,11 +6,11 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from mydata_like.app.settings_service import find_places, find_state, load_settings
-from mydata_like.app.watch_request import WatchRequest
 from mydata_like.core.errors import SettingsError
 from mydata_like.hostos.lock import is_local
 from mydata_like.hostos.process import find_background_program, find_window
@@ -34,6 +34,16 @@ from mydata_like.state.paths import HOME, StatePaths
 
 if sys.platform != "win32":
     import pwd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchRequest:
+    """The parameters of a watch that are not in the settings; its service gets them as options."""
+
+    config: Path | None = None
+    assignments: tuple[str, ...] = ()
+    host_keys: tuple[str, ...] = ()
+    attended: bool = False  # a program shows its activity
 
 
 class ServiceRequest(NamedTuple):
@@ -102,16 +112,14 @@ class Service:
 
         All of the system's commands are tried, and the file is removed even if they fail.
         """
-        if not Path(self.definition.file).exists() and not self._is_known():
-            return
+        if not Path(self.definition.file).exists():
+            # The system may have the service although its file is not here.
+            query = self.definition.query
+            if not query or any(step.problem for step in run_commands([query])):
+                return
         for command in self.definition.uninstall:
             yield from run_commands([command])
         remove_definition(self.definition)
-
-    def _is_known(self) -> bool:
-        """Return whether the system has the service although its file is not here."""
-        query = self.definition.query
-        return bool(query) and not any(step.problem for step in run_commands([query]))
 
 
 def apply_autostart(settings: Settings) -> str:

@@ -27,8 +27,7 @@ from mydata_like.core.extra_sources import (
     lies_in,
 )
 from mydata_like.core.formatting import format_path
-from mydata_like.core.local_files import LocalFile
-from mydata_like.core.model import Entry, EntryState, FileGroup
+from mydata_like.core.model import EntryState, FileGroup
 from mydata_like.core.ports import CancelSignal
 from mydata_like.engine.scan import Scan
 from mydata_like.engine.source_store import check_source
@@ -226,23 +225,17 @@ def _preview(
     )
     yield builder.preview
     for group in Scan(settings, builder.add, SystemClock(), cancel).read(source):
-        builder.add_group(group, _find_safe(ledger, group))
+        entries = ledger.find_entries([file.key for file in group.files]) if ledger else {}
+        safe = {
+            file.key
+            for file in group.files
+            if (entry := entries.get(file.key)) is not None
+            and entry.state is EntryState.VERIFIED
+            and (entry.size, entry.modified_ns) == (file.size, file.modified_ns)
+        }
+        builder.add_group(group, safe)
         yield builder.preview
     yield replace(builder.preview, complete=True)
-
-
-def _find_safe(ledger: SqliteLedger | None, group: FileGroup) -> set[bytes]:
-    """Return the keys of the files that the ledger has as verified in their current state."""
-    known = ledger.find_entries([file.key for file in group.files]) if ledger else {}
-    return {file.key for file in group.files if _is_safe(known.get(file.key), file)}
-
-
-def _is_safe(entry: Entry | None, file: LocalFile) -> bool:
-    return (
-        entry is not None
-        and entry.state is EntryState.VERIFIED
-        and (entry.size, entry.modified_ns) == (file.size, file.modified_ns)
-    )
 
 
 class _PreviewBuilder:
@@ -277,7 +270,11 @@ class _PreviewBuilder:
         """Add the files of a group that a run would send."""
         size = sum(file.size for file in group.files if file.key in safe)
         for file in group.files:
-            self._count(file)
+            name = file.directory.partition(b"/")[0]
+            if name not in self._parts and len(self._parts) >= PARTS_SHOWN:
+                name = b""
+            part = self._parts.get(name, SourcePart(name))
+            self._parts[name] = SourcePart(name, part.files + 1, part.bytes + file.size)
         self.preview = replace(
             self.preview,
             safe=self.preview.safe + len(safe),
@@ -291,13 +288,6 @@ class _PreviewBuilder:
     ) -> None:
         left = self._reasons.get(event.problem.code, SkippedSource(event.problem, 0, event.path))
         self._reasons[event.problem.code] = left._replace(number=left.number + 1)
-
-    def _count(self, file: LocalFile) -> None:
-        name = file.directory.partition(b"/")[0]
-        if name not in self._parts and len(self._parts) >= PARTS_SHOWN:
-            name = b""
-        part = self._parts.get(name, SourcePart(name))
-        self._parts[name] = SourcePart(name, part.files + 1, part.bytes + file.size)
 
 
 def _compare(one: ExtraSource, other: ExtraSource) -> Conflict | None:

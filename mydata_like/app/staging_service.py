@@ -1,30 +1,27 @@
-"""Access to the staging area, over SSH, to a folder or over HTTP, and its cleanup."""
+"""The transports to the staging area, over SSH, to a folder or over HTTP, and its cleanup."""
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
 from threading import Lock
 from typing import Final
 
-from mydata_like.app.approval import ApprovalRequest, StoredIdentity, describe_applicant
+from mydata_like.app.approval import ApprovalRequest, describe_applicant
 from mydata_like.app.connection import Connection, open_server_settings
 from mydata_like.app.settings_service import approval_file, find_state
 from mydata_like.core.errors import (
     AccessDeniedError,
-    NotApprovedError,
     Problem,
     SettingsError,
-    StagingError,
     UploaderError,
 )
 from mydata_like.core.events import Notice
 from mydata_like.core.formatting import format_size
 from mydata_like.core.model import FileToSend, StagingArea
-from mydata_like.core.ports import Clock, Emit, Transport
+from mydata_like.core.ports import Clock, Emit
 from mydata_like.core.staging_path import aside_path, staged_path
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.summaries import UnsentRow, find_staged, find_unsent
@@ -62,7 +59,6 @@ from mydata_like.transfer.remote_cleanup import (
     LOCATION,
     Leftover,
     Removed,
-    Remover,
     clean_up,
     open_remover,
 )
@@ -81,29 +77,16 @@ _DOUBTED: Final = timedelta(minutes=15)
 _FOLDERS: Final = 1000  # cleaned in one run; the rest is left for the next day
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CleanupArea:
-    """The staging area to clean: its hosts or folder, its location, and the owner of our files.
-
-    `timeout` is the number of seconds after which a folder does not respond.
-    """
-
-    destinations: tuple[Destination, ...]
-    location: bytes
-    owner: str  # the uploader's uuid
-    timeout: float = 60.0
-
-
 def open_visited(settings: Settings, places: StatePaths, clock: Clock) -> VisitedFolders:
     """Return the record of the folders that were used in this server's staging area."""
     return VisitedFolders(_file(settings, places, VISITED), clock)
 
 
 def clean_staging(
+    approval_request: ApprovalRequest,
+    area: StagingArea,
     settings: Settings,
     places: StatePaths,
-    clock: Clock,
-    find_area: Callable[[], CleanupArea],
     emit: Emit,
 ) -> None:
     """Remove old partial files from folders that have not been used for as long; once a day.
@@ -111,6 +94,7 @@ def clean_staging(
     Samples of interrupted probes go from the location as well. Without such folders no connection
     is made. A failure is logged, and the cleanup is retried another day.
     """
+    clock = SystemClock()
     now, visited = clock.now(), open_visited(settings, places, clock)
     moments = TimestampStore(_file(settings, places, CLEANUP))
     last = moments.find(_CLEANED)
@@ -118,30 +102,29 @@ def clean_staging(
     if not due or (last and timedelta() <= now - last < _PAUSE):
         return
     moments.keep(_CLEANED, now)
+    folders = [LOCATION, *(_encode(folder) for folder in islice(due, _FOLDERS))]
+    state, owner = find_state(settings, places), approval_request.applicant.installation.uuid
     try:
-        area, state = find_area(), find_state(settings, places)
-        wanted = _Wanted(find_unsent(state, RESUMABLE), find_staged(state), area.owner)
-        folders = [LOCATION, *(_encode(folder) for folder in islice(due, _FOLDERS))]
-        removed = _clean(area, folders, wanted)
+        destinations = list_destinations(approval_request, area, settings, places)
+        destination, location = destinations[0], locate(area, destinations)
+        wanted = _Wanted(find_unsent(state, RESUMABLE), find_staged(state), owner)
+        if isinstance(destination, StagingFolder):
+            with open_folder_process(destination, settings.transfer.stall_timeout) as process:
+                in_folder = FolderRemover(process, owner_mark(owner))
+                removed = clean_up(in_folder, folders, wanted.has)
+        else:
+            with open_probe(destination, location) as there:
+                remover = open_remover(there.session, there.capabilities, location, owner)
+                # With scp there are no temporary names.
+                removed = Removed(clean=frozenset(folders))
+                if remover is not None:
+                    removed = clean_up(remover, folders, wanted.has)
     except UploaderError as error:
         logger.info("The staging area was not cleaned up: %s", error)
         return
     visited.forget({folder.decode("utf-8", "surrogateescape") for folder in removed.clean})
     if removed.files:
         emit(Notice(problem=_describe_removed(removed)))
-
-
-def _clean(area: CleanupArea, folders: Sequence[bytes], wanted: "_Wanted") -> Removed:
-    destination = area.destinations[0]
-    if isinstance(destination, StagingFolder):
-        with open_folder_process(destination, area.timeout) as process:
-            remover: Remover = FolderRemover(process, owner_mark(area.owner))
-            return clean_up(remover, folders, wanted.has)
-    with open_probe(destination, area.location) as there:
-        found = open_remover(there.session, there.capabilities, area.location, area.owner)
-        if found is None:  # with scp there are no temporary names
-            return Removed(clean=frozenset(folders))
-        return clean_up(found, folders, wanted.has)
 
 
 class _Wanted:
@@ -193,61 +176,9 @@ def _describe_removed(removed: Removed) -> Problem:
 HTTP_CHANNELS = 4
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OpenStaging:
-    """The transport, and the name of the storage box that it writes to."""
-
-    transport: Transport
-    box: str
-
-
-def open_staging(
-    connection: Connection,
-    settings: Settings,
-    places: StatePaths,
-    emit: Emit,
-    workers: WorkerStarter | None = None,
-) -> OpenStaging:
-    """Register this installation and return the best transport that the server allows.
-
-    Transfers over SSH use `workers`, the first of which may have been started already.
-    Raises `NotApprovedError` if `transfer.method` requires an approval that is not given yet.
-    """
-    if settings.transfer.method == "http":
-        return find_staging(connection, settings, places, emit)
-    approval_request = open_approval_request(connection, settings, places, emit)
-    try:
-        area = approval_request.request()
-        if settings.transfer.method == "auto":
-            _require_admitted(approval_request, area, settings, places)
-    except NotApprovedError as error:
-        if settings.transfer.method != "auto":
-            raise
-        message = f"{error.message} Until then, files are sent over HTTP, which is slower."
-        emit(Notice(problem=Problem(error.problem_code, message, error.hint)))
-        return _over_http(connection, settings, None, emit)
-    _require_apart(settings)
-    clock = SystemClock()
-    clean_staging(
-        settings, places, clock, lambda: _find_area(approval_request, area, settings, places), emit
-    )
-    known = RememberedHosts(_file(settings, places, HOSTS), area, clock)
-    # A folder may be another one at any time, so it is always tried.
-    memory = None if settings.transfer.method == "folder" else known
-    transport = open_transport(approval_request, area, settings, places, memory, workers)
-    return OpenStaging(transport, area.box)
-
-
-def _find_area(
-    approval_request: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
-) -> CleanupArea:
-    destinations = list_destinations(approval_request, area, settings, places)
-    return CleanupArea(
-        destinations=tuple(destinations),
-        location=locate(area, destinations),
-        owner=approval_request.applicant.installation.uuid,
-        timeout=settings.transfer.stall_timeout,
-    )
+def remember_hosts(settings: Settings, places: StatePaths, area: StagingArea) -> "RememberedHosts":
+    """Return what is known of the hosts of an area."""
+    return RememberedHosts(_file(settings, places, HOSTS), area, SystemClock())
 
 
 class RememberedHosts:
@@ -317,7 +248,7 @@ def open_transport(
     )
 
 
-def _require_admitted(
+def require_admitted(
     approval_request: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
 ) -> None:
     """Raise `NotApprovedError` if no host accepts our key, which can happen after an approval.
@@ -339,19 +270,21 @@ def list_destinations(
 
     Raises `SettingsError` if the folder is part of the data directory, or the other way round.
     """
-    _require_apart(settings)
-    return build_destinations(
+    destinations = build_destinations(
         area,
         settings.transfer,
         key_file=approval_request.applicant.pair.path,
         known_hosts=places.known_hosts,
     )
+    if any(isinstance(it, StagingFolder) for it in destinations):
+        require_apart(settings)
+    return destinations
 
 
-def _require_apart(settings: Settings) -> None:
+def require_apart(settings: Settings) -> None:
     """Raise `SettingsError` if what is written to the folder would be uploaded again."""
     folder, data = settings.transfer.folder, settings.data.directory
-    if settings.transfer.method != "folder" or folder is None or data is None:
+    if folder is None or data is None:
         return
     if folder.is_relative_to(data) or data.is_relative_to(folder):
         raise SettingsError(
@@ -373,44 +306,32 @@ def list_endpoints(
     )
 
 
-def find_staging(
-    connection: Connection, settings: Settings, places: StatePaths, emit: Emit
-) -> OpenStaging:
-    """Return the transport over HTTP, without requesting approval."""
-    try:
-        approved = open_approval_request(connection, settings, places, emit).fetch_approval()
-    except (NotApprovedError, StagingError):
-        approved = None
-    return _over_http(connection, settings, approved and approved.area, emit)
-
-
 def open_approval_request(
     connection: Connection, settings: Settings, places: StatePaths, emit: Emit
 ) -> ApprovalRequest:
     """Return this installation's request for approval, ready to be sent."""
     applicant = describe_applicant(connection, settings, places)
     clock = SystemClock()
-    kept = StoredIdentity(
-        approval_file(settings, places), open_server_settings(settings, places, clock)
-    )
-    return ApprovalRequest(connection, applicant, kept, clock, emit)
+    server_settings = open_server_settings(settings, places, clock)
+    file = approval_file(settings, places)
+    return ApprovalRequest(connection, applicant, file, server_settings, clock, emit)
 
 
-def _over_http(
+def open_http(
     connection: Connection, settings: Settings, area: StagingArea | None, emit: Emit
-) -> OpenStaging:
+) -> HttpTransport:
+    """Return the transport over HTTP; large files go in chunks if an area is approved for them."""
+
+    def open_file(wanted: FileToSend) -> FileSource | ArchiveSource:
+        return open_content(describe_member(wanted))
+
     chunked = None
     if area is not None and "mydata_upload" in connection.resources:
         chunked = ChunkedUpload(connection.client, area.box)
-    transport = HttpTransport(
+    return HttpTransport(
         connection.client,
-        _open,
+        open_file,
         channels=max(settings.transfer.channels, HTTP_CHANNELS),
         chunked=chunked,
         emit=emit,
     )
-    return OpenStaging(transport, area.box if area else "")
-
-
-def _open(wanted: FileToSend) -> FileSource | ArchiveSource:
-    return open_content(describe_member(wanted))

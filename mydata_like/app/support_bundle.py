@@ -72,7 +72,11 @@ def collect_documents(config: Path | None, *, names: bool) -> list[BundleDocumen
         settings = Settings()
     else:
         settings = loaded.settings
-        _learn_secrets(settings, config, redaction)
+        for name in (API_KEY, S3_KEY):
+            redaction.add(environment().get(name, ""))
+        for find in (find_api_key, find_s3_secret):
+            with suppress(UploaderError):
+                redaction.add(find(settings, open_secrets(config))[0].reveal())
         documents = [
             BundleDocument("settings.txt", "".join(_describe_settings(loaded, names=names))),
             BundleDocument("state.json", _describe_state(settings, config, names=names)),
@@ -106,15 +110,6 @@ def write_bundle(file: Path, documents: Iterable[BundleDocument]) -> None:
         ) from error
 
 
-def _learn_secrets(settings: Settings, config: Path | None, redaction: Redaction) -> None:
-    """Add the secrets in use to the redaction, which also hides anything that looks like a key."""
-    for name in (API_KEY, S3_KEY):
-        redaction.add(environment().get(name, ""))
-    for find in (find_api_key, find_s3_secret):
-        with suppress(UploaderError):
-            redaction.add(find(settings, open_secrets(config))[0].reveal())
-
-
 def _describe_machine(settings: Settings, config: Path | None) -> Iterator[str]:
     facts = describe_machine()
     yield f"system: {facts.os_system} {facts.os_release} ({facts.os_version})\n"
@@ -122,15 +117,12 @@ def _describe_machine(settings: Settings, config: Path | None) -> Iterator[str]:
     state = find_state(settings, find_places(config))
     for name, folder in (("state", state), ("data", settings.data.directory)):
         if folder is not None:
-            yield f"disk of {name}: {_describe_disk(folder)}\n"
-
-
-def _describe_disk(folder: Path) -> str:
-    try:
-        usage = shutil.disk_usage(folder)
-    except OSError as error:
-        return str(error.strerror or "unknown")
-    return f"{format_size(usage.free)} free of {format_size(usage.total)}"
+            try:
+                usage = shutil.disk_usage(folder)
+                told = f"{format_size(usage.free)} free of {format_size(usage.total)}"
+            except OSError as error:
+                told = str(error.strerror or "unknown")
+            yield f"disk of {name}: {told}\n"
 
 
 def _describe_settings(loaded: Loaded, *, names: bool) -> Iterator[str]:
@@ -215,23 +207,15 @@ def find_advice(code: str) -> tuple[str, ...]:
 
 @cache
 def _read_page() -> dict[str, tuple[str, ...]]:
-    return dict(_read_sections(_find_page().read_text(encoding="utf-8")))
-
-
-def _read_sections(page: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    for heading, text in re.findall(r"^## (.+)\n\n((?:(?!## ).*\n?)+)", page, re.MULTILINE):
-        parts = re.split(r"\n\n|\n(?=- )", text.strip())
-        for family in heading.split(", "):
-            yield family, tuple(" ".join(_plain(part).split()) for part in parts)
-
-
-def _plain(text: str) -> str:
-    """Return the text without links, since their targets are not included."""
-    return _LINK.sub(r"\1", text)
-
-
-def _find_page() -> Path:
-    """Return the path of the page: in the installed program, or in its source tree."""
+    """Return the paragraphs of the page by the family of codes, without the targets of links."""
     package = Path(mydata_like.__file__).parent
-    inside = package / "resources" / "docs" / _PAGE
-    return inside if inside.is_file() else package.parent / "docs" / _PAGE
+    page = package / "resources" / "docs" / _PAGE  # of the installed program
+    if not page.is_file():
+        page = package.parent / "docs" / _PAGE
+    sections = r"^## (.+)\n\n((?:(?!## ).*\n?)+)"
+    found: dict[str, tuple[str, ...]] = {}
+    for heading, text in re.findall(sections, page.read_text(encoding="utf-8"), re.MULTILINE):
+        parts = re.split(r"\n\n|\n(?=- )", text.strip())
+        plain = tuple(" ".join(_LINK.sub(r"\1", part).split()) for part in parts)
+        found |= dict.fromkeys(heading.split(", "), plain)
+    return found

@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from mydata_like.app.archive_service import ArchiveFile, extract_member, verify_member
 from mydata_like.cli.options import JsonOption
 from mydata_like.cli.output import Shape, print_failure, print_json, print_lines
 from mydata_like.core.archives import Indexed
 from mydata_like.core.errors import ArchiveError, Problem
 from mydata_like.core.formatting import format_path, format_size
 from mydata_like.core.parsing import moment_of_ns
+from mydata_like.transfer.archive_reader import ArchiveFile, extract_member, verify_member
 
 SOME_FAILED_EXIT = 1
 
@@ -59,7 +59,13 @@ def extract(
 ) -> None:
     """Extract files from an archive and verify their checksums. Nothing is overwritten."""
     with _opened(file, as_json=as_json) as archive:
-        chosen = [member for member in archive.index if _is_chosen(member, names)]
+
+        def is_chosen(member: Indexed) -> bool:
+            shown = format_path(member.name)
+            below = (shown.startswith(name.rstrip("/") + "/") for name in names or ())
+            return not names or shown in names or any(below)
+
+        chosen = list(filter(is_chosen, archive.index))
         if not chosen:
             message = f"{file} does not contain this file."
             raise ArchiveError(
@@ -104,13 +110,6 @@ def _conclude(members: list[Indexed], failures: Failures, done: str, *, as_json:
         said = [f"{problem.message} {problem.hint}" for _, problem in failures]
         print_lines([*said, f"{good:,} files {done}{failed}."])
     raise typer.Exit(SOME_FAILED_EXIT if failures else 0)
-
-
-def _is_chosen(member: Indexed, names: list[str] | None) -> bool:
-    if not names:
-        return True
-    shown = format_path(member.name)
-    return any(shown == name or shown.startswith(name.rstrip("/") + "/") for name in names)
 
 
 def _record(member: Indexed) -> dict[str, object]:

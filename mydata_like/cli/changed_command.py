@@ -1,8 +1,8 @@
 """`mydata-like changed`: lists, replaces and keeps held changed files, and undoes replacements."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
 from typer import BadParameter
@@ -12,17 +12,12 @@ from mydata_like.app.run_request import RunObserver
 from mydata_like.app.settings_service import load_settings
 from mydata_like.app.undo_service import undo_replacement
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
-from mydata_like.cli.output import Shape, print_failure, print_json, print_lines
+from mydata_like.cli.output import Shape, failures_told, print_json, print_lines
 from mydata_like.cli.stdin_commands import stopped_by_signals
 from mydata_like.cli.terminal import stdin_is_terminal
-from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.formatting import format_path, format_size
 from mydata_like.core.model import ChangeChoice, KeptCopy, Replacement
 from mydata_like.core.parsing import moment_of_ns
-from mydata_like.engine.run import INTERRUPTED_EXIT
-from mydata_like.settings.schema import Settings
-
-T = TypeVar("T")
 
 NOT_CHOSEN_EXIT = 1
 NOTHING_HELD = "No changed files are held."
@@ -49,7 +44,8 @@ def list_files(
     config: ConfigOption = None, assignments: SetOption = None, as_json: JsonOption = False
 ) -> None:
     """List changed files that are held because they would replace verified copies."""
-    held = _call(config, assignments, lambda settings: list_held(settings, config), as_json=as_json)
+    with failures_told(Shape.JSON if as_json else Shape.TEXT):
+        held = list_held(load_settings(config, assignments or ()).settings, config)
     if as_json:
         print_json({"held": list(map(_as_record, held))})
     elif held:
@@ -96,15 +92,10 @@ def undo(
     server's record is changed after a question: to the size and checksum of what is there.
     """
     observer = RunObserver()
-    try:
+    with failures_told():
         settings = load_settings(config, assignments or ()).settings
         with stopped_by_signals(observer.cancel):
             back = undo_replacement(settings, config, path, observer, _pass if yes else _ask)
-    except UploaderError as error:
-        print_failure(error, Shape.TEXT)
-        raise typer.Exit(error.exit_code) from None
-    except Cancelled:
-        raise typer.Exit(INTERRUPTED_EXIT) from None
     print_lines(
         [
             f"The server has the earlier content of {path} again ({format_size(back.size)}), and "
@@ -143,13 +134,12 @@ def _choose(
     if bool(paths) == everything:
         raise BadParameter("Give paths, or --all.")
 
-    def act(settings: Settings) -> tuple[int, list[HeldFile]]:
+    with failures_told(Shape.JSON if json else Shape.TEXT):
+        settings = load_settings(config, assignments or ()).settings
         held = list_held(settings, config)
-        chosen = held if paths is None else list(select_held(held, settings, paths))
-        left = choose(chosen, choice)
-        return len(chosen) - len(left), left
-
-    number, left = _call(config, assignments, act, as_json=json)
+        asked = held if paths is None else list(select_held(held, settings, paths))
+        left = choose(asked, choice)
+    number = len(asked) - len(left)
     if json:
         keys = [format_path(one.changed.key) for one in left]
         print_json({"choice": choice.value, "files": number, "left_out": keys})
@@ -167,20 +157,6 @@ def _describe_left(held: HeldFile) -> str:
     if held.changed_again:
         return f"{path} has changed again; run first, and then choose."
     return f"{path}: uploads over HTTP cannot replace its copy."
-
-
-def _call(
-    config: Path | None,
-    assignments: list[str] | None,
-    act: Callable[[Settings], T],
-    *,
-    as_json: bool,
-) -> T:
-    try:
-        return act(load_settings(config, assignments or ()).settings)
-    except UploaderError as error:
-        print_failure(error, Shape.JSON if as_json else Shape.TEXT)
-        raise typer.Exit(error.exit_code) from None
 
 
 def _describe(held: HeldFile) -> Iterator[str]:

@@ -9,13 +9,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from mydata_like.app.demo_service import DemoSite, open_demo
 from mydata_like.app.settings_service import HOME
 from mydata_like.cli.output import Shape, print_failure, print_lines
 from mydata_like.cli.run_command import RunArguments, run_and_show
 from mydata_like.cli.stdin_commands import stopped_by_signals
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.formatting import format_size
+from mydata_like.demo.demo_site import DemoSite, open_demo
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.hostos.process import find_program
 from mydata_like.settings.layers import PREFIX
@@ -60,32 +60,28 @@ def open_demonstration() -> int:
 
 def serve_forever(write_config: str) -> int:
     """Keep the embedded server running until a signal arrives."""
+    cancel = CancelFlag()
     try:
         with open_demo() as place:
-            return _serve(place, Path(write_config) if write_config else None)
+            config = Path(write_config) if write_config else place.folder / "settings.toml"
+            place.write_settings(config)
+            with stopped_by_signals(cancel):
+                print_lines(
+                    [
+                        f"Embedded MyTardis server: {place.server.url}",
+                        f"Sample data: {place.data}",
+                        f"Settings: {config}",
+                        f"Upload with: mydata-like run --config {config}",
+                        "Stop with Ctrl+C.",
+                    ]
+                )
+                sys.stdout.flush()
+                while not cancel.wait(3600):
+                    pass
+            return 0
     except UploaderError as error:
         print_failure(error, Shape.TEXT)
         return error.exit_code
-
-
-def _serve(place: DemoSite, file: Path | None) -> int:
-    config = file or place.folder / "settings.toml"
-    place.write_settings(config)
-    cancel = CancelFlag()
-    with stopped_by_signals(cancel):
-        print_lines(
-            [
-                f"Embedded MyTardis server: {place.server.url}",
-                f"Sample data: {place.data}",
-                f"Settings: {config}",
-                f"Upload with: mydata-like run --config {config}",
-                "Stop with Ctrl+C.",
-            ]
-        )
-        sys.stdout.flush()
-        while not cancel.wait(3600):
-            pass
-    return 0
 
 
 def _demonstrate(place: DemoSite, shape: Shape) -> int:

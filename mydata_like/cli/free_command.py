@@ -14,15 +14,13 @@ from mydata_like.app.logging_setup import open_log
 from mydata_like.app.run_request import RunObserver
 from mydata_like.app.settings_service import load_settings
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
-from mydata_like.cli.output import Shape, print_failure, print_json, print_lines
+from mydata_like.cli.output import Shape, describe_problem, failures_told, print_json, print_lines
 from mydata_like.cli.stdin_commands import stopped_by_signals
 from mydata_like.cli.terminal import stdin_is_terminal
 from mydata_like.core.deletion import DeletedFile, KeptFile
-from mydata_like.core.errors import Cancelled, Problem, UploaderError
+from mydata_like.core.errors import Cancelled, Problem
 from mydata_like.core.formatting import format_path, format_size
 from mydata_like.engine.pipeline import CancelFlag
-from mydata_like.engine.run import INTERRUPTED_EXIT
-from mydata_like.settings.schema import Settings
 
 KEPT_EXIT = 1
 NAMED = 5  # files of each reason that are named
@@ -92,66 +90,43 @@ def free(
         raise typer.BadParameter("--json needs --dry-run or --yes.")
     shape = Shape.JSON if as_json else Shape.TEXT
     cancel = CancelFlag()
-    try:
+    with failures_told(shape):
         settings = load_settings(config, assignments or ()).settings
-        work = _Work(settings, config, cancel)
+
+        def go(paths: Iterable[Path], *, delete: bool) -> Sums:
+            with open_log(settings, config) as redaction:
+                observer = RunObserver(cancel=cancel, hide=redaction.add)
+                with open_cleanup(settings, config, observer, delete=delete) as freeing:
+                    return Sums.of(freeing(paths))
+
         with stopped_by_signals(cancel):
-            sums = work.look(paths) if dry_run else work.free(paths, sure=yes)
-    except UploaderError as error:
-        print_failure(error, shape)
-        raise typer.Exit(error.exit_code) from None
-    except Cancelled:
-        raise typer.Exit(INTERRUPTED_EXIT) from None
+            sums = go(paths, delete=yes and not dry_run)
+            asks = bool(sums.freed) and not (dry_run or yes)
+            if asks and not cancel.is_set():
+                print_lines(_describe(sums, deleted=False))
+                if not stdin_is_terminal():
+                    raise typer.BadParameter(
+                        "Standard input is not a terminal: use --yes or --dry-run."
+                    )
+                typer.confirm(f"Permanently delete {_amount(sums)}?", abort=True)
+                root = settings.data.directory or Path()
+                # Only the files that were shown are deleted, not those that were added since.
+                freed = go((root / os.fsdecode(file.key) for file in sums.freed), delete=True)
+                sums, asks = Sums(freed.freed, [*sums.kept, *freed.kept]), False
     if as_json:
         print_json({**sums.as_record(), "dry_run": dry_run})
     else:
-        print_lines(_describe(sums, deleted=not dry_run))
+        print_lines(_describe(sums, deleted=not (dry_run or asks)))
     if cancel.is_set():
-        raise typer.Exit(INTERRUPTED_EXIT)
+        raise typer.Exit(Cancelled.exit_code)
     raise typer.Exit(KEPT_EXIT if sums.kept else 0)
-
-
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """The options of the command and the service that carries it out."""
-
-    settings: Settings
-    config: Path | None
-    cancel: CancelFlag
-
-    def look(self, paths: list[Path]) -> Sums:
-        """Return what would be deleted."""
-        return self._go(paths, delete=False)
-
-    def free(self, paths: list[Path], *, sure: bool) -> Sums:
-        """Delete files that are safe, after the user confirmed it."""
-        if sure:
-            return self._go(paths, delete=True)
-        sums = self.look(paths)
-        if self.cancel.is_set() or not sums.freed:
-            return sums
-        print_lines(_describe(sums, deleted=False))
-        if not stdin_is_terminal():
-            raise typer.BadParameter("Standard input is not a terminal: use --yes or --dry-run.")
-        typer.confirm(f"Permanently delete {_amount(sums)}?", abort=True)
-        root = self.settings.data.directory or Path()
-        # Only the files that were shown are deleted, not those that were added since.
-        freed = self._go([root / os.fsdecode(file.key) for file in sums.freed], delete=True)
-        return Sums(freed.freed, [*sums.kept, *freed.kept])
-
-    def _go(self, paths: list[Path], *, delete: bool) -> Sums:
-        with open_log(self.settings, self.config) as redaction:
-            observer = RunObserver(cancel=self.cancel, hide=redaction.add)
-            opened = open_cleanup(self.settings, self.config, observer, delete=delete)
-            with opened as freeing:
-                return Sums.of(freeing(paths))
 
 
 def _describe(sums: Sums, *, deleted: bool) -> Iterator[str]:
     by_code = Counter(file.problem.code for file in sums.kept)
     for code, count in by_code.most_common():
         files = [file for file in sums.kept if file.problem.code == code]
-        yield f"{count:,} kept: {_generalise(files)}"
+        yield f"{count:,} kept: {describe_problem(files[0].problem)}"
         yield from (f"  {format_path(file.key)}" for file in files[:NAMED])
         if count > NAMED:
             yield f"  and {count - NAMED:,} more"
@@ -159,12 +134,6 @@ def _describe(sums: Sums, *, deleted: bool) -> Iterator[str]:
         yield "The server has not verified its copies again: it is asked before files are deleted."
     verb = "deleted" if deleted else "can be deleted"
     yield f"{_amount(sums)} {verb}; {len(sums.kept):,} kept."
-
-
-def _generalise(files: list[KeptFile]) -> str:
-    """Return why these files are kept, in words that fit several files."""
-    problem = files[0].problem
-    return " ".join(filter(None, (problem.message, problem.hint)))
 
 
 def _amount(sums: Sums) -> str:

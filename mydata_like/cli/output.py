@@ -6,15 +6,17 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from enum import Enum
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol, TextIO
 
+import typer
 from typer import BadParameter
 
 from mydata_like.core.deletion import Safety
-from mydata_like.core.errors import HELD, Problem, UploaderError
+from mydata_like.core.errors import HELD, Cancelled, Problem, UploaderError
 from mydata_like.core.events import (
     ChannelChanged,
     CommandDone,
@@ -181,17 +183,17 @@ def describe_event(event: Event) -> Iterator[str]:
     """Yield an important event as sentences."""
     match event:
         case FileFailed(path=path, problem=problem) | FolderFailed(path=path, problem=problem):
-            yield f"Failed: {format_path(path)}: {_sentence(problem)}"
+            yield f"Failed: {format_path(path)}: {describe_problem(problem)}"
         case FileReplaced(path=path):
             yield f"Replaced: {format_path(path)}: {describe_replaced(event)}"
         case FileWaiting(path=path, problem=problem) if is_held(event):
-            yield f"Held: {format_path(path)}: {_sentence(problem)}"
+            yield f"Held: {format_path(path)}: {describe_problem(problem)}"
         case FolderSkipped(path=path, problem=problem) if problem.code != LITTER:
-            yield f"Left out: {format_path(path)}: {_sentence(problem)}"
+            yield f"Left out: {format_path(path)}: {describe_problem(problem)}"
         case Notice(problem=problem):
-            yield f"Note: {_sentence(problem)}"
+            yield f"Note: {describe_problem(problem)}"
         case RunPaused(problem=problem):
-            yield f"Paused: {_sentence(problem)}"
+            yield f"Paused: {describe_problem(problem)}"
         case RunResumed():
             yield "Going on."
         case LimitsChanged(channels=channels, bandwidth=bandwidth, reason=reason):
@@ -218,7 +220,8 @@ def _describe_channel(event: ChannelChanged) -> Iterator[str]:
         yield f"Channel {event.channel} was lost: {event.detail}"
 
 
-def _sentence(problem: Problem) -> str:
+def describe_problem(problem: Problem) -> str:
+    """Return a problem and what to do about it in one line."""
     return " ".join(filter(None, (problem.message, problem.hint)))
 
 
@@ -230,7 +233,7 @@ def summarise(finished: RunFinished, *, partial: bool = False, doubtful: bool = 
     """
     lines = []
     if finished.problem:
-        lines.append(_sentence(finished.problem))
+        lines.append(describe_problem(finished.problem))
     if not doubtful:
         lines.extend(_describe_safe(finished, partial=partial))
     if finished.left_behind:
@@ -292,15 +295,15 @@ def format_comparison(compared: datetime | None, now: datetime) -> str:
 def describe_safety(found: "StatusReport") -> Iterator[str]:
     """Yield how safe the data is, and what is missing."""
     if found.data_problem:
-        yield _sentence(found.data_problem)
+        yield describe_problem(found.data_problem)
     if found.interrupted and not found.running:
         yield (
-            f"The run of {_local(found.interrupted.started)} was interrupted. "
+            f"The run of {format_local(found.interrupted.started)} was interrupted. "
             "The next run continues."
         )
     if found.at_risk.files:
         oldest = found.at_risk.oldest
-        since = f"; the oldest is from {_local(oldest)}" if oldest else ""
+        since = f"; the oldest is from {format_local(oldest)}" if oldest else ""
         count, size = found.at_risk.files, format_size(found.at_risk.bytes)
         yield f"Only on this computer: {count:,} files, {size}{since}."
     if found.held:
@@ -346,7 +349,8 @@ def _shorten(text: str) -> str:
     return text if len(text) <= LONGEST_VALUE else text[:LONGEST_VALUE] + "..."
 
 
-def _local(moment: datetime) -> str:
+def format_local(moment: datetime) -> str:
+    """Return a time as the clock of this computer shows it, to the minute."""
     return f"{moment.astimezone():%Y-%m-%d %H:%M}"
 
 
@@ -431,7 +435,7 @@ def _name_files(
 ) -> Iterator[str]:
     """Yield the first files of one kind with the reason, and the number of others."""
     for event in named:
-        yield f"{what}: {format_path(event.path)}: {_sentence(event.problem)}"
+        yield f"{what}: {format_path(event.path)}: {describe_problem(event.problem)}"
     if number > len(named):
         yield f"{what}: {number - len(named):,} more."
 
@@ -526,6 +530,18 @@ def print_failure(error: UploaderError, shape: Shape) -> None:
             print_line(line, err=True)
         return
     print_json(event_record(unstarted_run(error.problem)))
+
+
+@contextmanager
+def failures_told(shape: Shape = Shape.TEXT) -> Iterator[None]:
+    """End the command with the exit code of an error, after printing it; a stop needs no words."""
+    try:
+        yield
+    except UploaderError as error:
+        print_failure(error, shape)
+        raise typer.Exit(error.exit_code) from None
+    except Cancelled:
+        raise typer.Exit(Cancelled.exit_code) from None
 
 
 def unstarted_run(problem: Problem) -> RunFinished:

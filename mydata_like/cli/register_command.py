@@ -13,12 +13,11 @@ import typer
 
 from mydata_like.app import registration
 from mydata_like.app.approval import renew_identity
-from mydata_like.app.connection_test import StepResult, TestStep, run_connection_test
+from mydata_like.app.connection_test import StepResult, run_connection_test
 from mydata_like.app.logging_setup import open_log
 from mydata_like.app.registration import (
     HostKey,
     NewFolder,
-    RegistrationResult,
     confirm_folder,
     load_trusting,
     trust_host,
@@ -27,13 +26,12 @@ from mydata_like.app.registration import (
 from mydata_like.app.run_request import RunObserver, RunRequest, ignore
 from mydata_like.app.settings_service import load_settings
 from mydata_like.cli.options import AcceptOption, ConfigOption, JsonOption, SetOption
-from mydata_like.cli.output import PlainLines, Shape, print_failure, print_json, print_lines
+from mydata_like.cli.output import PlainLines, Shape, failures_told, print_json, print_lines
 from mydata_like.cli.stdin_commands import stopped_by_signals
 from mydata_like.cli.terminal import stdin_is_terminal
-from mydata_like.core.errors import Cancelled, UploaderError
+from mydata_like.core.errors import Cancelled
 from mydata_like.core.ports import Emit
 from mydata_like.engine.pipeline import CancelFlag
-from mydata_like.engine.run import INTERRUPTED_EXIT
 from mydata_like.settings.schema import Settings
 
 _CONCLUSIONS = {
@@ -95,17 +93,12 @@ def register(
     asked = RegisterArguments(
         config, values, tuple(accept or ()), wait, keep_identity, accept_folder
     )
-    try:
+    with failures_told(shape):
         if check:
             raise typer.Exit(_check(asked, shape))
         if new_identity:
             _renew_identity(asked, shape, sure=yes)
         _register(asked, shape)
-    except UploaderError as error:
-        print_failure(error, shape)
-        raise typer.Exit(error.exit_code) from None
-    except Cancelled:
-        raise typer.Exit(INTERRUPTED_EXIT) from None
 
 
 def _register(asked: RegisterArguments, shape: Shape) -> None:
@@ -125,11 +118,6 @@ def _register(asked: RegisterArguments, shape: Shape) -> None:
         if not (asked.accept_folder or _confirms(folder, shape)):
             raise folder.refusal
         confirm_folder(folder)
-    _conclude(place, settings, shape)
-
-
-def _conclude(place: RegistrationResult, settings: Settings, shape: Shape) -> None:
-    """Print where files go from now on."""
     hosts = place.area.hosts
     if settings.transfer.method == "folder":
         hosts = (str(settings.transfer.folder),)
@@ -168,18 +156,14 @@ def _check(asked: RegisterArguments, shape: Shape) -> int:
         for step in run_connection_test(request, observer):
             steps.append(step)
             if shape is Shape.TEXT:
-                print_lines([_describe_step(step)])
+                told = " ".join(filter(None, (step.message, step.hint)))
+                print_lines([f"{step.result.value:9} {step.name}: {told}"])
     worst = max((step.result for step in steps), key=list(StepResult).index)
     if shape is Shape.JSON:
         print_json({"result": worst, "steps": [step.as_record() for step in steps]})
     else:
         print_lines([_CONCLUSIONS[worst]])
     return next((step.exit_code for step in steps if step.exit_code), 0)
-
-
-def _describe_step(step: TestStep) -> str:
-    told = " ".join(filter(None, (step.message, step.hint)))
-    return f"{step.result.value:9} {step.name}: {told}"
 
 
 def _renew_identity(asked: RegisterArguments, shape: Shape, *, sure: bool) -> None:
@@ -211,8 +195,12 @@ def _asks(key: HostKey, shape: Shape) -> bool:
         "Compare it with what the facility's administrator tells you.",
     ]
     if key.known:
+        known = "before"
+        if key.endpoint.host_keys:
+            by_server = key.endpoint.pinned_by_server
+            known = "those that the server names" if by_server else "those in transfer.host_keys"
         lines = [
-            f"{key.host} port {key.port} has another key than {_describe_known(key)}.",
+            f"{key.host} port {key.port} has another key than {known}.",
             "Either it was replaced, or another computer is impersonating the host.",
             f"Known: {' or '.join(key.known)}",
             f"Now:   {key.fingerprint}",
@@ -220,11 +208,3 @@ def _asks(key: HostKey, shape: Shape) -> bool:
         ]
     print_lines(lines)
     return typer.confirm("Trust the new key?" if key.known else "Trust this host?")
-
-
-def _describe_known(key: HostKey) -> str:
-    if not key.endpoint.host_keys:
-        return "before"
-    if key.endpoint.pinned_by_server:
-        return "those that the server names"
-    return "those in transfer.host_keys"

@@ -3,7 +3,7 @@
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -66,7 +66,6 @@ from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.run import INTERRUPTED, INTERRUPTED_EXIT
 from mydata_like.engine.scheduler import FOLDER, SOURCE
 from mydata_like.hostos.clock import SystemClock
-from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings
 
 logger = logging.getLogger(__name__)
@@ -122,7 +121,17 @@ def _run(arguments: RunArguments) -> int:
     reload = partial(load_trusting, arguments.config, arguments.assignments, arguments.host_keys)
     settings = reload().settings
     lower_own_priority(settings)
-    request = _build_request(arguments, settings, reload)
+    part = ScanScope(_find_folder(settings, arguments.only), arguments.shard)
+    request = RunRequest(
+        settings=settings,
+        config=arguments.config,
+        dry_run=arguments.dry_run,
+        reason=SOURCE if arguments.sources else FOLDER if arguments.only else "person",
+        reload=reload,
+        sources=arguments.sources,
+        part=part,
+        accept_empty=arguments.accept_empty,
+    )
     cancel, preview = CancelFlag(), DryRunOutput()
     with ExitStack() as stack:
         redaction = stack.enter_context(open_log(settings, arguments.config, arguments.shard))
@@ -147,27 +156,18 @@ def _run(arguments: RunArguments) -> int:
         follow_commands(arguments.shape, controller.handle)
         with open_run(request, observer) as run:
             end = run.execute()
-        _send_signals(arguments, settings, end.finished)
-    _report_end(arguments, settings, end.finished, preview.lines(progress.totals))
+        # A part of the data does not show that everything works.
+        if not arguments.dry_run and not arguments.only and arguments.shard == WHOLE:
+            # As warnings, since the summary remains the last line of output.
+            for problem in send_signals(settings, end.finished):
+                logger.warning("%s", problem)
+    if arguments.shape is Shape.JSON:
+        print_json(event_record(end.finished))
+    elif arguments.shape is Shape.TEXT and arguments.dry_run and not end.finished.problem:
+        print_lines(preview.lines(progress.totals))
+    elif arguments.shape is Shape.TEXT:
+        print_lines(_summarise(arguments, settings, end.finished))
     return end.exit_code
-
-
-def _build_request(
-    arguments: RunArguments, settings: Settings, reload: Callable[[], Loaded]
-) -> RunRequest:
-    reason = "person"
-    if arguments.sources or arguments.only:
-        reason = SOURCE if arguments.sources else FOLDER
-    return RunRequest(
-        settings=settings,
-        config=arguments.config,
-        dry_run=arguments.dry_run,
-        reason=reason,
-        reload=reload,
-        sources=arguments.sources,
-        part=ScanScope(_find_folder(settings, arguments.only), arguments.shard),
-        accept_empty=arguments.accept_empty,
-    )
 
 
 def _find_folder(settings: Settings, text: str) -> str:
@@ -180,14 +180,6 @@ def _find_folder(settings: Settings, text: str) -> str:
         raise BadParameter("--only takes a folder below the data directory.")
     below = spell_as_listed(root, path.relative_to(root))
     return format_path(os.fsencode(below.as_posix()))
-
-
-def _send_signals(arguments: RunArguments, settings: Settings, finished: RunFinished) -> None:
-    """Signal the monitoring service; the summary remains the last line of output."""
-    part = arguments.only or arguments.shard != WHOLE  # which does not show that everything works
-    if not arguments.dry_run and not part:
-        for problem in send_signals(settings, finished):
-            logger.warning("%s", problem)
 
 
 @contextmanager
@@ -206,16 +198,6 @@ def _open_report(arguments: RunArguments, progress: RunProgress) -> Iterator[Run
             yield report
     else:
         yield PlainLines(sys.stdout.write)
-
-
-def _report_end(
-    arguments: RunArguments, settings: Settings, finished: RunFinished, preview: list[str]
-) -> None:
-    if arguments.shape is Shape.JSON:
-        print_json(event_record(finished))
-    elif arguments.shape is Shape.TEXT:
-        looked = arguments.dry_run and not finished.problem
-        print_lines(preview if looked else _summarise(arguments, settings, finished))
 
 
 def _summarise(arguments: RunArguments, settings: Settings, finished: RunFinished) -> list[str]:

@@ -1,7 +1,6 @@
 """`mydata-like settings fetch` and `forget-host`: what comes from the server and its hosts."""
 
 from contextlib import suppress
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,7 +18,6 @@ from mydata_like.core.formatting import format_text
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.settings.fields import format_value
 from mydata_like.settings.layers import Layer
-from mydata_like.settings.schema import Settings
 from mydata_like.settings.values import parse_host
 
 
@@ -28,7 +26,11 @@ def fetch(config: ConfigOption = None, assignments: SetOption = None) -> None:
     try:
         with problems_told():
             settings = load_settings(config, assignments or ()).settings
-            changed = _fetch(settings, config)
+            cancel = CancelFlag()
+            with open_log(settings, config) as redaction, stopped_by_signals(cancel):
+                request = RunRequest(settings=settings, config=config, dry_run=True)
+                observer = RunObserver(cancel=cancel, hide=redaction.add)
+                changed = fetch_server_settings(request, observer)
             loaded = load_settings(config, assignments or ())
     except UploaderError as error:
         for line in filter(None, (error.message, error.hint)):
@@ -67,13 +69,6 @@ def forget(
         print_line(f"{keys} of {shown} forgotten.")
     else:
         print_line(f"No key of {shown} is known.", err=True)
-    _explain_pins(config)
-    if not number:
-        raise typer.Exit(SettingsError.exit_code)
-
-
-def _explain_pins(config: Path | None) -> None:
-    """Print which keys stay trusted."""
     told = (
         "Keys that the server names (host_keys of the storage box) stay trusted: only its "
         "administrator can change them."
@@ -83,11 +78,5 @@ def _explain_pins(config: Path | None) -> None:
         if load_settings(config).settings.transfer.host_keys:
             told = "The keys in transfer.host_keys stay trusted: remove old ones there."
     print_line(told, err=True)
-
-
-def _fetch(settings: Settings, config: Path | None) -> bool:
-    cancel = CancelFlag()
-    with open_log(settings, config) as redaction, stopped_by_signals(cancel):
-        request = RunRequest(settings=settings, config=config, dry_run=True)
-        observer = RunObserver(cancel=cancel, hide=redaction.add)
-        return fetch_server_settings(request, observer)
+    if not number:
+        raise typer.Exit(SettingsError.exit_code)

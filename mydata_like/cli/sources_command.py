@@ -10,8 +10,7 @@ import typer
 from mydata_like.app.settings_service import load_settings
 from mydata_like.app.source_service import find_unfinished_sources, remove_source
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
-from mydata_like.cli.output import Shape, print_failure, print_json, print_lines
-from mydata_like.core.errors import UploaderError
+from mydata_like.cli.output import Shape, failures_told, print_json, print_lines
 from mydata_like.core.extra_sources import KnownSource, source_key
 from mydata_like.core.formatting import format_path, format_size
 
@@ -30,14 +29,11 @@ def sources(
     as_json: JsonOption = False,
 ) -> None:
     """List added folders and files that are not safe yet. The next run continues with them."""
-    try:
+    with failures_told(Shape.JSON if as_json else Shape.TEXT):
         settings = load_settings(config, assignments or ()).settings
         if remove is not None:
             remove_source(settings, config, source_key(remove))
         found = find_unfinished_sources(settings, config)
-    except UploaderError as error:
-        print_failure(error, Shape.JSON if as_json else Shape.TEXT)
-        raise typer.Exit(error.exit_code) from None
     if as_json:
         print_json({"sources": [_as_record(source) for source in found]})
     else:

@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-import typer
-
 from mydata_like.app.ledger_status import (
     RUNS_SHOWN,
     Heartbeat,
@@ -18,11 +16,11 @@ from mydata_like.cli.output import (
     Shape,
     describe_decision,
     describe_safety,
-    print_failure,
+    failures_told,
+    format_local,
     print_json,
     print_lines,
 )
-from mydata_like.core.errors import UploaderError
 from mydata_like.core.formatting import LIMITS, format_duration, format_size
 from mydata_like.hostos.clock import SystemClock
 
@@ -35,12 +33,9 @@ def status(
     as_json: JsonOption = False,
 ) -> None:
     """Show what is set up, whether a run is active, and how the last runs ended."""
-    try:
+    with failures_told(Shape.JSON if as_json else Shape.TEXT):
         settings = load_settings(config, assignments or ()).settings
         found = look_at_state(settings, config, assignments or ())
-    except UploaderError as error:
-        print_failure(error, Shape.JSON if as_json else Shape.TEXT)
-        raise typer.Exit(error.exit_code) from None
     if as_json:
         print_json(found.as_record())
         return
@@ -52,12 +47,14 @@ def status(
     lines.append(f"Data directory: {settings.data.directory or '-'}")
     lines.append(f"Server: {settings.server.url or '-'}")
     if found.awaited:
-        since = _local(found.awaited.since)
+        since = format_local(found.awaited.since)
         lines.append(f"Waiting for approval since {since}: {found.awaited.problem.message}")
         lines.append(found.awaited.problem.hint)
     if found.heartbeat:
         lines.append(_describe_watch(found.heartbeat, SystemClock().now()))
-    lines.append(_describe_current(found))
+    paused = found.current and found.current.paused
+    current = "A run is in progress." if found.current else "No run is in progress."
+    lines.append(f"A run is paused: {paused.message}" if paused else current)
     lines.extend(describe_safety(found))
     lines.extend(
         f"Empty on the server, and may be deleted there: the {it.kind} {it.name} (id {it.id})."
@@ -66,45 +63,34 @@ def status(
     print_lines([*lines, *map(describe_decision, found.set_by_server), *_describe_runs(found)])
 
 
-def _describe_current(found: StatusReport) -> str:
-    if found.current is None:
-        return "No run is in progress."
-    paused = found.current.paused
-    return f"A run is paused: {paused.message}" if paused else "A run is in progress."
-
-
 def _describe_watch(beat: Heartbeat, now: datetime) -> str:
     """Return the state of the `watch`, which runs without a window."""
     ago = (now - beat.at).total_seconds()
     if beat.state == "stopped":
-        return f"The watch was stopped at {_local(beat.at)}."
+        return f"The watch was stopped at {format_local(beat.at)}."
     if ago > OVERDUE:
         return (
-            f"The watch last reported {format_duration(ago)} ago, at {_local(beat.at)}: it is no "
-            "longer running, or the computer slept."
+            f"The watch last reported {format_duration(ago)} ago, at {format_local(beat.at)}: "
+            "it is no longer running, or the computer slept."
         )
-    due = f"; the next run is due at {_local(beat.next_start)}" if beat.next_start else ""
+    due = f"; the next run is due at {format_local(beat.next_start)}" if beat.next_start else ""
     doing = {"running": "has been uploading", "paused": "has been paused"}.get(
         beat.state, "has been waiting"
     )
-    return f"The watch {doing} since {_local(beat.since)}{due}."
-
-
-def _local(moment: datetime) -> str:
-    return f"{moment.astimezone():%Y-%m-%d %H:%M}"
+    return f"The watch {doing} since {format_local(beat.since)}{due}."
 
 
 def _describe_runs(found: StatusReport) -> Iterator[str]:
     for past in found.runs[:RUNS_SHOWN]:
         at_work = found.current is not None and past is found.current.row
-        yield f"{_local(past.started)}  in progress" if at_work else _describe_run(past)
+        yield f"{format_local(past.started)}  in progress" if at_work else _describe_run(past)
     for shard in found.shards:
         told = _describe_run(shard.last) if shard.last else "no run yet"
         yield f"Shard {shard.shard}: {'in progress' if shard.running else told}"
 
 
 def _describe_run(past: PastRunRow) -> str:
-    began = _local(past.started)
+    began = format_local(past.started)
     if past.finished is None:
         return f"{began}  was interrupted; the next run carries on"
     sums = past.summary

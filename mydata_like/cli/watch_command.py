@@ -13,9 +13,8 @@ from mydata_like.app.daemon import run_watch
 from mydata_like.app.logging_setup import open_log
 from mydata_like.app.run_request import RunObserver
 from mydata_like.app.run_service import lower_own_priority
-from mydata_like.app.service_setup import Service, ServiceRequest
+from mydata_like.app.service_setup import Service, ServiceRequest, WatchRequest
 from mydata_like.app.settings_service import load_settings, use_home
-from mydata_like.app.watch_request import WatchRequest
 from mydata_like.cli.options import (
     AcceptOption,
     BriefOption,

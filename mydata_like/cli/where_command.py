@@ -10,13 +10,18 @@ import typer
 from mydata_like.app.file_status_service import find_files, find_status
 from mydata_like.app.settings_service import load_settings
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
-from mydata_like.cli.output import Shape, format_comparison, print_failure, print_json, print_lines
-from mydata_like.core.errors import UploaderError
+from mydata_like.cli.output import (
+    Shape,
+    describe_problem,
+    failures_told,
+    format_comparison,
+    print_json,
+    print_lines,
+)
 from mydata_like.core.file_status import (
     FileSafety,
     FileStatus,
     KnownOutcome,
-    PathStatus,
     UnknownReason,
 )
 from mydata_like.core.formatting import format_path, format_size
@@ -67,34 +72,23 @@ def where(
     A folder stands for all in it, the name of an archive for what it holds. Nobody is asked:
     this is what the ledger knows.
     """
-    try:
+    with failures_told(Shape.JSON if as_json else Shape.TEXT):
         settings = load_settings(config, assignments or ()).settings
         found = find_files(settings, config, text)
-        nothing = None if found else find_status(settings, config, _locate(text))
-    except UploaderError as error:
-        print_failure(error, Shape.JSON if as_json else Shape.TEXT)
-        raise typer.Exit(error.exit_code) from None
+        # A path is meant from the current folder on, else from the data directory.
+        path = Path.cwd() / text if os.path.lexists(text) else Path(text)
+        nothing = None if found else find_status(settings, config, path)
     if as_json:
         print_json({"files": [file.as_record() for file in found]})
     elif nothing is not None:
-        print_lines(_explain(nothing, text))
+        print_lines([f"Nothing is known of {text}: no run has sent it or found it on the server."])
+        if nothing.outcome is not None:
+            print_lines([_describe_outcome(nothing.outcome)])
+        elif nothing.unknown is not None:
+            print_lines([_UNKNOWN[nothing.unknown]])
     else:
         print_lines([line for file in found for line in _describe(file)])
     raise typer.Exit(0 if found else UNKNOWN_EXIT)
-
-
-def _locate(text: str) -> Path:
-    """Return the path that is meant: from the current folder on, else from the data directory."""
-    return Path.cwd() / text if os.path.lexists(text) else Path(text)
-
-
-def _explain(status: PathStatus, text: str) -> Iterator[str]:
-    """Yield why nothing is known of a file: what the last run said of it, if it did."""
-    yield f"Nothing is known of {text}: no run has sent it or found it on the server."
-    if status.outcome is not None:
-        yield _describe_outcome(status.outcome)
-    elif status.unknown is not None:
-        yield _UNKNOWN[status.unknown]
 
 
 def _describe(file: FileStatus) -> Iterator[str]:
@@ -128,5 +122,4 @@ def _describe_safety(file: FileStatus) -> str:
 
 
 def _describe_outcome(outcome: KnownOutcome) -> str:
-    told = " ".join(filter(None, (outcome.problem.message, outcome.problem.hint)))
-    return f"{outcome.kind}: {told}"
+    return f"{outcome.kind}: {describe_problem(outcome.problem)}"

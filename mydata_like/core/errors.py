@@ -222,3 +222,5 @@ class WaitRequestedError(ServerUnavailableError):
 
 class Cancelled(BaseException):
     """The user or the system requested a stop."""
+
+    exit_code: ClassVar[int] = 130  # as shells report SIGINT

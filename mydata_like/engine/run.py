@@ -40,7 +40,7 @@ INTERRUPTED = Problem(
     "The run was stopped before it finished.",
     "Nothing is lost: the next run continues.",
 )
-INTERRUPTED_EXIT = 130  # as shells report SIGINT
+INTERRUPTED_EXIT = Cancelled.exit_code
 SOME_FAILED_EXIT = 1
 LIMITS_INTERVAL = 0.5  # seconds between checks of the limits
 RECORD_INTERVAL = 1.0  # seconds between writes of the run's progress by the recorder

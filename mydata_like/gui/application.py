@@ -41,10 +41,10 @@ ASK_AFTER = 60_000  # milliseconds between two requests
 class ApprovalWatcher(QObject):
     """Polls the server for approval while no run does; the controller reads the stored result."""
 
-    def __init__(self, desk: AppContext, parent: QObject | None = None) -> None:
+    def __init__(self, context: AppContext, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._controller = desk.controller
-        self._tasks = desk.tasks
+        self._controller = context.controller
+        self._tasks = context.tasks
         self._task = BackgroundTask()
         self.timer = QTimer(self, interval=ASK_AFTER)
         self.timer.timeout.connect(self._ask)
@@ -124,16 +124,16 @@ class Program(QObject):
         super().__init__(parent)
         self.tasks = Tasks(self)
         self.controller = WindowController(start.config, self.tasks, self)
-        self.desk = AppContext(self.controller, self.tasks, WindowState(self))
-        self.approval = ApprovalWatcher(self.desk, self)
-        self.appearance = ThemeSettings(self.controller, self.desk.memory, self)
+        self.context = AppContext(self.controller, self.tasks, WindowState(self))
+        self.approval = ApprovalWatcher(self.context, self)
+        self.appearance = ThemeSettings(self.controller, self.context.memory, self)
         self.demonstration = DemoLauncher(self.tasks, self)
-        self.window = MainWindow(self.desk)
+        self.window = MainWindow(self.context)
         if start.demo:
             self.window.mark_demo()
-        self.presence = AppShell(self.desk, self.window, start)
-        self.drawer = SettingsDialogOpener(self.desk, self.window)
-        self.arrival = accept_drops(self.desk, self.window)
+        self.presence = AppShell(self.context, self.window, start)
+        self.drawer = SettingsDialogOpener(self.context, self.window)
+        self.arrival = accept_drops(self.context, self.window)
 
         self.controller.settings_changed.connect(self._choose_log_level)
         self.window.dry_run_wanted.connect(self._open_dry_run)
@@ -161,7 +161,7 @@ class Program(QObject):
     def _set_up(self) -> None:
         from mydata_like.gui.wizard import SetupWizard  # imported here, since few starts need it
 
-        wizard = SetupWizard(self.desk, self.window)
+        wizard = SetupWizard(self.context, self.window)
         wizard.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         wizard.demo_wanted.connect(self.demonstration.open)
         wizard.start_wanted.connect(self.controller.start_when_set_up)
@@ -199,7 +199,7 @@ class Program(QObject):
 
     @Slot()
     def _open_dry_run(self) -> None:
-        dialog = DryRunDialog(self.desk, self.window)
+        dialog = DryRunDialog(self.context, self.window)
         dialog.upload_wanted.connect(self.controller.start)
         dialog.open()
 

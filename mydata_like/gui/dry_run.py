@@ -176,11 +176,11 @@ class DryRunDialog(QDialog):
 
     upload_wanted = Signal()
 
-    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWindowTitle(self.tr("Dry run"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self._controller = desk.controller
+        self._controller = context.controller
         self._progress = RunProgress(SystemClock())
         self._summed = self._wanted = False
         self._summary = PlainLabel(self.tr("Scanning the folders…"), self)
@@ -210,7 +210,7 @@ class DryRunDialog(QDialog):
         width = self.fontMetrics().averageCharWidth()
         self.resize(width * 140, width * 80)
 
-        self._engine = Engine(engine_command("scan", desk.controller.config), self)
+        self._engine = Engine(engine_command("scan", context.controller.config), self)
 
         self._engine.events_received.connect(self._take_events)
         self._engine.ended.connect(self._take_end)

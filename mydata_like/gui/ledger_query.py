@@ -48,16 +48,16 @@ class LedgerQuery(QObject):
     answered = Signal(object)
 
     def __init__(
-        self, desk: AppContext, widget: QWidget, ask: Callable[[], Callable[[], object]]
+        self, context: AppContext, widget: QWidget, ask: Callable[[], Callable[[], object]]
     ) -> None:
         super().__init__(widget)
-        self._tasks, self._widget, self._ask = desk.tasks, widget, ask
+        self._tasks, self._widget, self._ask = context.tasks, widget, ask
         self._asking = self._stale = False
         self._asked_at = 0.0
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self._refresh_if_stale)
-        desk.controller.ledger_changed.connect(self.refresh)
-        desk.controller.settings_changed.connect(self.refresh)
+        context.controller.ledger_changed.connect(self.refresh)
+        context.controller.settings_changed.connect(self.refresh)
 
     @Slot()
     def refresh(self) -> None:

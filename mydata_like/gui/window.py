@@ -125,9 +125,9 @@ class MainWindow(QMainWindow):
     quit_wanted = Signal()
     closing = Signal(object)  # the QCloseEvent, which the tray may ignore
 
-    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._desk = desk
+        self._context = context
         self._specs = list_pages()
         self._pages: dict[str, Page] = {}
         self.setWindowTitle("mydata-like")
@@ -149,7 +149,7 @@ class MainWindow(QMainWindow):
         layout.addWidget(self._stack, 1)
         self.setCentralWidget(middle)
 
-        controller = self._desk.controller
+        controller = self._context.controller
         self._start.triggered.connect(controller.start)
         self._pause.triggered.connect(controller.pause)
         self._resume.triggered.connect(controller.resume)
@@ -164,14 +164,14 @@ class MainWindow(QMainWindow):
         self._navigation.currentRowChanged.connect(self._show_row)
         controller.run_changed.connect(self._show_state)
 
-        geometry = self._desk.memory.value("window/geometry")
+        geometry = self._context.memory.value("window/geometry")
         if not isinstance(geometry, QByteArray) or not self.restoreGeometry(geometry):
             self.resize(DEFAULT_SIZE)
         names = [spec.name for spec in self._specs]
-        last = self._desk.memory.value(PAGE)
+        last = self._context.memory.value(PAGE)
         self._navigation.setCurrentRow(names.index(last) if last in names else 0)
 
-        self._show_state(desk.controller.state)
+        self._show_state(context.controller.state)
 
     @property
     def page(self) -> Page | None:
@@ -183,7 +183,7 @@ class MainWindow(QMainWindow):
         """Return a page by name, created on first use."""
         if name not in self._pages:
             spec = next(spec for spec in self._specs if spec.name == name)
-            page = spec.make(self._desk, self._stack)
+            page = spec.make(self._context, self._stack)
             page.wanted.connect(self.show_page)
             self._pages[name] = page
             self._stack.addWidget(page)
@@ -220,7 +220,7 @@ class MainWindow(QMainWindow):
         self.activateWindow()
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        self._desk.memory.setValue("window/geometry", self.saveGeometry())
+        self._context.memory.setValue("window/geometry", self.saveGeometry())
         self.closing.emit(event)
 
     def _make_actions(self) -> None:
@@ -286,7 +286,7 @@ class MainWindow(QMainWindow):
         self._sentence = ElidedLabel("", self)
         self._speed = PlainLabel("", self)
         self._next = PlainLabel("", self)
-        self._server = ServerIndicatorLabel(self._desk.controller, self)
+        self._server = ServerIndicatorLabel(self._context.controller, self)
         side = self.style().pixelMetric(QStyle.PixelMetric.PM_LayoutLeftMargin)
         self.statusBar().setContentsMargins(side, 0, 0, 0)
         self.statusBar().addWidget(self._sentence, 1)
@@ -299,7 +299,7 @@ class MainWindow(QMainWindow):
         if before is not None and before is not page:
             before.hide_page()
         self._stack.setCurrentWidget(page)
-        self._desk.memory.setValue(PAGE, self._specs[row].name)
+        self._context.memory.setValue(PAGE, self._specs[row].name)
         page.show_page()
 
     @Slot()

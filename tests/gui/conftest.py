@@ -62,7 +62,7 @@ def site(tmp_path, home):
 
 
 @pytest.fixture
-def open_desk(qtbot):
+def open_context(qtbot):
     """Return a function that creates the context of pages; its engine ends with the test."""
     opened = []
 
@@ -81,29 +81,29 @@ def open_desk(qtbot):
 
 
 @pytest.fixture
-def still_desk(tmp_path, home, open_desk, qtbot):
+def still_context(tmp_path, home, open_context, qtbot):
     """The context of pages before the set-up is complete: without an engine."""
     config = tmp_path / "settings.toml"
     config.write_text(f"[data]\ndirectory = {str(tmp_path / 'data')!r}\n")
-    desk = open_desk(config)
-    qtbot.waitUntil(lambda: desk.controller.state.phase == "unset", timeout=DEADLINE)
-    return desk
+    context = open_context(config)
+    qtbot.waitUntil(lambda: context.controller.state.phase == "unset", timeout=DEADLINE)
+    return context
 
 
 @pytest.fixture
-def written(still_desk):
-    """The ledger of `still_desk`, for a test to write."""
-    opened = WrittenLedger.of(still_desk.controller.settings, still_desk.controller.config)
+def written(still_context):
+    """The ledger of `still_context`, for a test to write."""
+    opened = WrittenLedger.of(still_context.controller.settings, still_context.controller.config)
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def desk(site, open_desk, qtbot):
+def context(site, open_context, qtbot):
     """The context of pages for `site`, with an idle engine."""
-    desk = open_desk(site.config)
-    qtbot.waitUntil(lambda: desk.controller.state.phase == "idle", timeout=DEADLINE)
-    return desk
+    context = open_context(site.config)
+    qtbot.waitUntil(lambda: context.controller.state.phase == "idle", timeout=DEADLINE)
+    return context
 
 
 @pytest.fixture

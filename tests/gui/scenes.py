@@ -71,7 +71,7 @@ class Stage:
     """The main window of the scenes, and its context."""
 
     window: MainWindow
-    desk: AppContext
+    context: AppContext
 
 
 class Moment(Enum):
@@ -144,7 +144,7 @@ def list_scenes() -> list[Scene]:
 
 
 def _open_settings(key: str, stage: Stage) -> QWidget:
-    dialog = SettingsDialog(stage.desk, stage.window)
+    dialog = SettingsDialog(stage.context, stage.window)
     dialog.show_key(key, {})
     dialog.show()
     return dialog
@@ -157,7 +157,7 @@ def _open_s3_settings(stage: Stage) -> QWidget:
         "transfer.s3_endpoint": "https://s3.example.org",
         "transfer.s3_access_key": "AKIA7CONFOCAL2",
     }
-    dialog = SettingsDialog(stage.desk, stage.window)
+    dialog = SettingsDialog(stage.context, stage.window)
     dialog.show_key("transfer.s3_access_key", entered)
     dialog.show()
     _wait_until(lambda: dialog.ready)
@@ -193,13 +193,13 @@ def _hold_back(name: str, stage: Stage) -> QWidget:
 
 def _show_held(stage: Stage) -> QWidget:
     """Show changed files that wait for the user's choice."""
-    controller = stage.desk.controller
+    controller = stage.context.controller
     assert controller.config
     with closing(WrittenLedger.of(controller.settings, controller.config)) as written:
         for number in range(3):
             written.hold(f"Image{number:03d}.tif")
     window = _open_page("problems", stage)
-    _wait_until(lambda: not stage.desk.tasks.busy)
+    _wait_until(lambda: not stage.context.tasks.busy)
     controller.ledger_changed.emit()
     kinds = stage.window.find_page("problems").findChild(ProblemFilter)
     assert kinds
@@ -215,10 +215,10 @@ def _compare_tests(stage: Stage) -> QWidget:
     )
     now = replace(findings(compared=(faster, OTHER_CIPHER)), unknown=(LATE,))
     before = findings(network=54e6)
-    keep(stage.desk, a_record(0, before), a_record(1, now))
+    keep(stage.context, a_record(0, before), a_record(1, now))
     stage.window.show_page(NavigationRequest("overview"))
     stage.window.show_page(NavigationRequest("speed"))
-    _wait_until(lambda: not stage.desk.tasks.busy)
+    _wait_until(lambda: not stage.context.tasks.busy)
     others = stage.window.findChild(QComboBox, "earlier")
     assert others
     others.setCurrentIndex(1)
@@ -233,14 +233,16 @@ def _find_file(stage: Stage) -> QWidget:
 
 def _free_space(stage: Stage) -> QWidget:
     """Show the files of the data directory that can be deleted."""
-    dialog = FreeDialog(stage.desk, [stage.desk.controller.settings.data.directory], stage.window)
+    dialog = FreeDialog(
+        stage.context, [stage.context.controller.settings.data.directory], stage.window
+    )
     dialog.show()
     return dialog
 
 
 def _show_bundle(stage: Stage) -> QWidget:
     """Show the contents of a support bundle."""
-    dialog = BundleDialog(stage.desk, stage.window)
+    dialog = BundleDialog(stage.context, stage.window)
     dialog.show()
     return dialog
 
@@ -261,7 +263,7 @@ def _show_banner(stage: Stage) -> QWidget:
 
 def _look_ahead(stage: Stage) -> QWidget:
     """Show the result of a dry run."""
-    dialog = DryRunDialog(stage.desk, stage.window)
+    dialog = DryRunDialog(stage.context, stage.window)
     dialog.show()
     _wait_until(lambda: dialog.ended)
     return dialog
@@ -269,9 +271,9 @@ def _look_ahead(stage: Stage) -> QWidget:
 
 def _show_help(stage: Stage) -> QWidget:
     """Show the first steps."""
-    dialog = HelpDialog(stage.desk.tasks, stage.window.list_actions(), stage.window)
+    dialog = HelpDialog(stage.context.tasks, stage.window.list_actions(), stage.window)
     dialog.show()
-    _wait_until(lambda: not stage.desk.tasks.busy)
+    _wait_until(lambda: not stage.context.tasks.busy)
     return dialog
 
 
@@ -336,8 +338,8 @@ def _ask_to_remove(stage: Stage) -> QWidget:
 
 def _drop_folders(stage: Stage) -> QWidget:
     """Show two dropped folders."""
-    assert stage.desk.controller.config
-    stick = stage.desk.controller.config.parent / "USB stick"
+    assert stage.context.controller.config
+    stick = stage.context.controller.config.parent / "USB stick"
     for name, files in (("Kidney section 4", 24), ("Kidney section 5", 31)):
         folder = stick / name
         folder.mkdir(parents=True, exist_ok=True)
@@ -346,7 +348,7 @@ def _drop_folders(stage: Stage) -> QWidget:
             path.write_bytes(b"tile" * 30_000)
             os.utime(path, (0, 1_700_000_000))
     paths = [os.fsencode(path) for path in sorted(stick.iterdir())]
-    sheet = DropDialog(stage.desk, paths, stage.window)
+    sheet = DropDialog(stage.context, paths, stage.window)
     sheet.open()
     return sheet
 
@@ -354,7 +356,7 @@ def _drop_folders(stage: Stage) -> QWidget:
 def _drop_settings(stage: Stage) -> QWidget:
     """Show the changes by the dropped settings of another installation."""
     other = _write_next_to_settings(stage, "other.toml", '[instrument]\nname = "Confocal 9"\n')
-    sheet = ImportDialog(stage.desk, other, stage.window)
+    sheet = ImportDialog(stage.context, other, stage.window)
     sheet.open()
     _wait_until(lambda: bool(sheet.notes.rowCount()))
     return sheet
@@ -364,7 +366,7 @@ def _take_over(stage: Stage) -> QWidget:
     """Show the settings to import from MyData."""
     old = "[MyData]\nusername = ada\ninstrument_name = Confocal 9\nfolder_structure = Dataset\n"
     sheet = MyDataImportDialog(
-        stage.desk, _write_next_to_settings(stage, "MyData.cfg", old), stage.window
+        stage.context, _write_next_to_settings(stage, "MyData.cfg", old), stage.window
     )
     sheet.open()
     _wait_until(lambda: bool(sheet.report.toPlainText()))
@@ -373,25 +375,25 @@ def _take_over(stage: Stage) -> QWidget:
 
 def _try_connection(stage: Stage) -> QWidget:
     """Show the steps of the connection test."""
-    controller = stage.desk.controller
-    dialog = ConnectionTestDialog(stage.desk.tasks, stage.window)
+    controller = stage.context.controller
+    dialog = ConnectionTestDialog(stage.context.tasks, stage.window)
     dialog.test.start(controller.config, controller.settings)
     dialog.show()
-    _wait_until(lambda: not stage.desk.tasks.busy)
+    _wait_until(lambda: not stage.context.tasks.busy)
     return dialog
 
 
 def _write_next_to_settings(stage: Stage, name: str, text: str) -> Path:
     """Write a file next to the settings file, to be dropped on the window."""
-    assert stage.desk.controller.config
-    path = stage.desk.controller.config.parent / name
+    assert stage.context.controller.config
+    path = stage.context.controller.config.parent / name
     path.write_text(text)
     return path
 
 
 def _open_wizard(number: int, stage: Stage) -> QWidget:
     """Show a step of the set-up wizard after its checks."""
-    wizard = SetupWizard(stage.desk, stage.window, first=number)
+    wizard = SetupWizard(stage.context, stage.window, first=number)
     wizard.show()
     checking = Readiness.CHECKING
     _wait_until(lambda: not wizard.verdict.text and wizard.step.readiness is not checking)
@@ -418,7 +420,7 @@ def _show_tray(stage: Stage) -> QWidget:
 
 
 def _show_tray_popup(stage: Stage) -> QWidget:
-    popup = TrayPopup(stage.desk)
+    popup = TrayPopup(stage.context)
     popup.toggle(QRect())
     return popup
 

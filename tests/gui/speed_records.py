@@ -107,8 +107,8 @@ def a_record(number=0, found=None):
     }
 
 
-def keep(desk, *records):
-    """Store tests as those of a desk's installation."""
-    state = find_state(desk.controller.settings, find_places(desk.controller.config))
+def keep(context, *records):
+    """Store tests as those of a context's installation."""
+    state = find_state(context.controller.settings, find_places(context.controller.config))
     for record in records:
         add_speed_test(state / "speed-tests.jsonl", record)

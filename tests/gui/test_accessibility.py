@@ -26,10 +26,10 @@ Check = Callable[[QWidget], list[str]]
 
 
 @pytest.fixture
-def desks(open_desk, site, tmp_path, qtbot):
-    """A desk after a first run, and one that is not set up."""
+def contexts(open_context, site, tmp_path, qtbot):
+    """A context after a first run, and one that is not set up."""
     (site.data / "notes.txt").write_text("belongs to no dataset")
-    after, first = open_desk(site.config), open_desk(tmp_path / "nowhere.toml")
+    after, first = open_context(site.config), open_context(tmp_path / "nowhere.toml")
     qtbot.waitUntil(lambda: after.controller.state.phase == "idle", timeout=60_000)
     after.controller.start()
     qtbot.waitUntil(lambda: bool(after.controller.state.last), timeout=60_000)
@@ -38,15 +38,15 @@ def desks(open_desk, site, tmp_path, qtbot):
 
 
 @pytest.fixture
-def look(desks, qapp, qtbot):
+def look(contexts, qapp, qtbot):
     """Return what the checks complain of in every scene, by scene."""
     style.apply(qapp, "light")
     font = qapp.font()
 
     def look_at(checks: list[Check], size: QSize) -> dict[str, list[str]]:
-        controller = desks[Moment.AFTER].controller
+        controller = contexts[Moment.AFTER].controller
         last = controller.state.last
-        stages = {moment: open_stage(desk, size) for moment, desk in desks.items()}
+        stages = {moment: open_stage(context, size) for moment, context in contexts.items()}
         found = {}
         for scene in list_scenes():
             pose(controller, scene.moment, last)
@@ -56,12 +56,12 @@ def look(desks, qapp, qtbot):
             stage.window.close()
         return {name: complaints for name, complaints in found.items() if complaints}
 
-    def open_stage(desk: AppContext, size: QSize) -> Stage:
-        window = MainWindow(desk)
+    def open_stage(context: AppContext, size: QSize) -> Stage:
+        window = MainWindow(context)
         qtbot.addWidget(window)
         window.resize(size)
         window.show()
-        return Stage(window, desk)
+        return Stage(window, context)
 
     yield look_at
     qapp.setFont(font)
@@ -79,8 +79,8 @@ def english(qapp):
 
 def audit_scene(qtbot, scene: Scene, stage: Stage, checks: list[Check], size: QSize) -> list[str]:
     shown = scene.open(stage)
-    move(stage.desk.controller)
-    qtbot.waitUntil(lambda: not stage.desk.tasks.busy, timeout=60_000)
+    move(stage.context.controller)
+    qtbot.waitUntil(lambda: not stage.context.tasks.busy, timeout=60_000)
     complaints = examine(shown, checks, size)
     if shown is not stage.window:
         shown.close()
@@ -136,21 +136,21 @@ def test_the_longest_language_has_room(look, qapp):
 
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_no_key_has_two_meanings_on_any_page_in_any_state(
-    language, still_desk, written, qapp, qtbot
+    language, still_context, written, qapp, qtbot
 ):
     for name in ("a.tif", "b.tif"):
         written.hold(name)
     set_language(qapp, language)
-    window = MainWindow(still_desk)
+    window = MainWindow(still_context)
     qtbot.addWidget(window)
     window.show()
-    still_desk.controller._look_timer.stop()
+    still_context.controller._look_timer.stop()
     clashes = {}
     for page in list_pages():
         window.show_page(NavigationRequest(page.name, "waiting" if page.name == "problems" else ""))
         for phase in Phase:
-            still_desk.controller._set(phase=phase, last=run_that(waiting=2), problem=None)
-            qtbot.waitUntil(lambda: not still_desk.tasks.busy)
+            still_context.controller._set(phase=phase, last=run_that(waiting=2), problem=None)
+            qtbot.waitUntil(lambda: not still_context.tasks.busy)
             QApplication.processEvents()
             if found := audit.find_clashes(window):
                 clashes[page.name, phase] = found

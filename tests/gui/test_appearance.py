@@ -20,17 +20,17 @@ def undressed(qapp):
     QLocale.setDefault(QLocale.c())
 
 
-def test_colours_follow_the_settings_at_once(qapp, open_desk, tmp_path, qtbot):
+def test_colours_follow_the_settings_at_once(qapp, open_context, tmp_path, qtbot):
     style.apply(qapp, "light")
     config = tmp_path / "settings.toml"
     save_settings(config, {"window.theme": "dark"})
-    desk = open_desk(config)
-    appearance = ThemeSettings(desk.controller, desk.memory, desk.controller)
+    context = open_context(config)
+    appearance = ThemeSettings(context.controller, context.memory, context.controller)
     qtbot.waitUntil(lambda: colours.current_shades() == DARK)
     save_settings(config, {"window.theme": "light"})
-    desk.controller.reload_settings()
+    context.controller.reload_settings()
     qtbot.waitUntil(lambda: colours.current_shades() == LIGHT)
-    assert appearance.parent() is desk.controller
+    assert appearance.parent() is context.controller
 
 
 def test_the_first_start_has_the_colours_and_the_language_from_the_beginning(qapp, tmp_path):

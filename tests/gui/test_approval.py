@@ -25,17 +25,19 @@ def town(tmp_path):
 
 
 @pytest.fixture
-def asked(town, open_desk, qtbot):
+def asked(town, open_context, qtbot):
     """Return a controller that waits for approval, and what asks for it."""
-    desk = open_desk(town.config)
-    one = ApprovalWatcher(desk)
-    qtbot.waitUntil(lambda: desk.controller.state.can_start, timeout=DEADLINE)
-    desk.controller.start()
+    context = open_context(town.config)
+    one = ApprovalWatcher(context)
+    qtbot.waitUntil(lambda: context.controller.state.can_start, timeout=DEADLINE)
+    context.controller.start()
     qtbot.waitUntil(
-        lambda: desk.controller.state.awaited is not None and not desk.controller.state.at_work,
+        lambda: (
+            context.controller.state.awaited is not None and not context.controller.state.at_work
+        ),
         timeout=DEADLINE,
     )
-    return desk.controller, one
+    return context.controller, one
 
 
 def test_an_approval_is_noticed_without_any_run(asked, town, qtbot):

@@ -42,20 +42,20 @@ def wait_until_safe(qtbot, controller):
     assert controller.state.last.safe
 
 
-def test_a_run_from_the_click_to_all_is_safe(desk, site, qtbot):
-    desk.controller.start()
-    wait_for_result(qtbot, desk.controller)
+def test_a_run_from_the_click_to_all_is_safe(context, site, qtbot):
+    context.controller.start()
+    wait_for_result(qtbot, context.controller)
 
-    last = desk.controller.state.last
+    last = context.controller.state.last
     assert last.safe
     assert last.verified == len(site.place.expected_files())
     safe = f"All {last.verified} file(s) are safe on the server"
-    qtbot.waitUntil(lambda: overview_sentence(desk.controller.state) == safe, timeout=DEADLINE)
+    qtbot.waitUntil(lambda: overview_sentence(context.controller.state) == safe, timeout=DEADLINE)
     assert site.find_wrongs() == []
 
 
-def test_a_window_without_settings_asks_for_them(open_desk, qtbot):
-    controller = open_desk().controller
+def test_a_window_without_settings_asks_for_them(open_context, qtbot):
+    controller = open_context().controller
     wait_for(qtbot, controller, Phase.UNSET)
 
     assert "server.url" in controller.state.missing
@@ -63,8 +63,8 @@ def test_a_window_without_settings_asks_for_them(open_desk, qtbot):
     assert controller.state.phase is Phase.UNSET
 
 
-def test_a_run_is_paused_and_goes_on(desk, site, qtbot):
-    controller = desk.controller
+def test_a_run_is_paused_and_goes_on(context, site, qtbot):
+    controller = context.controller
     controller.start()
     controller.pause()
     wait_for(qtbot, controller, Phase.PAUSED)
@@ -75,8 +75,8 @@ def test_a_run_is_paused_and_goes_on(desk, site, qtbot):
     assert site.find_wrongs() == []
 
 
-def test_pausing_is_shown_until_the_engine_has_answered(desk, site, qtbot):
-    controller, phases = desk.controller, []
+def test_pausing_is_shown_until_the_engine_has_answered(context, site, qtbot):
+    controller, phases = context.controller, []
     save_settings(site.config, {"limits.bandwidth": 0.1})
     controller.start()
     wait_for(qtbot, controller, Phase.RUNNING)
@@ -90,8 +90,8 @@ def test_pausing_is_shown_until_the_engine_has_answered(desk, site, qtbot):
     assert [*dict.fromkeys(phases)] == [Phase.PAUSING, Phase.PAUSED, Phase.STOPPING]
 
 
-def test_a_stopped_run_is_no_problem_and_the_next_one_continues(desk, site, qtbot):
-    controller = desk.controller
+def test_a_stopped_run_is_no_problem_and_the_next_one_continues(context, site, qtbot):
+    controller = context.controller
     controller.start()
     controller.pause()
     wait_for(qtbot, controller, Phase.PAUSED)
@@ -104,8 +104,8 @@ def test_a_stopped_run_is_no_problem_and_the_next_one_continues(desk, site, qtbo
     assert site.find_wrongs() == []
 
 
-def test_a_run_is_stopped_as_soon_as_it_was_started(desk, site, qtbot):
-    controller = desk.controller
+def test_a_run_is_stopped_as_soon_as_it_was_started(context, site, qtbot):
+    controller = context.controller
     controller.start()
     controller.stop()
     wait_for(qtbot, controller, Phase.IDLE)
@@ -116,8 +116,8 @@ def test_a_run_is_stopped_as_soon_as_it_was_started(desk, site, qtbot):
     assert site.find_wrongs() == []
 
 
-def test_a_run_that_waits_for_a_server_is_stopped(desk, site, qtbot):
-    controller = desk.controller
+def test_a_run_that_waits_for_a_server_is_stopped(context, site, qtbot):
+    controller = context.controller
     site.server.stop()
     controller.start()
     wait_for(qtbot, controller, Phase.PAUSED)
@@ -130,8 +130,8 @@ def test_a_run_that_waits_for_a_server_is_stopped(desk, site, qtbot):
     assert controller.engine is not None
 
 
-def test_the_window_survives_its_engine(desk, site, qtbot):
-    controller = desk.controller
+def test_the_window_survives_its_engine(context, site, qtbot):
+    controller = context.controller
     controller.start()
     controller.pause()
     wait_for(qtbot, controller, Phase.PAUSED)
@@ -150,8 +150,8 @@ def wait_for_other(qtbot, controller):
     assert not controller.state.ours
 
 
-def test_a_run_of_another_program_is_shown_and_left_alone(desk, site, qtbot):
-    controller = desk.controller
+def test_a_run_of_another_program_is_shown_and_left_alone(context, site, qtbot):
+    controller = context.controller
     process = site.start("run", "--json", settings=["limits.bandwidth=1.5"])
     wait_for_other(qtbot, controller)
     qtbot.waitUntil(lambda: controller.state.sums.found > 0, timeout=DEADLINE)
@@ -161,8 +161,8 @@ def test_a_run_of_another_program_is_shown_and_left_alone(desk, site, qtbot):
     assert controller.state.last.safe
 
 
-def test_a_run_of_another_program_is_paused_resumed_and_stopped(desk, site, qtbot):
-    controller = desk.controller
+def test_a_run_of_another_program_is_paused_resumed_and_stopped(context, site, qtbot):
+    controller = context.controller
     process = site.start("run", "--json", settings=["limits.bandwidth=0.1"])
     wait_for_other(qtbot, controller)
     wait_for(qtbot, controller, Phase.RUNNING)
@@ -184,8 +184,8 @@ def test_a_run_of_another_program_is_paused_resumed_and_stopped(desk, site, qtbo
     assert not controller.state.last.safe
 
 
-def test_a_run_that_accepts_no_commands_is_left_alone(desk, site, qtbot):
-    controller = desk.controller
+def test_a_run_that_accepts_no_commands_is_left_alone(context, site, qtbot):
+    controller = context.controller
     process = site.start("run", "--json", settings=["limits.bandwidth=0.1"])
     wait_for(qtbot, controller, Phase.RUNNING)
     (status,) = site.state.glob("run-*-status.json")
@@ -197,8 +197,8 @@ def test_a_run_that_accepts_no_commands_is_left_alone(desk, site, qtbot):
     finish(process)
 
 
-def test_the_engine_survives_the_window(desk, site, qtbot):
-    controller = desk.controller
+def test_the_engine_survives_the_window(context, site, qtbot):
+    controller = context.controller
     controller.start()
     wait_for(qtbot, controller, Phase.RUNNING)
     controller.close()
@@ -207,8 +207,8 @@ def test_the_engine_survives_the_window(desk, site, qtbot):
     assert site.find_wrongs() == []
 
 
-def test_a_look_at_the_ledger_never_brings_an_older_run_back(desk, site, qtbot):
-    controller = desk.controller
+def test_a_look_at_the_ledger_never_brings_an_older_run_back(context, site, qtbot):
+    controller = context.controller
     controller.start()
     wait_for_result(qtbot, controller)
     told = controller.state.last
@@ -222,8 +222,8 @@ def test_a_look_at_the_ledger_never_brings_an_older_run_back(desk, site, qtbot):
     assert controller.state.last == told
 
 
-def test_an_engine_that_cannot_be_started_is_reported_and_started_again(desk, site, full, qtbot):
-    controller = desk.controller
+def test_an_engine_that_cannot_be_started_is_reported_and_started_again(context, site, full, qtbot):
+    controller = context.controller
     controller.engine.kill()
     wait_for(qtbot, controller, Phase.BROKEN)
     with qtbot.waitSignal(controller.problem_raised, timeout=DEADLINE) as raised, full():
@@ -239,8 +239,8 @@ def test_an_engine_that_cannot_be_started_is_reported_and_started_again(desk, si
     assert site.find_wrongs() == []
 
 
-def test_a_dead_engine_is_followed_by_another_and_the_schedule_is_kept(desk, site, qtbot):
-    controller = desk.controller
+def test_a_dead_engine_is_followed_by_another_and_the_schedule_is_kept(context, site, qtbot):
+    controller = context.controller
     controller.start()
     controller.pause()
     wait_for(qtbot, controller, Phase.PAUSED)
@@ -257,10 +257,10 @@ def test_a_dead_engine_is_followed_by_another_and_the_schedule_is_kept(desk, sit
     assert len(controller.findChildren(Engine)) == 1
 
 
-def test_fixed_settings_activate_the_window(site, open_desk, qtbot):
+def test_fixed_settings_activate_the_window(site, open_context, qtbot):
     right = site.config.read_text()
     site.config.write_text("[schedule]\nkind = 7\n")
-    controller = open_desk(site.config).controller
+    controller = open_context(site.config).controller
     wait_for(qtbot, controller, Phase.BROKEN)
 
     site.config.write_text(right)
@@ -271,8 +271,8 @@ def test_fixed_settings_activate_the_window(site, open_desk, qtbot):
     qtbot.waitUntil(lambda: controller.engine is not None, timeout=DEADLINE)
 
 
-def test_settings_that_another_program_changes_are_taken_up(desk, site, qtbot):
-    controller = desk.controller
+def test_settings_that_another_program_changes_are_taken_up(context, site, qtbot):
+    controller = context.controller
     wait_for(qtbot, controller, Phase.IDLE)
     assert controller.state.schedule == "manual"
 
@@ -282,27 +282,27 @@ def test_settings_that_another_program_changes_are_taken_up(desk, site, qtbot):
     qtbot.waitUntil(lambda: controller.state.next_start is not None, timeout=DEADLINE)
 
 
-def look(qtbot, desk):
-    desk.controller._look()
-    started = len(desk.tasks._calls)
-    qtbot.waitUntil(lambda: not desk.tasks.busy, timeout=DEADLINE)
+def look(qtbot, context):
+    context.controller._look()
+    started = len(context.tasks._calls)
+    qtbot.waitUntil(lambda: not context.tasks.busy, timeout=DEADLINE)
     return started
 
 
-def test_at_rest_a_look_is_one_task_that_reads_nothing_again(desk, qtbot):
-    desk.controller._look_timer.stop()
-    qtbot.waitUntil(lambda: not desk.tasks.busy, timeout=DEADLINE)
+def test_at_rest_a_look_is_one_task_that_reads_nothing_again(context, qtbot):
+    context.controller._look_timer.stop()
+    qtbot.waitUntil(lambda: not context.tasks.busy, timeout=DEADLINE)
     for _ in range(3):
-        look(qtbot, desk)
-    known = desk.controller._status._known
+        look(qtbot, context)
+    known = context.controller._status._known
 
-    assert look(qtbot, desk) == 1
-    assert desk.controller._status._known is known
+    assert look(qtbot, context) == 1
+    assert context.controller._status._known is known
 
 
-def test_changed_settings_are_taken_up_even_if_the_ledger_cannot_be_read(desk, site, qtbot):
-    controller = desk.controller
-    qtbot.waitUntil(lambda: not desk.tasks.busy, timeout=DEADLINE)
+def test_changed_settings_are_taken_up_even_if_the_ledger_cannot_be_read(context, site, qtbot):
+    controller = context.controller
+    qtbot.waitUntil(lambda: not context.tasks.busy, timeout=DEADLINE)
     file = ledger_file(controller.settings, find_places(site.config), os.fsencode(site.data))
     file.mkdir(parents=True)
 
@@ -311,8 +311,8 @@ def test_changed_settings_are_taken_up_even_if_the_ledger_cannot_be_read(desk, s
     qtbot.waitUntil(lambda: controller.settings.instrument.contact_name == "Ann", timeout=DEADLINE)
 
 
-def test_settings_that_are_wrong_now_do_not_hide_the_run_at_work(desk, site, qtbot):
-    controller = desk.controller
+def test_settings_that_are_wrong_now_do_not_hide_the_run_at_work(context, site, qtbot):
+    controller = context.controller
     controller.start()
     controller.pause()
     wait_for(qtbot, controller, Phase.PAUSED)
@@ -342,10 +342,10 @@ def wait_until_carried(qtbot, site, folder):
 
 
 @pytest.fixture
-def served(site, open_desk, qtbot):
+def served(site, open_context, qtbot):
     """A controller next to an idle service."""
     wait_for_event(site.start("watch", "--events"), "run_scheduled")
-    controller = open_desk(site.config).controller
+    controller = open_context(site.config).controller
     wait_for(qtbot, controller, Phase.IDLE)
     assert controller.engine is None
     return controller

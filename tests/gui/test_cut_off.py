@@ -126,18 +126,18 @@ def cut_off(site, qtbot):
 
 
 @pytest.fixture
-def window(open_desk, qtbot):
+def window(open_context, qtbot):
     """Return what opens the window over a site, and waits until it knows how things stand."""
     opened = []
 
     def open_it(site):
-        desk = open_desk(site.config)
-        window = MainWindow(desk)
+        context = open_context(site.config)
+        window = MainWindow(context)
         qtbot.addWidget(window)
-        opened.append((window, Tray(desk.controller, window, lambda: True)))
+        opened.append((window, Tray(context.controller, window, lambda: True)))
         window.show()
-        qtbot.waitUntil(lambda: desk.controller.state.phase == Phase.IDLE)
-        return desk.controller, *opened[-1]
+        qtbot.waitUntil(lambda: context.controller.state.phase == Phase.IDLE)
+        return context.controller, *opened[-1]
 
     return open_it
 

@@ -50,13 +50,13 @@ Entered = QPointF if PySide6.__version_info__ >= (6, 12) else QPoint
 class Target:
     """A window that takes drops, and what someone drags over it."""
 
-    def __init__(self, desk, qtbot):
+    def __init__(self, context, qtbot):
         self.window = QMainWindow()
         self.inner = QLabel("in the middle")
         self.window.setCentralWidget(self.inner)
         self.window.resize(400, 300)
         qtbot.addWidget(self.window)
-        self.arrival = accept_drops(desk, self.window)
+        self.arrival = accept_drops(context, self.window)
         self.sheets = []
         self.arrival.opened.connect(self.sheets.append)
         self.window.show()
@@ -87,32 +87,32 @@ def carried(*paths):
 
 
 @pytest.fixture
-def target(still_desk, qtbot):
-    return Target(still_desk, qtbot)
+def target(still_context, qtbot):
+    return Target(still_context, qtbot)
 
 
 @pytest.fixture
-def sheet(still_desk, qtbot):
+def sheet(still_context, qtbot):
     """Return a sheet over some folders that has looked at everything."""
 
-    def open_it(*paths, desk=still_desk):
-        sheet = DropDialog(desk, list(map(os.fsencode, paths)))
+    def open_it(*paths, context=still_context):
+        sheet = DropDialog(context, list(map(os.fsencode, paths)))
         sheet.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, on=False)
         qtbot.addWidget(sheet)
         QAbstractItemModelTester(sheet.model, sheet)
         QAbstractItemModelTester(sheet.notes, sheet)
         sheet.show()
-        settle(sheet, qtbot, desk)
+        settle(sheet, qtbot, context)
         return sheet
 
     return open_it
 
 
-def settle(sheet, qtbot, desk):
+def settle(sheet, qtbot, context):
     qtbot.waitUntil(
         lambda: (
             all(row.preview and row.preview.complete for row in sheet.model.rows)
-            and not desk.tasks.busy
+            and not context.tasks.busy
         ),
         timeout=DEADLINE,
     )
@@ -174,11 +174,11 @@ class Desktop:
 
 
 @pytest.fixture
-def desktop(still_desk, folder, qtbot):
+def desktop(still_context, folder, qtbot):
     """A file manager, which says a path as text, too, over the main window."""
-    window = MainWindow(still_desk)
+    window = MainWindow(still_context)
     qtbot.addWidget(window)
-    accept_drops(still_desk, window)
+    accept_drops(still_context, window)
     window.show()
     mime = carried(folder)
     mime.setText(str(folder))
@@ -256,14 +256,14 @@ def test_a_settings_file_is_offered_for_import(target, tmp_path, name, text, kin
     sheet.reject()
 
 
-def test_another_installations_settings_are_taken_over(target, tmp_path, still_desk, qtbot):
+def test_another_installations_settings_are_taken_over(target, tmp_path, still_context, qtbot):
     write(tmp_path / "ours.toml", '[instrument]\nname = "Scope"\n')
     sheet = target.drop(tmp_path / "ours.toml")
     qtbot.waitUntil(sheet.take_over.isEnabled, timeout=DEADLINE)
     assert notes(sheet, "good") == ["Instrument: Scope"]
     QTest.mouseClick(sheet.take_over, BUTTON)
 
-    settings = still_desk.controller
+    settings = still_context.controller
     qtbot.waitUntil(lambda: settings.settings.instrument.name == "Scope", timeout=DEADLINE)
 
 
@@ -293,9 +293,9 @@ def test_what_cannot_be_carried_cannot_be_chosen(sheet, folder, tmp_path):
     assert any("link" in text for text in notes(shown, "problem"))
 
 
-def test_two_folders_that_would_mix_wait_for_a_decision(desk, sheet, folder, tmp_path, qtbot):
+def test_two_folders_that_would_mix_wait_for_a_decision(context, sheet, folder, tmp_path, qtbot):
     write(tmp_path / "disk" / "day 1" / "a.tif")
-    shown = sheet(folder, tmp_path / "disk" / "day 1", desk=desk)
+    shown = sheet(folder, tmp_path / "disk" / "day 1", context=context)
     rename(shown, 1, SourceColumn.EXPERIMENT, "usb")
     qtbot.waitUntil(lambda: not shown.upload.isEnabled(), timeout=DEADLINE)
     assert "same dataset" in notes(shown, "problem")[0]
@@ -306,8 +306,10 @@ def test_two_folders_that_would_mix_wait_for_a_decision(desk, sheet, folder, tmp
     assert notes(shown, "problem") == []
 
 
-def test_conflicts_are_looked_for_again_after_a_failure(still_desk, sheet, folder, tmp_path, qtbot):
-    controller = still_desk.controller
+def test_conflicts_are_looked_for_again_after_a_failure(
+    still_context, sheet, folder, tmp_path, qtbot
+):
+    controller = still_context.controller
     root = os.fsencode(controller.settings.data.directory)
     ledger = ledger_file(controller.settings, find_places(controller.config), root)
     write(tmp_path / "disk" / "day 1" / "a.tif")
@@ -322,8 +324,8 @@ def test_conflicts_are_looked_for_again_after_a_failure(still_desk, sheet, folde
     assert not any("ledger" in text for text in notes(shown, "problem"))
 
 
-def test_a_name_that_the_server_cannot_hold_hinders_the_upload(desk, sheet, folder, qtbot):
-    shown = sheet(folder, desk=desk)
+def test_a_name_that_the_server_cannot_hold_hinders_the_upload(context, sheet, folder, qtbot):
+    shown = sheet(folder, context=context)
     assert shown.upload.isEnabled()
     rename(shown, 0, SourceColumn.DATASET, "  ")
 
@@ -331,39 +333,41 @@ def test_a_name_that_the_server_cannot_hold_hinders_the_upload(desk, sheet, fold
     assert "dataset" in notes(shown, "problem")[0]
 
 
-def test_a_drop_is_carried_and_the_next_one_knows_it(desk, site, sheet, folder, qtbot):
-    first = sheet(folder, desk=desk)
+def test_a_drop_is_carried_and_the_next_one_knows_it(context, site, sheet, folder, qtbot):
+    first = sheet(folder, context=context)
     rename(first, 0, SourceColumn.EXPERIMENT, "Mice")
-    settle(first, qtbot, desk)
+    settle(first, qtbot, context)
     QTest.mouseClick(first.upload, BUTTON)
     expected = {
         ("day 1", "/".join(path.relative_to(folder).parts[:-1]), path.name): path
         for path in folder.rglob("*.tif")
     }
     qtbot.waitUntil(lambda: site.server.check_invariants(expected) == [], timeout=DEADLINE)
-    qtbot.waitUntil(lambda: bool(desk.controller.state.last), timeout=DEADLINE)
+    qtbot.waitUntil(lambda: bool(context.controller.state.last), timeout=DEADLINE)
 
-    second = sheet(folder, desk=desk)
+    second = sheet(folder, context=context)
     row = second.model.rows[0]
     assert row.destination == Destination("", "Mice", "day 1")
     assert (row.preview.safe, row.preview.wanted) == (3, 0)
     assert "safe" in notes(second, "good")[0]
 
 
-def test_a_sheet_that_is_closed_looks_no_further(still_desk, tmp_path, qtbot):
+def test_a_sheet_that_is_closed_looks_no_further(still_context, tmp_path, qtbot):
     for number in range(40):
         write(tmp_path / "many" / f"{number:02d}" / "a")
-    sheet = DropDialog(still_desk, [os.fsencode(tmp_path / "many")])
+    sheet = DropDialog(still_context, [os.fsencode(tmp_path / "many")])
     sheet.reject()
 
-    qtbot.waitUntil(lambda: not still_desk.tasks.busy, timeout=DEADLINE)
+    qtbot.waitUntil(lambda: not still_context.tasks.busy, timeout=DEADLINE)
 
 
-def test_what_failed_in_an_added_folder_is_tried_again_with_the_folder(desk, sheet, folder, qtbot):
-    whole = desk.controller
+def test_what_failed_in_an_added_folder_is_tried_again_with_the_folder(
+    context, sheet, folder, qtbot
+):
+    whole = context.controller
     (folder / "new.tif").write_text("so far")
     save_settings(whole.config, {"filters.settle_seconds": 3600})
-    shown = sheet(folder, desk=desk)
+    shown = sheet(folder, context=context)
     QTest.mouseClick(shown.upload, BUTTON)
     qtbot.waitUntil(lambda: bool(whole.state.last and not whole.state.ours), timeout=DEADLINE)
     assert whole.state.last.waiting == 1
@@ -374,13 +378,13 @@ def test_what_failed_in_an_added_folder_is_tried_again_with_the_folder(desk, she
 
 
 @pytest.mark.parametrize("phase", [Phase.ELSEWHERE, Phase.TESTING])
-def test_a_drop_waits_for_other_work(desk, sheet, folder, phase):
-    shown = sheet(folder, desk=desk)
+def test_a_drop_waits_for_other_work(context, sheet, folder, phase):
+    shown = sheet(folder, context=context)
     assert shown.upload.isEnabled()
-    desk.controller._look_timer.stop()
-    desk.controller._set(phase=phase)
+    context.controller._look_timer.stop()
+    context.controller._set(phase=phase)
     assert not shown.upload.isEnabled()
     assert "in progress" in notes(shown, "problem")[0]
 
-    desk.controller._set(phase=Phase.IDLE)
+    context.controller._set(phase=Phase.IDLE)
     assert shown.upload.isEnabled()

@@ -9,16 +9,16 @@ from mydata_like.gui.run_state import Phase
 from tests.gui.conftest import DEADLINE
 
 
-def open_dialog(desk, qtbot):
-    dialog = DryRunDialog(desk)
+def open_dialog(context, qtbot):
+    dialog = DryRunDialog(context)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
     qtbot.addWidget(dialog)
     dialog.show()
     return dialog
 
 
-def test_the_dry_run_reports_each_folder_and_sends_nothing(desk, site, qtbot, qtmodeltester):
-    dialog = open_dialog(desk, qtbot)
+def test_the_dry_run_reports_each_folder_and_sends_nothing(context, site, qtbot, qtmodeltester):
+    dialog = open_dialog(context, qtbot)
     qtbot.waitUntil(lambda: dialog.ended, timeout=DEADLINE)
 
     model = dialog._model
@@ -31,13 +31,13 @@ def test_the_dry_run_reports_each_folder_and_sends_nothing(desk, site, qtbot, qt
 
 
 def test_what_stays_here_is_named_and_the_sentence_follows_from_the_numbers(
-    desk, site, qtbot, qtmodeltester
+    context, site, qtbot, qtmodeltester
 ):
     assert site.carry().code == 0
     save_settings(site.config, {"filters.settle_seconds": 3600})
     (site.data / "alice" / "Tomogram 7" / "growing.raw").write_text("so far")
 
-    dialog = open_dialog(desk, qtbot)
+    dialog = open_dialog(context, qtbot)
     qtbot.waitUntil(lambda: dialog.ended, timeout=DEADLINE)
 
     told = dialog._summary.text()
@@ -54,7 +54,7 @@ def test_what_stays_here_is_named_and_the_sentence_follows_from_the_numbers(
     qtmodeltester.check(left)
 
 
-def test_what_would_be_replaced_or_held_is_counted_and_named(desk, site, qtbot, qtmodeltester):
+def test_what_would_be_replaced_or_held_is_counted_and_named(context, site, qtbot, qtmodeltester):
     assert site.carry().code == 0
     folder = site.data / "alice" / "Tomogram 7"
     larger, *_ = sorted(folder.iterdir(), key=lambda path: path.stat().st_size, reverse=True)
@@ -62,7 +62,7 @@ def test_what_would_be_replaced_or_held_is_counted_and_named(desk, site, qtbot, 
     larger.write_bytes(bytes(reversed(larger.read_bytes())) + b"more")
     emptied.write_bytes(b"")
 
-    dialog = open_dialog(desk, qtbot)
+    dialog = open_dialog(context, qtbot)
     qtbot.waitUntil(lambda: dialog.ended, timeout=DEADLINE)
 
     told = dialog._summary.text()
@@ -80,10 +80,10 @@ def test_what_would_be_replaced_or_held_is_counted_and_named(desk, site, qtbot, 
     qtmodeltester.check(dialog._left)
 
 
-def test_that_all_is_there_is_said_where_all_is_there(desk, site, qtbot):
+def test_that_all_is_there_is_said_where_all_is_there(context, site, qtbot):
     assert site.carry().code == 0
 
-    dialog = open_dialog(desk, qtbot)
+    dialog = open_dialog(context, qtbot)
     qtbot.waitUntil(lambda: dialog.ended, timeout=DEADLINE)
 
     number = len(site.place.expected_files())
@@ -91,11 +91,13 @@ def test_that_all_is_there_is_said_where_all_is_there(desk, site, qtbot):
     assert not dialog._left_table.isVisible()
 
 
-def test_of_very_many_files_that_stay_the_first_are_named_and_the_others_counted(desk, site, qtbot):
+def test_of_very_many_files_that_stay_the_first_are_named_and_the_others_counted(
+    context, site, qtbot
+):
     for number in range(25):
         (site.data / "alice" / "Tomogram 7" / f"~${number}.doc").write_text("lock")
 
-    dialog = open_dialog(desk, qtbot)
+    dialog = open_dialog(context, qtbot)
     qtbot.waitUntil(lambda: dialog.ended, timeout=DEADLINE)
 
     assert dialog._left.rowCount() == 20
@@ -103,8 +105,8 @@ def test_of_very_many_files_that_stay_the_first_are_named_and_the_others_counted
     assert "25 left out" in dialog._summary.text()
 
 
-def test_a_run_follows_at_a_click(desk, site, qtbot):
-    dialog = open_dialog(desk, qtbot)
+def test_a_run_follows_at_a_click(context, site, qtbot):
+    dialog = open_dialog(context, qtbot)
     qtbot.waitUntil(lambda: dialog._upload.isEnabled(), timeout=DEADLINE)
 
     with qtbot.waitSignal(dialog.upload_wanted):
@@ -112,8 +114,8 @@ def test_a_run_follows_at_a_click(desk, site, qtbot):
     assert not dialog.isVisible()
 
 
-def test_closing_does_not_wait_for_a_dry_run_that_may_hang(desk, qtbot):
-    dialog = open_dialog(desk, qtbot)
+def test_closing_does_not_wait_for_a_dry_run_that_may_hang(context, qtbot):
+    dialog = open_dialog(context, qtbot)
     engine = dialog._engine
     dialog.close()
     dialog.deleteLater()
@@ -124,29 +126,29 @@ def test_closing_does_not_wait_for_a_dry_run_that_may_hang(desk, qtbot):
     qtbot.waitUntil(lambda: not isValid(engine), timeout=DEADLINE)  # when its process has ended
 
 
-def test_no_run_follows_while_another_program_uploads(desk, site, qtbot):
-    dialog = open_dialog(desk, qtbot)
+def test_no_run_follows_while_another_program_uploads(context, site, qtbot):
+    dialog = open_dialog(context, qtbot)
     qtbot.waitUntil(lambda: dialog._upload.isEnabled(), timeout=DEADLINE)
-    desk.controller._look_timer.stop()
-    desk.controller._set(phase=Phase.ELSEWHERE)
+    context.controller._look_timer.stop()
+    context.controller._set(phase=Phase.ELSEWHERE)
     assert not dialog._upload.isEnabled()
 
-    desk.controller._set(phase=Phase.IDLE)
+    context.controller._set(phase=Phase.IDLE)
     assert dialog._upload.isEnabled()
 
 
-def test_a_dry_run_that_cannot_be_made_says_why(desk, site, qtbot):
+def test_a_dry_run_that_cannot_be_made_says_why(context, site, qtbot):
     site.server.stop() if hasattr(site.server, "stop") else site.server.close()
-    dialog = open_dialog(desk, qtbot)
+    dialog = open_dialog(context, qtbot)
     qtbot.waitUntil(lambda: dialog.ended, timeout=DEADLINE)
 
     assert not dialog._upload.isEnabled()
     assert "server" in dialog._summary.text()
 
 
-def test_a_dry_run_names_a_wrong_setting_by_its_label(desk, site, qtbot):
+def test_a_dry_run_names_a_wrong_setting_by_its_label(context, site, qtbot):
     save_settings(site.config, {"data.directory": str(site.data / "absent")})
-    dialog = open_dialog(desk, qtbot)
+    dialog = open_dialog(context, qtbot)
     qtbot.waitUntil(lambda: dialog.ended, timeout=DEADLINE)
 
     assert "Check “Data directory”" in dialog._summary.text()

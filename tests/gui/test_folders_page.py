@@ -41,7 +41,7 @@ def texts(model, parent=ROOT, column=0):
 
 
 @pytest.fixture
-def page(qtbot, still_desk, written):
+def page(qtbot, still_context, written):
     written.ledger.record_folders(
         [
             sums(b"ann/x/1", "ann", "x", "1"),
@@ -49,7 +49,7 @@ def page(qtbot, still_desk, written):
             sums(b"bob/1", "bob", None, "1"),
         ]
     )
-    page = FoldersPage(still_desk)
+    page = FoldersPage(still_context)
     qtbot.addWidget(page)
     page.resize(1000, 700)
     page.show()
@@ -68,9 +68,9 @@ def open_to(qtbot, page, *rows):
     return index
 
 
-def test_folders_after_a_run_are_those_of_the_layout(qtbot, desk, site):
+def test_folders_after_a_run_are_those_of_the_layout(qtbot, context, site):
     site.run()
-    page = FoldersPage(desk)
+    page = FoldersPage(context)
     qtbot.addWidget(page)
     page.show_page()
 
@@ -131,11 +131,11 @@ def test_a_folder_with_files_that_nothing_leaves_out_on_purpose_is_not_green(qtb
     counts = WELL | {"found": 6, "skipped": 2}
     written.ledger.record_folders([sums(b"zoe/1", "zoe", "x", "1", counts)])
     written.ledger.record_outcomes([an_outcome(b"zoe/1/a", "skipped", "skipped.ignored")])
-    page._desk.controller.ledger_changed.emit()
+    page._context.controller.ledger_changed.emit()
     qtbot.waitUntil(lambda: texts(page._model, column=1)[-1] == "Verified")
 
     written.ledger.record_outcomes([an_outcome(b"zoe/1/b\xff", "skipped", "skipped.name")])
-    page._desk.controller.ledger_changed.emit()
+    page._context.controller.ledger_changed.emit()
 
     qtbot.waitUntil(lambda: texts(page._model, column=1)[-1] == "Files left out")
 
@@ -157,7 +157,7 @@ def test_what_is_open_stays_open_while_the_engine_writes(qtbot, page, written):
         [sums(b"ann/x/2", "ann", "x", "2"), sums(b"aaa/1", "aaa", "y", "new")]
     )
 
-    page._desk.controller.ledger_changed.emit()
+    page._context.controller.ledger_changed.emit()
     qtbot.waitUntil(lambda: texts(page._model)[0] == "aaa", timeout=10_000)
 
     assert page._tree.isExpanded(page._model.index(1, 0))
@@ -286,22 +286,22 @@ def test_after_a_failure_every_line_can_be_opened_again(qtbot, page, written):
     assert texts(page._model, open_to(qtbot, page, 0, 0)) == ["1", "2"]
 
 
-def test_only_one_folder_is_uploaded_when_the_user_wants_that(qtbot, desk, site):
+def test_only_one_folder_is_uploaded_when_the_user_wants_that(qtbot, context, site):
     chosen = min(path for path in site.data.glob("*/*") if path.is_dir())
-    page = FoldersPage(desk)
+    page = FoldersPage(context)
     qtbot.addWidget(page)
     page.show()
 
-    desk.controller.start_only(bytes(chosen.relative_to(site.data)))
-    qtbot.waitUntil(lambda: bool(desk.controller.state.last), timeout=60_000)
+    context.controller.start_only(bytes(chosen.relative_to(site.data)))
+    qtbot.waitUntil(lambda: bool(context.controller.state.last), timeout=60_000)
 
     page.show_page()
     qtbot.waitUntil(lambda: bool(texts(page._model)))
     files = sum(path.is_file() for path in chosen.rglob("*"))
-    assert desk.controller.state.last.found == files
+    assert context.controller.state.last.found == files
     # It changes when the ledger has been read again after the end of the run.
     safe = f"{files} file(s) of the last upload are safe"
-    qtbot.waitUntil(lambda: overview_sentence(desk.controller.state) == safe)
+    qtbot.waitUntil(lambda: overview_sentence(context.controller.state) == safe)
     owner, experiment = open_to(qtbot, page, 0), open_to(qtbot, page, 0, 0)
     assert (len(texts(page._model)), len(texts(page._model, owner))) == (1, 1)
     assert texts(page._model, experiment) == [chosen.name]
@@ -317,30 +317,30 @@ def test_only_one_folder_is_uploaded_when_the_user_wants_that(qtbot, desk, site)
     ids=["left", "taken up again", "undone"],
 )
 def test_what_is_queued_of_a_folder_can_be_left_for_the_next_run(
-    qtbot, desk, site, take_up_again, waiting
+    qtbot, context, site, take_up_again, waiting
 ):
     site.run()
     left, kept = sorted(path for path in site.data.glob("*/*") if path.is_dir())[:2]
     for folder in (left, kept):
         (folder / "new.raw").write_bytes(bytes(folder))
-    page = FoldersPage(desk)
+    page = FoldersPage(context)
     qtbot.addWidget(page)
     page.show()
     page.show_page()
     page._tree.setCurrentIndex(open_path(qtbot, page, left.relative_to(site.data)))
     assert not page._queue.hold.isEnabled()
-    desk.controller.start()
-    desk.controller.pause()
-    qtbot.waitUntil(lambda: desk.controller.state.phase == "paused")
+    context.controller.start()
+    context.controller.pause()
+    qtbot.waitUntil(lambda: context.controller.state.phase == "paused")
 
     page._queue.hold.trigger()
     assert page._queue.toast._message.full_text == f"{left.name} is held back."
     take_up_again(page)
     assert page._queue.toast.isVisible() is bool(waiting)
-    desk.controller.resume()
+    context.controller.resume()
 
-    qtbot.waitUntil(lambda: desk.controller.state.phase == "idle")
-    last = desk.controller.state.last
+    qtbot.waitUntil(lambda: context.controller.state.phase == "idle")
+    last = context.controller.state.last
     assert (last.waiting, last.sent) == (waiting, 2 - waiting)
 
 

@@ -71,21 +71,24 @@ def cells(model):
 
 
 @needs_sshd
-def test_a_full_staging_area_is_explained_in_german(full_site, open_desk, show, qtbot):
+def test_a_full_staging_area_is_explained_in_german(full_site, open_context, show, qtbot):
     large = max(full_site.data.rglob("*"), key=lambda path: path.stat().st_size)
     large.with_name("dead").symlink_to("nowhere")
-    desk = open_desk(full_site.config)
-    overview, tray = show(OverviewPage(desk)), Tray(desk.controller, is_available=lambda: True)
-    qtbot.waitUntil(lambda: desk.controller.state.phase == "idle")
-    desk.controller.start()
-    qtbot.waitUntil(lambda: desk.controller.state.last is not None)
+    context = open_context(full_site.config)
+    overview, tray = (
+        show(OverviewPage(context)),
+        Tray(context.controller, is_available=lambda: True),
+    )
+    qtbot.waitUntil(lambda: context.controller.state.phase == "idle")
+    context.controller.start()
+    qtbot.waitUntil(lambda: context.controller.state.last is not None)
 
     qtbot.waitUntil(lambda: any(text.startswith(FULL) for text in read(overview)))
-    problem = desk.controller.state.last.problem
+    problem = context.controller.state.last.problem
     message = NotificationPolicy(lambda kind: True).on_problem(problem, 0.0)
     assert message.text.startswith(f"{FULL}. Der nächste Lauf sendet sie.")
     qtbot.waitUntil(lambda: tray.icon.toolTip().startswith(FULL))
-    problems = show(ProblemsPage(desk))
+    problems = show(ProblemsPage(context))
     problems.show_page()
     qtbot.waitUntil(lambda: problems._kinds.model.rowCount() > 1)
     model = problems._kinds.model
@@ -94,20 +97,23 @@ def test_a_full_staging_area_is_explained_in_german(full_site, open_desk, show, 
     path = english.problem.message.removeprefix("The staging area has no space for ")
     assert f"Im Annahmebereich ist kein Platz für {path}" in kinds
     assert "Die Einstellungen schließen symbolische Verknüpfungen dieser Art aus." in kinds
-    where = show(WherePage(desk))
+    where = show(WherePage(context))
     where.show_page()
     where.look_for(str(large))
     qtbot.waitUntil(lambda: any("ist kein Platz für" in text for text in read(where)))
 
 
 @needs_sshd
-def test_an_outage_of_the_server_is_explained_in_german(desk, site, show, qtbot):
-    overview, tray = show(OverviewPage(desk)), Tray(desk.controller, is_available=lambda: True)
-    problems = show(ProblemsPage(desk))
+def test_an_outage_of_the_server_is_explained_in_german(context, site, show, qtbot):
+    overview, tray = (
+        show(OverviewPage(context)),
+        Tray(context.controller, is_available=lambda: True),
+    )
+    problems = show(ProblemsPage(context))
     problems.show_page()
     site.server.faults.add(Fault(action=Reset(handled=False), count=None))
-    desk.controller.start()
-    qtbot.waitUntil(lambda: desk.controller.state.phase is Phase.PAUSED)
+    context.controller.start()
+    qtbot.waitUntil(lambda: context.controller.state.phase is Phase.PAUSED)
 
     host = site.server.url.partition("://")[2]
     lost = f"Die Verbindung zu {host} ist abgebrochen"
@@ -116,15 +122,15 @@ def test_an_outage_of_the_server_is_explained_in_german(desk, site, show, qtbot)
     assert {f"{lost}.", again} <= set(read(problems._run))
     qtbot.waitUntil(lambda: tray.icon.toolTip() == lost)
     site.server.faults.clear()
-    desk.controller.stop()
-    qtbot.waitUntil(lambda: not desk.controller.state.at_work)
+    context.controller.stop()
+    qtbot.waitUntil(lambda: not context.controller.state.at_work)
 
 
 def test_what_an_earlier_version_left_in_the_ledger_is_shown_in_german(
-    still_desk, written, show, qtbot
+    still_context, written, show, qtbot
 ):
     written.ledger.record_outcomes([Outcome(b"a/bad.tif", 5, 0, "failed", UNREADABLE)])
-    page = show(TransfersPage(still_desk))
+    page = show(TransfersPage(still_context))
     page.show_page()
 
     qtbot.waitUntil(lambda: page._files.model.rowCount() == 1)
@@ -139,12 +145,12 @@ def test_why_a_transfer_is_tried_again_is_shown_in_german(qapp):
     assert "Die Verbindung zu host-1 ging verloren." in cells(model)[0]
 
 
-def test_the_report_of_an_import_from_mydata_is_german(still_desk, show, qtbot, tmp_path):
+def test_the_report_of_an_import_from_mydata_is_german(still_context, show, qtbot, tmp_path):
     old = tmp_path / "MyData.cfg"
     old.write_text("[MyData]\nusername = ada\nfake_md5_sum = True\nuser_filter = Ada\nodd = 1\n")
-    dialog = show(MyDataImportDialog(still_desk, old, None))
+    dialog = show(MyDataImportDialog(still_context, old, None))
 
-    qtbot.waitUntil(lambda: not still_desk.tasks.busy)
+    qtbot.waitUntil(lambda: not still_context.tasks.busy)
     said = [line.strip() for line in dialog.report.toPlainText().splitlines()]
     assert "Nicht mehr nötig:" in said
     assert "fake_md5_sum: Prüfsummen werden zum Prüfen immer gebraucht" in said
@@ -154,11 +160,11 @@ def test_the_report_of_an_import_from_mydata_is_german(still_desk, show, qtbot, 
 
 
 @needs_sshd
-def test_the_steps_of_a_connection_test_are_german(desk, site, show, qtbot):
-    dialog = show(ConnectionTestDialog(desk.tasks))
-    dialog.test.start(desk.controller.config, desk.controller.settings)
+def test_the_steps_of_a_connection_test_are_german(context, site, show, qtbot):
+    dialog = show(ConnectionTestDialog(context.tasks))
+    dialog.test.start(context.controller.config, context.controller.settings)
 
-    qtbot.waitUntil(lambda: not desk.tasks.busy)
+    qtbot.waitUntil(lambda: not context.tasks.busy)
     said = [dialog.test.item(row).text() for row in range(dialog.test.count())]
     host = site.server.url.partition("://")[2]
     assert said[:2] == [

@@ -22,8 +22,8 @@ EARLY = {"code": "server.unavailable", "message": "Away.", "hint": "Wait."}
 def open_page(qtbot):
     opened = []  # a page lives as long as someone knows it
 
-    def open_it(desk):
-        page = HistoryPage(desk)
+    def open_it(context):
+        page = HistoryPage(context)
         qtbot.addWidget(page)
         opened.append(page)
         page.resize(1000, 700)
@@ -49,10 +49,10 @@ def column(page, number):
     return [model.index(row, number).data() for row in range(model.rowCount())]
 
 
-def test_a_run_is_reported_with_what_it_sent(qtbot, desk, site, open_page):
+def test_a_run_is_reported_with_what_it_sent(qtbot, context, site, open_page):
     site.run()
 
-    page = open_page(desk)
+    page = open_page(context)
 
     files = len(site.place.expected_files())
     assert column(page, 1) == ["Started by a user"]
@@ -61,14 +61,14 @@ def test_a_run_is_reported_with_what_it_sent(qtbot, desk, site, open_page):
     qtbot.waitUntil(lambda: page._files.model.rowCount() == files)
 
 
-def test_outcomes_are_shown_in_words(still_desk, written, open_page):
+def test_outcomes_are_shown_in_words(still_context, written, open_page):
     record(written, "a")
     record(written, "b", failed=2)
     record(written, "c", problem=EARLY)
     record(written, "e", left_behind=2)
     record(written, "d", problem=EARLY | {"code": "run.interrupted"})
 
-    page = open_page(still_desk)
+    page = open_page(still_context)
 
     assert column(page, 7) == [
         "Stopped",
@@ -81,32 +81,32 @@ def test_outcomes_are_shown_in_words(still_desk, written, open_page):
 
 
 def test_what_did_not_have_to_be_sent_is_no_size_and_no_speed_of_a_run(
-    still_desk, written, open_page
+    still_context, written, open_page
 ):
     record(written, "a", bytes=90_000, omitted=87_000)
     record(written, "b", bytes=6_000)
 
-    page = open_page(still_desk)
+    page = open_page(still_context)
 
     assert column(page, 4) == ["200 bytes/s", "100 bytes/s"]
     tip = page._runs.model.index(1, 3).data(Qt.ItemDataRole.ToolTipRole)
     assert "A further 87.0 kB did not have to be sent: holes, or left by earlier runs." in tip
 
 
-def test_replaced_content_is_counted_and_said_to_be_kept(still_desk, written, open_page):
+def test_replaced_content_is_counted_and_said_to_be_kept(still_context, written, open_page):
     record(written, "a", sent=5, replaced=2)
 
-    page = open_page(still_desk)
+    page = open_page(still_context)
 
     assert column(page, 2) == ["5, 2 replaced"]
     tip = page._runs.model.index(0, 2).data(Qt.ItemDataRole.ToolTipRole)
     assert "which is kept for a while" in tip
 
 
-def test_the_files_of_one_run_are_those_of_its_time(qtbot, still_desk, written, open_page):
+def test_the_files_of_one_run_are_those_of_its_time(qtbot, still_context, written, open_page):
     record(written, "a")
     record(written, "b")
-    page = open_page(still_desk)
+    page = open_page(still_context)
 
     page._runs.table.selectRow(1)
 
@@ -115,40 +115,40 @@ def test_the_files_of_one_run_are_those_of_its_time(qtbot, still_desk, written, 
     assert page._files.model.rowCount() == 1
 
 
-def test_runs_without_any_sums_are_shown(still_desk, written, open_page):
+def test_runs_without_any_sums_are_shown(still_context, written, open_page):
     written.ledger.record_run(PastRunRow("x", written.clock.now(), None, {}))
 
-    assert column(open_page(still_desk), 7) == ["Interrupted"]
+    assert column(open_page(still_context), 7) == ["Interrupted"]
 
 
-def test_a_run_that_was_cut_off_says_what_stayed_open(still_desk, written, open_page):
+def test_a_run_that_was_cut_off_says_what_stayed_open(still_context, written, open_page):
     sums = {"found": 40, "verified": 5, "waiting": 1, "skipped": 1, "failed": 0}
     written.ledger.record_run(PastRunRow("x", written.clock.now(), None, sums))
 
-    assert column(open_page(still_desk), 7) == ["Interrupted, 34 file(s) unfinished"]
+    assert column(open_page(still_context), 7) == ["Interrupted, 34 file(s) unfinished"]
 
 
-def test_only_the_run_at_work_is_not_finished(still_desk, written, open_page):
+def test_only_the_run_at_work_is_not_finished(still_context, written, open_page):
     for name in ("old", "new"):
         written.ledger.record_run(PastRunRow(name, written.clock.now(), None, {}))
         written.clock.move(60)
-    still_desk.controller._set(phase=Phase.RUNNING, run="new")
+    still_context.controller._set(phase=Phase.RUNNING, run="new")
 
-    assert column(open_page(still_desk), 7) == ["Not finished", "Interrupted"]
+    assert column(open_page(still_context), 7) == ["Not finished", "Interrupted"]
 
 
-def test_a_run_that_found_nothing_calls_nothing_safe(still_desk, written, open_page):
+def test_a_run_that_found_nothing_calls_nothing_safe(still_context, written, open_page):
     record(written, "a", found=0, verified=0)
     record(written, "b", found=2, verified=0, skipped=2)
 
-    assert column(open_page(still_desk), 7) == ["Nothing to send", "No files found"]
+    assert column(open_page(still_context), 7) == ["Nothing to send", "No files found"]
 
 
 @pytest.fixture
-def two_runs(still_desk, written, open_page):
+def two_runs(still_context, written, open_page):
     record(written, "a")
     record(written, "b", failed=1)
-    return open_page(still_desk)
+    return open_page(still_context)
 
 
 @pytest.mark.parametrize("ending", ["csv", "json", "html"])
@@ -173,8 +173,8 @@ def read(file):
             return text.count("<tr><td")
 
 
-def test_where_nothing_can_be_written_the_page_says_so(qtbot, still_desk, open_page, tmp_path):
-    page = open_page(still_desk)
+def test_where_nothing_can_be_written_the_page_says_so(qtbot, still_context, open_page, tmp_path):
+    page = open_page(still_context)
 
     page.export(tmp_path / "nowhere" / "runs.csv")
 

@@ -29,11 +29,11 @@ class Stage:
         self.controller = ScriptedController()
         self.trays = [tray]
         start = start or LaunchOptions(None, tmp_path / "settings.toml", tmp_path, tmp_path)
-        desk = AppContext(self.controller, self.controller.threads, WindowState())
-        self.window = MainWindow(desk)
+        context = AppContext(self.controller, self.controller.threads, WindowState())
+        self.window = MainWindow(context)
         qtbot.addWidget(self.window, before_close_func=self.close)
         self.tray = Tray(self.controller, is_available=lambda: self.trays[0])
-        self.presence = AppShell(desk, self.window, start, self.tray)
+        self.presence = AppShell(context, self.window, start, self.tray)
         self.said = []
         self.presence.shutdown.notice_raised.connect(self.said.append)
         self.left = []

@@ -41,7 +41,7 @@ def log(home):
 
 
 @pytest.fixture
-def desk(home):
+def context(home):
     tasks = Tasks()
     controller = WindowController(None, tasks)
     yield AppContext(controller, tasks, WindowState(controller))
@@ -49,8 +49,8 @@ def desk(home):
 
 
 @pytest.fixture
-def page(desk, log, qtbot):
-    page = LogPage(desk)
+def page(context, log, qtbot):
+    page = LogPage(context)
     qtbot.addWidget(page)
     page.resize(900, 500)
     page.show()
@@ -142,10 +142,10 @@ def test_all_lines_are_copied_where_none_is_chosen(page, qtbot):
     assert [line.partition("send ")[2] for line in copied] == ["line 0", "line 1", "line 2"]
 
 
-def test_very_many_lines_are_joined_outside_the_gui_thread(desk, home, qtbot):
+def test_very_many_lines_are_joined_outside_the_gui_thread(context, home, qtbot):
     (home / "logs").mkdir(parents=True)
     (home / "logs" / "mydata-like.log").write_text("a line of the log\n" * MAX_LINES)
-    page = LogPage(desk)
+    page = LogPage(context)
     qtbot.addWidget(page)
     page.show()
     qtbot.waitUntil(lambda: page.findChild(QTableView).model().rowCount() == MAX_LINES)

@@ -19,26 +19,26 @@ from tests.gui.ledgers import an_entry
 
 
 @pytest.fixture
-def open_page(qtbot, still_desk):
+def open_page(qtbot, still_context):
     opened = []  # a page lives as long as someone knows it
 
     def open_it(make):
-        page = make(still_desk)
+        page = make(still_context)
         qtbot.addWidget(page)
         opened.append(page)
         page.resize(1000, 700)
         page.show()
         page.show_page()
-        qtbot.waitUntil(lambda: not still_desk.tasks.busy)
+        qtbot.waitUntil(lambda: not still_context.tasks.busy)
         return page
 
     return open_it
 
 
 @pytest.fixture
-def open_window(qtbot, still_desk):
+def open_window(qtbot, still_context):
     def open_it():
-        window = MainWindow(still_desk)
+        window = MainWindow(still_context)
         qtbot.addWidget(window)
         window.show()
         return window
@@ -157,8 +157,8 @@ def test_the_window_opens_where_and_as_large_as_it_was(open_window):
     assert after.page is after.find_page("history")
 
 
-def test_a_page_that_no_longer_exists_is_no_error(still_desk, open_window):
-    still_desk.memory.setValue("window/page", "fax")
+def test_a_page_that_no_longer_exists_is_no_error(still_context, open_window):
+    still_context.memory.setValue("window/page", "fax")
 
     window = open_window()
 

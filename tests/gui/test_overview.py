@@ -169,15 +169,15 @@ def test_only_parts_with_files_have_a_button(qtbot):
     assert shown == {"verified", "failed"}
 
 
-def test_while_bytes_are_sent_their_bar_is_the_only_one(still_desk, qtbot):
-    page = OverviewPage(still_desk)
+def test_while_bytes_are_sent_their_bar_is_the_only_one(still_context, qtbot):
+    page = OverviewPage(still_context)
     qtbot.addWidget(page)
     page.show()
     sums = replace(MIDWAY, wanted_bytes=290_000_000, transferred_bytes=58_000_000)
 
     def show(phase):
         state = RunState(phase=phase, sums=sums, last=run_that())
-        still_desk.controller.run_changed.emit(state)
+        still_context.controller.run_changed.emit(state)
         bars = page.findChild(SentBar), page.findChild(StatusBreakdownBar)._bar
         return [bar.isVisible() for bar in bars]
 
@@ -188,8 +188,8 @@ def test_while_bytes_are_sent_their_bar_is_the_only_one(still_desk, qtbot):
 
 
 def test_before_the_first_run_nothing_warns_and_no_zeros_are_shown(controller, qtbot):
-    desk = AppContext(controller, controller.threads, WindowState(controller))
-    page = OverviewPage(desk)
+    context = AppContext(controller, controller.threads, WindowState(controller))
+    page = OverviewPage(context)
     qtbot.addWidget(page)
     page.show()
     bar = page.findChild(StatusBreakdownBar)
@@ -205,12 +205,12 @@ def test_before_the_first_run_nothing_warns_and_no_zeros_are_shown(controller, q
     assert _icon_of(controller.state)[1] == "waiting"
 
 
-def test_before_the_set_up_there_are_two_ways_to_begin(open_desk, qtbot):
-    desk = open_desk()
-    page = OverviewPage(desk)
+def test_before_the_set_up_there_are_two_ways_to_begin(open_context, qtbot):
+    context = open_context()
+    page = OverviewPage(context)
     qtbot.addWidget(page)
     page.show()
-    qtbot.waitUntil(lambda: desk.controller.state.phase == Phase.UNSET, timeout=DEADLINE)
+    qtbot.waitUntil(lambda: context.controller.state.phase == Phase.UNSET, timeout=DEADLINE)
 
     buttons = [button for button in page.findChildren(QPushButton) if button.isVisible()]
     assert len(buttons) == 2
@@ -222,9 +222,9 @@ def test_before_the_set_up_there_are_two_ways_to_begin(open_desk, qtbot):
     assert wanted.args == [NavigationRequest("demo")]
 
 
-def test_a_broken_engine_is_explained_and_the_button_goes_on(desk, site, qtbot):
-    controller = desk.controller
-    page = OverviewPage(desk)
+def test_a_broken_engine_is_explained_and_the_button_goes_on(context, site, qtbot):
+    controller = context.controller
+    page = OverviewPage(context)
     qtbot.addWidget(page)
     page.show()
     controller.start()
@@ -268,13 +268,13 @@ def test_settings_have_their_labels_in_sentence_hint_and_card(controller, qtbot)
     assert "Wrong: “Data directory”." in [label.text() for label in cards.findChildren(PlainLabel)]
 
 
-def test_a_run_that_could_not_start_is_tried_again_at_the_time_that_is_shown(desk, site, qtbot):
-    controller = desk.controller
+def test_a_run_that_could_not_start_is_tried_again_at_the_time_that_is_shown(context, site, qtbot):
+    controller = context.controller
     save_settings(site.config, {"instrument.facility": "None such"})
     controller.start()
     qtbot.waitUntil(lambda: controller.state.phase == Phase.BROKEN, timeout=DEADLINE)
     qtbot.waitUntil(lambda: controller.state.next_start is not None, timeout=DEADLINE)
-    page = OverviewPage(desk)
+    page = OverviewPage(context)
     qtbot.addWidget(page)
 
     said = [label.text() for label in page.findChildren(PlainLabel)]
@@ -298,12 +298,12 @@ def test_an_outage_that_will_be_tried_again_is_no_dead_end(code, again, mark):
     assert _icon_of(state) == mark
 
 
-def test_an_engine_that_dies_at_once_is_reported_and_not_restarted_for_ever(desk, qtbot):
-    with qtbot.waitSignal(desk.controller.problem_raised, timeout=DEADLINE):
-        desk.controller.engine.kill()
+def test_an_engine_that_dies_at_once_is_reported_and_not_restarted_for_ever(context, qtbot):
+    with qtbot.waitSignal(context.controller.problem_raised, timeout=DEADLINE):
+        context.controller.engine.kill()
 
-    assert desk.controller.state.phase == Phase.BROKEN
-    assert desk.controller.engine is None
+    assert context.controller.state.phase == Phase.BROKEN
+    assert context.controller.engine is None
 
 
 def test_before_the_first_run_it_is_not_claimed_that_nothing_is_only_here(qtbot):
@@ -323,16 +323,16 @@ def test_a_pause_by_the_user_has_the_windows_own_wording():
     assert overview_sentence(RunState(phase=Phase.PAUSED, problem=WHY)) == "It cannot be read"
 
 
-def test_a_file_outside_the_layout_is_listed_before_safe_files(desk, site, qtbot):
+def test_a_file_outside_the_layout_is_listed_before_safe_files(context, site, qtbot):
     (site.data / "notes.txt").write_text("beside the datasets")
-    page = OverviewPage(desk)
+    page = OverviewPage(context)
     qtbot.addWidget(page)
     page.show()
-    desk.controller.start()
-    qtbot.waitUntil(lambda: desk.controller.state.last is not None, timeout=DEADLINE)
-    qtbot.waitUntil(lambda: desk.controller.state.at_risk.files == 1, timeout=DEADLINE)
+    context.controller.start()
+    qtbot.waitUntil(lambda: context.controller.state.last is not None, timeout=DEADLINE)
+    qtbot.waitUntil(lambda: context.controller.state.at_risk.files == 1, timeout=DEADLINE)
 
-    state = desk.controller.state
+    state = context.controller.state
     said = [label.text() for label in page.findChildren(PlainLabel) if label.isVisible()]
     assert not state.last.safe
     assert "1 file(s) or folder(s) were left out and are not on the server" in said
@@ -346,15 +346,15 @@ def test_a_file_outside_the_layout_is_listed_before_safe_files(desk, site, qtbot
     assert wanted.args == [NavigationRequest("problems", "skipped")]
 
 
-def test_a_file_that_is_not_data_is_reported_without_alarm(desk, site, qtbot):
+def test_a_file_that_is_not_data_is_reported_without_alarm(context, site, qtbot):
     folder = next(site.data.rglob("*.*")).parent
     (folder / "Thumbs.db").write_text("made by the system")
-    page = OverviewPage(desk)
+    page = OverviewPage(context)
     qtbot.addWidget(page)
     page.show()
-    desk.controller.start()
-    qtbot.waitUntil(lambda: desk.controller.state.last is not None, timeout=DEADLINE)
-    last = desk.controller.state.last
+    context.controller.start()
+    qtbot.waitUntil(lambda: context.controller.state.last is not None, timeout=DEADLINE)
+    last = context.controller.state.last
     assert last.safe
 
     def read_page():
@@ -367,7 +367,7 @@ def test_a_file_that_is_not_data_is_reported_without_alarm(desk, site, qtbot):
     assert "1 file(s) were left out on purpose." in said
     assert not any("Every file" in text for text in said)
 
-    desk.controller.show_test(under_way=True)
+    context.controller.show_test(under_way=True)
     said = read_page()
     assert "A speed test is in progress" in said
     assert "1 file(s) were left out on purpose." not in said
@@ -663,14 +663,14 @@ class Listed(NamedTuple):
 
 
 @pytest.fixture
-def list_datasets(desk, qtbot):
+def list_datasets(context, qtbot):
     """Return a function that opens the list of datasets."""
 
     def open_it(most=3):
         window = QWidget()
         qtbot.addWidget(window)
         layout = QVBoxLayout(window)
-        listed = RecentDatasets(desk, window, most)
+        listed = RecentDatasets(context, window, most)
         layout.addWidget(listed)
         window.show()
         return Listed(window, listed)
@@ -678,9 +678,9 @@ def list_datasets(desk, qtbot):
     return open_it
 
 
-def write_datasets(desk, *names, verified=3):
+def write_datasets(context, *names, verified=3):
     """Record datasets of three files of 10 bytes, the last one a second later than the others."""
-    controller = desk.controller
+    controller = context.controller
     written = WrittenLedger.of(controller.settings, controller.config)
     sums = {"found": 3, "found_bytes": 30, "verified": verified, "verified_bytes": 10 * verified}
     for name in names:
@@ -690,8 +690,8 @@ def write_datasets(desk, *names, verified=3):
     written.close()
 
 
-def test_datasets_are_listed_without_a_run_of_this_program(desk, qtbot, list_datasets):
-    write_datasets(desk, b"first", b"second", b"third")
+def test_datasets_are_listed_without_a_run_of_this_program(context, qtbot, list_datasets):
+    write_datasets(context, b"first", b"second", b"third")
     listed = list_datasets()
 
     listed.datasets.refresh()
@@ -703,23 +703,23 @@ def test_datasets_are_listed_without_a_run_of_this_program(desk, qtbot, list_dat
     assert sum(when[:-3] in text for text in shown_texts(listed.datasets)) == 3
 
 
-def test_datasets_are_read_again_after_a_run_of_another_program(desk, qtbot, list_datasets):
+def test_datasets_are_read_again_after_a_run_of_another_program(context, qtbot, list_datasets):
     listed = list_datasets()
     listed.datasets.refresh()
-    write_datasets(desk, b"first")
+    write_datasets(context, b"first")
 
     elsewhere = RunState(phase=Phase.RUNNING, elsewhere=True)
     listed.datasets.show_state(elsewhere)
     qtbot.waitUntil(lambda: len(listed.names) == 1, timeout=DEADLINE)
 
-    write_datasets(desk, b"second")
+    write_datasets(context, b"second")
     listed.datasets.show_state(RunState(phase=Phase.IDLE, last=run_that()))
     qtbot.waitUntil(lambda: len(listed.names) == 2, timeout=DEADLINE)
 
 
-def test_there_are_as_many_datasets_as_have_room(desk, qtbot):
-    write_datasets(desk, *(b"%d" % number for number in range(MAX_ROWS + 1)))
-    page = OverviewPage(desk)
+def test_there_are_as_many_datasets_as_have_room(context, qtbot):
+    write_datasets(context, *(b"%d" % number for number in range(MAX_ROWS + 1)))
+    page = OverviewPage(context)
     qtbot.addWidget(page)
     listed = page.findChild(RecentDatasets)
 
@@ -735,8 +735,8 @@ def test_there_are_as_many_datasets_as_have_room(desk, qtbot):
     qtbot.waitUntil(lambda: count() == MAX_ROWS, timeout=DEADLINE)
 
 
-def test_a_bar_is_full_only_if_every_file_is_verified(desk, qtbot, list_datasets):
-    written = WrittenLedger.of(desk.controller.settings, desk.controller.config)
+def test_a_bar_is_full_only_if_every_file_is_verified(context, qtbot, list_datasets):
+    written = WrittenLedger.of(context.controller.settings, context.controller.config)
     sums = {"found": 2, "found_bytes": 10**9, "verified": 1, "verified_bytes": 10**9 - 1}
     written.ledger.record_folders([FolderSums(b"one", "one", None, "ann", "", **sums)])
     written.ledger.record([an_entry(b"one/a", 10**9 - 1)])
@@ -750,7 +750,7 @@ def test_a_bar_is_full_only_if_every_file_is_verified(desk, qtbot, list_datasets
 
 
 def test_the_datasets_of_active_transfers_are_listed_with_what_is_verified(
-    desk, site, qtbot, list_datasets
+    context, site, qtbot, list_datasets
 ):
     assert site.run().code == 0
     files = [path for path in sorted(site.data.rglob("*")) if path.is_file()]
@@ -765,8 +765,10 @@ def test_the_datasets_of_active_transfers_are_listed_with_what_is_verified(
     assert all(name.endswith("verified") for name in listed.names)
 
 
-def test_bytes_that_were_sent_stay_in_the_bar_until_they_are_verified(desk, qtbot, list_datasets):
-    controller = desk.controller
+def test_bytes_that_were_sent_stay_in_the_bar_until_they_are_verified(
+    context, qtbot, list_datasets
+):
+    controller = context.controller
     written = WrittenLedger.of(controller.settings, controller.config)
     sums = {"found": 2, "found_bytes": 10, "verified": 0, "verified_bytes": 0}
     written.ledger.record_folders([FolderSums(b"ann/1", "1", None, "ann", "", **sums)])
@@ -784,7 +786,7 @@ def test_bytes_that_were_sent_stay_in_the_bar_until_they_are_verified(desk, qtbo
     assert listed.names[0].endswith("0 of 2 file(s) verified")
 
 
-def test_what_someone_has_to_fix_leads_to_its_kind_of_problem(desk, qtbot):
+def test_what_someone_has_to_fix_leads_to_its_kind_of_problem(context, qtbot):
     kinds = {
         b"a": ("waiting", Problem("file.changed", "It changed.")),  # needs nobody
         b"b": ("failed", Problem("staging.full", "The staging area is full.")),  # is hidden
@@ -793,15 +795,15 @@ def test_what_someone_has_to_fix_leads_to_its_kind_of_problem(desk, qtbot):
         b"e": ("failed", Problem("staging.no-host", "There is no staging host.")),
         b"f": ("folder-failed", WHY),
     }
-    written = WrittenLedger.of(desk.controller.settings, desk.controller.config)
+    written = WrittenLedger.of(context.controller.settings, context.controller.config)
     written.ledger.record_outcomes(
         [Outcome(path, 5, 0, kind, problem) for path, (kind, problem) in kinds.items()]
     )
     written.close()
-    desk.memory.setValue(HIDDEN, ["failed:staging.full"])
+    context.memory.setValue(HIDDEN, ["failed:staging.full"])
     window = QWidget()
     qtbot.addWidget(window)
-    shown = OpenProblems(desk, window)
+    shown = OpenProblems(context, window)
     window.show()
 
     shown.refresh()
@@ -829,43 +831,43 @@ def test_bytes_under_way_belong_to_the_innermost_dataset():
     assert add_transfers([above, group], transfers) == [(above, 5), (group, 7)]
 
 
-def test_the_details_stay_open_until_they_are_closed(qtbot, still_desk):
-    panel = DetailsPanel(still_desk.memory, None)
+def test_the_details_stay_open_until_they_are_closed(qtbot, still_context):
+    panel = DetailsPanel(still_context.memory, None)
     qtbot.addWidget(panel)
     assert not panel.is_open
     assert not panel.findChild(PipelineStrip).isVisibleTo(panel)
 
     with qtbot.waitSignal(panel.changed):
         panel.toggle()
-    again = DetailsPanel(still_desk.memory, None)
+    again = DetailsPanel(still_context.memory, None)
     qtbot.addWidget(again)
 
     assert again.is_open
     assert again.findChild(PipelineStrip).isVisibleTo(again)
 
 
-def test_the_way_from_instrument_to_server_has_their_names(desk, site, qtbot):
-    route = RouteRow(desk.controller, None)
+def test_the_way_from_instrument_to_server_has_their_names(context, site, qtbot):
+    route = RouteRow(context.controller, None)
     qtbot.addWidget(route)
     save_settings(site.config, {"instrument.name": "Confocal 2"})
-    with qtbot.waitSignal(desk.controller.settings_changed):
-        desk.controller.reload_settings()
+    with qtbot.waitSignal(context.controller.settings_changed):
+        context.controller.reload_settings()
 
     route.show_state(RunState(phase=Phase.RUNNING, server=ServerIndicator.REACHABLE, heard=True))
 
     said = [label.text() for label in route.findChildren(PlainLabel)]
-    host = desk.controller.settings.server.url.partition("://")[2].strip("/")
+    host = context.controller.settings.server.url.partition("://")[2].strip("/")
     assert said == ["Confocal 2", host, "Server reachable"]
 
 
 @pytest.mark.parametrize(("name", "whole"), [("Confocal 2", True), ("Confocal " * 5, False)])
-def test_a_name_uses_the_room_that_the_other_leaves(desk, site, qtbot, name, whole):
-    route = RouteRow(desk.controller, None, LONGEST)
+def test_a_name_uses_the_room_that_the_other_leaves(context, site, qtbot, name, whole):
+    route = RouteRow(context.controller, None, LONGEST)
     qtbot.addWidget(route)
     save_settings(site.config, {"instrument.name": name})
-    with qtbot.waitSignal(desk.controller.settings_changed):
-        desk.controller.reload_settings()
+    with qtbot.waitSignal(context.controller.settings_changed):
+        context.controller.reload_settings()
 
     _, server, _ = route.findChildren(PlainLabel)
-    host = desk.controller.settings.server.url.partition("://")[2].strip("/")
+    host = context.controller.settings.server.url.partition("://")[2].strip("/")
     assert (server.text() == host) is whole

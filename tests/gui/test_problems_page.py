@@ -28,24 +28,24 @@ from tests.gui.scripted import run_that
 
 
 @pytest.fixture
-def open_page(qtbot, still_desk):
+def open_page(qtbot, still_context):
     opened = []  # a page lives as long as someone knows it
 
     def open_it():
-        page = ProblemsPage(still_desk)
+        page = ProblemsPage(still_context)
         qtbot.addWidget(page)
         opened.append(page)
         page.resize(1000, 700)
         page.show()
         page.show_page()
-        settle(qtbot, still_desk)
+        settle(qtbot, still_context)
         return page
 
     return open_it
 
 
-def settle(qtbot, desk):
-    qtbot.waitUntil(lambda: not desk.tasks.busy)
+def settle(qtbot, context):
+    qtbot.waitUntil(lambda: not context.tasks.busy)
 
 
 def kinds(page):
@@ -74,25 +74,27 @@ def ill(written):
     return written
 
 
-def test_all_columns_are_seen_in_a_window_that_is_narrower_than_usual(ill, still_desk, qtbot):
-    window = MainWindow(still_desk)
+def test_all_columns_are_seen_in_a_window_that_is_narrower_than_usual(ill, still_context, qtbot):
+    window = MainWindow(still_context)
     qtbot.addWidget(window)
     window.resize(DEFAULT_SIZE.width() - 60, DEFAULT_SIZE.height())
     window.show_page(NavigationRequest("problems", "failed"))
     window.show()
-    settle(qtbot, still_desk)
+    settle(qtbot, still_context)
 
     page = window.findChild(ProblemsPage)
     qtbot.waitUntil(page._files.table.isVisible)
     assert page._files.table.horizontalScrollBar().maximum() == 0
 
 
-def test_with_settings_that_cannot_be_read_only_their_problem_is_shown(tmp_path, open_desk, qtbot):
+def test_with_settings_that_cannot_be_read_only_their_problem_is_shown(
+    tmp_path, open_context, qtbot
+):
     config = tmp_path / "settings.toml"
     config.write_text('[limits]\nbandwidth = "fast"\n')
-    desk = open_desk(config)
-    qtbot.waitUntil(lambda: desk.controller.state.phase == Phase.BROKEN, timeout=DEADLINE)
-    page = ProblemsPage(desk)
+    context = open_context(config)
+    qtbot.waitUntil(lambda: context.controller.state.phase == Phase.BROKEN, timeout=DEADLINE)
+    page = ProblemsPage(context)
     qtbot.addWidget(page)
     page.show()
     page.show_page()
@@ -118,7 +120,7 @@ def choices(ledger):
     return [row.choice for row in ledger.ledger.list_held()]
 
 
-def test_the_copies_of_held_files_are_kept_by_a_button(held, open_page, still_desk, qtbot):
+def test_the_copies_of_held_files_are_kept_by_a_button(held, open_page, still_context, qtbot):
     page = open_page()
     assert page._card.problem.message == HELD_FILES.message
     assert "mydata-like" not in page._card.as_text()
@@ -132,11 +134,11 @@ def test_the_copies_of_held_files_are_kept_by_a_button(held, open_page, still_de
 
 
 def test_the_copies_of_selected_files_are_replaced_after_a_question(
-    held, open_page, still_desk, qtbot
+    held, open_page, still_context, qtbot
 ):
     page = open_page()
     qtbot.waitUntil(lambda: page._files.model.rowCount() == 2)
-    settle(qtbot, still_desk)
+    settle(qtbot, still_context)
     page._files.table.selectRow(0)
 
     click(qtbot, button(page, "Rep&lace the server's…"))
@@ -151,17 +153,17 @@ def test_the_copies_of_selected_files_are_replaced_after_a_question(
 
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_the_buttons_of_held_files_leave_room_for_the_kinds(
-    language, held, still_desk, qapp, qtbot
+    language, held, still_context, qapp, qtbot
 ):
     set_language(qapp, language)
-    window = MainWindow(still_desk)
+    window = MainWindow(still_context)
     qtbot.addWidget(window)
     window.resize(1024, 700)
     window.show_page(NavigationRequest("problems", "waiting"))
     window.show()
     page = window.findChild(ProblemsPage)
     qtbot.waitUntil(page._keep.isVisible)
-    settle(qtbot, still_desk)
+    settle(qtbot, still_context)
 
     for translator in qapp.findChildren(QTranslator):
         qapp.removeTranslator(translator)
@@ -169,7 +171,7 @@ def test_the_buttons_of_held_files_leave_room_for_the_kinds(
     assert page._kinds.width() >= page.fontMetrics().averageCharWidth() * 24
 
 
-def test_a_file_that_changed_again_gets_no_choice(held, open_page, still_desk, qtbot):
+def test_a_file_that_changed_again_gets_no_choice(held, open_page, still_context, qtbot):
     for name in ("a.tif", "b.tif"):
         a_file(Path(os.fsdecode(held.root)) / "alice/Scan" / name, 7, LONG_AGO)
     page = open_page()
@@ -198,26 +200,26 @@ def test_the_worst_kind_comes_first(ill, open_page):
     ]
 
 
-def test_files_left_out_unintentionally_come_first(qtbot, ill, open_page, still_desk):
+def test_files_left_out_unintentionally_come_first(qtbot, ill, open_page, still_context):
     page = open_page()
     page.look_for("skipped")
-    settle(qtbot, still_desk)
+    settle(qtbot, still_context)
 
     assert page._kinds.group.problem.code == "skipped.layout"
 
 
-def test_a_kind_is_found_by_its_name(qtbot, ill, open_page, still_desk):
+def test_a_kind_is_found_by_its_name(qtbot, ill, open_page, still_context):
     page = open_page()
     page.look_for("skipped:skipped.ignored")
-    settle(qtbot, still_desk)
+    settle(qtbot, still_context)
 
     assert page._kinds.group.problem.code == "skipped.ignored"
 
 
-def test_the_files_of_the_chosen_kind_are_shown(qtbot, ill, open_page, still_desk):
+def test_the_files_of_the_chosen_kind_are_shown(qtbot, ill, open_page, still_context):
     page = open_page()
     page.look_for("waiting")
-    settle(qtbot, still_desk)
+    settle(qtbot, still_context)
 
     model = page._files.model
     assert [model.row(number).key for number in range(model.rowCount())] == [b"w"]
@@ -244,7 +246,7 @@ def test_a_problem_is_copied_for_the_one_who_can_fix_it(qtbot, ill, open_page):
     )
 
 
-def test_a_hidden_kind_stays_hidden_until_that_is_undone(qtbot, ill, open_page, still_desk):
+def test_a_hidden_kind_stays_hidden_until_that_is_undone(qtbot, ill, open_page, still_context):
     page = open_page()
     page._hide.trigger()
     assert ("failed", "file.unreadable") not in kinds(page)
@@ -273,22 +275,22 @@ def test_where_nothing_is_wrong_the_page_says_so(written, open_page):
     assert page._no_problems.text() == "No problems are known."
 
 
-def test_what_holds_the_run_is_on_top(open_page, still_desk):
+def test_what_holds_the_run_is_on_top(open_page, still_context):
     page = open_page()
     problem = Problem("staging.full", "The staging area is full.", "Make room.")
 
-    held = replace(still_desk.controller.state, phase=Phase.PAUSED, problem=problem)
-    still_desk.controller.run_changed.emit(held)
+    held = replace(still_context.controller.state, phase=Phase.PAUSED, problem=problem)
+    still_context.controller.run_changed.emit(held)
 
     assert page._run.isVisible()
     assert "Your administrator can fix this." in page._run.as_text()
     assert page._no_problems.text() == "Nothing else is wrong."
-    still_desk.controller.run_changed.emit(still_desk.controller.state)
+    still_context.controller.run_changed.emit(still_context.controller.state)
     assert page._no_problems.text() == "No problems are known."
 
 
 def test_what_no_run_has_sent_is_listed_with_a_way_to_start_one(
-    written, open_page, still_desk, qtbot
+    written, open_page, still_context, qtbot
 ):
     unsent = [an_outcome(b"a", "found", "waiting.unsent"), an_outcome(b"b", "waiting", "x.y")]
     written.ledger.record_outcomes(unsent)
@@ -298,24 +300,24 @@ def test_what_no_run_has_sent_is_listed_with_a_way_to_start_one(
     assert page._kinds.group.kind == "found"
     assert button(page._card, "Start").isVisible()
 
-    still_desk.controller._set(phase=Phase.RUNNING)  # now it is under way
+    still_context.controller._set(phase=Phase.RUNNING)  # now it is under way
     qtbot.waitUntil(lambda: kinds(page) == [("waiting", "x.y")])
 
 
-def test_a_run_that_was_cut_off_is_on_top(open_page, still_desk):
+def test_a_run_that_was_cut_off_is_on_top(open_page, still_context):
     page = open_page()
-    still_desk.controller._set(phase=Phase.IDLE, missing=(), interrupted=run_that(verified=1))
+    still_context.controller._set(phase=Phase.IDLE, missing=(), interrupted=run_that(verified=1))
 
     assert page._run.problem.code == "run.cut-off"
     assert button(page._run, "Start").isVisible()
     assert page._no_problems.text() == "Nothing else is wrong."
 
 
-def test_what_the_engine_writes_appears_while_one_looks(qtbot, ill, open_page, still_desk):
+def test_what_the_engine_writes_appears_while_one_looks(qtbot, ill, open_page, still_context):
     page = open_page()
     ill.ledger.record_outcomes([an_outcome(b"new", "failed", "file.vanished")])
 
-    still_desk.controller.ledger_changed.emit()
+    still_context.controller.ledger_changed.emit()
 
     qtbot.waitUntil(lambda: ("failed", "file.vanished") in kinds(page), timeout=10_000)
     assert page._kinds.group.problem.code == "file.unreadable"
@@ -333,8 +335,8 @@ def test_the_list_of_kinds_is_a_sound_model(qapp):
     assert model.rowCount() == 0
 
 
-def test_what_the_button_asks_for_is_opened_by_the_window(qtbot, still_desk):
-    window = MainWindow(still_desk)
+def test_what_the_button_asks_for_is_opened_by_the_window(qtbot, still_context):
+    window = MainWindow(still_context)
     qtbot.addWidget(window)
 
     with qtbot.waitSignal(window.settings_wanted) as wanted:

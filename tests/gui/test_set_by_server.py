@@ -16,12 +16,12 @@ def texts(parent):
 
 
 @needs_sshd
-def test_a_filter_of_the_server_is_shown_until_it_is_taken_back(site, open_desk, qtbot):
+def test_a_filter_of_the_server_is_shown_until_it_is_taken_back(site, open_context, qtbot):
     site.run()
     site.server.set_settings(site.uuid, {"filters.excludes": "<b>*.csv"})
     site.run()
-    desk = open_desk(site.config)
-    page = OverviewPage(desk)
+    context = open_context(site.config)
+    page = OverviewPage(context)
     qtbot.addWidget(page)
     page.show()
     shown = page.findChild(SetByServer)
@@ -31,7 +31,7 @@ def test_a_filter_of_the_server_is_shown_until_it_is_taken_back(site, open_desk,
 
     site.server.set_settings(site.uuid, {"filters.excludes": ""})
     site.run()
-    desk.controller._look()
+    context.controller._look()
     qtbot.waitUntil(lambda: not shown.isVisible(), timeout=DEADLINE)
 
 

@@ -46,11 +46,11 @@ def config(home):
 
 
 @pytest.fixture
-def open_dialog(qtbot, config, open_desk):
+def open_dialog(qtbot, config, open_context):
     """Return what opens the dialog over the settings file."""
 
     def open_it():
-        dialog = SettingsDialog(open_desk(config))
+        dialog = SettingsDialog(open_context(config))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
         qtbot.addWidget(dialog)
         dialog.show()
@@ -79,11 +79,11 @@ def save(qtbot, dialog):
 
 def test_what_was_typed_is_saved_and_comments_stay(qtbot, dialog, config):
     type_into(qtbot, dialog, "instrument.name", "Scope 3")
-    with qtbot.waitSignal(dialog._desk.controller.settings_changed, timeout=DEADLINE):
+    with qtbot.waitSignal(dialog._context.controller.settings_changed, timeout=DEADLINE):
         save(qtbot, dialog)
 
     assert config.read_text() == f'{FILE}\n[instrument]\nname = "Scope 3"\n'
-    assert dialog._desk.controller.settings.instrument.name == "Scope 3"
+    assert dialog._context.controller.settings.instrument.name == "Scope 3"
 
 
 def test_the_dialog_opens_with_search_and_enter_goes_to_the_match(qtbot, dialog):
@@ -268,7 +268,7 @@ def test_the_key_of_another_address_is_used_after_a_question(qtbot, config, open
         assert "https://new.example.org" in question.text()
         assert question.defaultButton().text() == "&Cancel"
         next(one for one in question.buttons() if one.text() == answer).click()
-        qtbot.waitUntil(lambda: not dialog._desk.tasks.busy)
+        qtbot.waitUntil(lambda: not dialog._context.tasks.busy)
         assert len(tomllib.loads(file.read_text())) == addresses
     qtbot.waitUntil(lambda: row.state == "Stored in the secrets file", timeout=DEADLINE)
     assert not row.former.isVisibleTo(dialog)
@@ -496,11 +496,11 @@ def test_an_invalid_file_opens_and_can_be_fixed(qtbot, config, open_dialog):
 
 
 @pytest.fixture
-def drawer(qtbot, config, open_desk):
+def drawer(qtbot, config, open_context):
     """The drawer, after someone has typed a name and saved nothing."""
-    window = MainWindow(open_desk(config))
+    window = MainWindow(open_context(config))
     qtbot.addWidget(window)
-    drawer = SettingsDialogOpener(window._desk, window)
+    drawer = SettingsDialogOpener(window._context, window)
     dialog = open_drawer(qtbot, drawer, "instrument.name")
     qtbot.keyClicks(dialog.focusWidget(), "Scope 3")
     with qtbot.waitSignal(drawer.left_unsaved):
@@ -528,7 +528,7 @@ def test_what_was_left_unsaved_can_be_brought_back(qtbot, config, drawer):
 
 
 def test_what_was_left_unsaved_outlives_settings_that_others_save(qtbot, drawer):
-    controller = drawer._desk.controller
+    controller = drawer._context.controller
     with qtbot.waitSignal(controller.settings_changed):
         controller.reload_settings()  # as after a speed test
 
@@ -576,9 +576,9 @@ def test_the_window_opens_the_settings_and_reports_that_they_were_not_saved(qtbo
     assert program.presence.banner.isVisibleTo(program.window)
 
 
-def test_the_connection_is_tried_step_by_step_before_anything_is_saved(qtbot, desk, site):
+def test_the_connection_is_tried_step_by_step_before_anything_is_saved(qtbot, context, site):
     before = site.config.read_text()
-    dialog = SettingsDialog(desk)
+    dialog = SettingsDialog(context)
     qtbot.addWidget(dialog)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
     dialog.show()
@@ -596,10 +596,10 @@ def test_the_connection_is_tried_step_by_step_before_anything_is_saved(qtbot, de
     assert site.config.read_text() == before
 
 
-def test_a_wrong_key_fails_the_trial_before_it_is_stored(qtbot, desk, site):
+def test_a_wrong_key_fails_the_trial_before_it_is_stored(qtbot, context, site):
     secrets = site.config.with_name("secrets.toml")
     before = secrets.read_text()
-    dialog = SettingsDialog(desk)
+    dialog = SettingsDialog(context)
     qtbot.addWidget(dialog)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
     dialog.show()
@@ -614,7 +614,7 @@ def test_a_wrong_key_fails_the_trial_before_it_is_stored(qtbot, desk, site):
     assert secrets.read_text() == before
 
 
-def test_the_entered_s3_secret_is_tried_before_it_is_stored(qtbot, desk, site):
+def test_the_entered_s3_secret_is_tried_before_it_is_stored(qtbot, context, site):
     with ObjectServer() as service:
         use_storage(site, service.url)
         secrets = site.config.with_name("secrets.toml")
@@ -624,7 +624,7 @@ def test_the_entered_s3_secret_is_tried_before_it_is_stored(qtbot, desk, site):
             RunRequest(settings=load_settings(site.config).settings, config=site.config),
             RunObserver(),
         )
-        dialog = SettingsDialog(desk)
+        dialog = SettingsDialog(context)
         qtbot.addWidget(dialog)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
         dialog.show()

@@ -36,14 +36,14 @@ LOCK = {"transfer.channels": "the facility (/etc/mydata-like.toml)"}
 def open_page(qtbot):
     opened = []  # a page lives as long as someone knows it
 
-    def open_it(desk):
-        page = SpeedPage(desk)
+    def open_it(context):
+        page = SpeedPage(context)
         qtbot.addWidget(page)
         opened.append(page)
         page.resize(900, 700)
         page.show()
         page.show_page()
-        qtbot.waitUntil(lambda: not desk.tasks.busy)
+        qtbot.waitUntil(lambda: not context.tasks.busy)
         return page
 
     return open_it
@@ -74,8 +74,8 @@ def bars(view):
     return view._chart.accessibleDescription().replace(",", "").splitlines()
 
 
-def test_a_page_without_tests_says_what_one_is_for(still_desk, open_page):
-    page = open_page(still_desk)
+def test_a_page_without_tests_says_what_one_is_for(still_context, open_page):
+    page = open_page(still_context)
 
     assert page._middle.currentIndex() == EMPTY
     assert page._test_first.isVisible()
@@ -83,10 +83,10 @@ def test_a_page_without_tests_says_what_one_is_for(still_desk, open_page):
     assert "Set up" in page._notice.text
 
 
-def test_the_latest_test_is_shown_with_its_sentence(still_desk, open_page):
-    keep(still_desk, a_record(0), {"at": "of another version"}, a_record(1))
+def test_the_latest_test_is_shown_with_its_sentence(still_context, open_page):
+    keep(still_context, a_record(0), {"at": "of another version"}, a_record(1))
 
-    page = open_page(still_desk)
+    page = open_page(still_context)
 
     assert page._middle.currentIndex() == RESULT
     assert page._result.report == read_report(a_record(1))
@@ -302,14 +302,14 @@ def test_the_texts_of_the_speed_test_are_translated(spoken, said, german):
 
 
 @needs_sshd
-def test_a_test_in_quiet_hours_is_made_if_the_user_insists(desk, site, open_page, qtbot):
+def test_a_test_in_quiet_hours_is_made_if_the_user_insists(context, site, open_page, qtbot):
     assert site.command("register").code == 0
     save_settings(site.config, {"limits.quiet_hours": ["00:00-24:00"]})
-    page = open_page(desk)
+    page = open_page(context)
 
     page._run_quick_test()
     assert page._middle.currentIndex() == RUNNING
-    assert desk.controller.state.phase == "testing"
+    assert context.controller.state.phase == "testing"
     qtbot.waitUntil(lambda: not page._notice.isHidden())
     assert "would disturb the instrument or its network" in page._notice.text
     assert "--anyway" not in page._notice.text
@@ -319,11 +319,11 @@ def test_a_test_in_quiet_hours_is_made_if_the_user_insists(desk, site, open_page
     assert page._notice.isHidden()
     assert page._sentence.text().startswith("Large files: sent at ")
     assert any("this is the slowest" in bar for bar in bars(page._result))
-    assert desk.controller.state.phase == "idle"
+    assert context.controller.state.phase == "idle"
 
 
-def test_a_test_that_is_cancelled_ends_automatically(desk, open_page, qtbot):
-    page = open_page(desk)
+def test_a_test_that_is_cancelled_ends_automatically(context, open_page, qtbot):
+    page = open_page(context)
     page._test_first.click()
     qtbot.waitUntil(lambda: page._partial.figures.rowCount() > 0)
 
@@ -335,8 +335,8 @@ def test_a_test_that_is_cancelled_ends_automatically(desk, open_page, qtbot):
     assert page._test_first.isEnabled()
 
 
-def test_a_test_that_crashes_is_reported_and_another_one_can_be_made(desk, open_page, qtbot):
-    page = open_page(desk)
+def test_a_test_that_crashes_is_reported_and_another_one_can_be_made(context, open_page, qtbot):
+    page = open_page(context)
     page._test_first.click()
     qtbot.waitUntil(lambda: page._partial.figures.rowCount() > 0)
 
@@ -348,13 +348,13 @@ def test_a_test_that_crashes_is_reported_and_another_one_can_be_made(desk, open_
     assert page._test_first.isEnabled()
 
 
-def test_no_speed_test_starts_during_a_run(desk, site, open_page, qtbot):
-    page = open_page(desk)
+def test_no_speed_test_starts_during_a_run(context, site, open_page, qtbot):
+    page = open_page(context)
     told = []
-    examiner = SpeedTestProcess(desk.controller)
+    examiner = SpeedTestProcess(context.controller)
     examiner.ended.connect(told.append)
     with lock_data_directory(site.state, bytes(site.data), SystemClock()):
-        qtbot.waitUntil(lambda: desk.controller.state.phase == "elsewhere")
+        qtbot.waitUntil(lambda: context.controller.state.phase == "elsewhere")
         assert not page._test_first.isEnabled()
         assert "A run is active" in page._notice.text
 
@@ -363,31 +363,31 @@ def test_no_speed_test_starts_during_a_run(desk, site, open_page, qtbot):
         assert told[0].code == "run.already-running"
 
 
-def test_advice_is_applied_and_undone(desk, site, open_page, qtbot):
+def test_advice_is_applied_and_undone(context, site, open_page, qtbot):
     save_settings(site.config, {"transfer.channels": 1})
-    with qtbot.waitSignal(desk.controller.settings_changed):
-        desk.controller.reload_settings()
-    keep(desk, a_record(0, FASTER))
-    page = open_page(desk)
+    with qtbot.waitSignal(context.controller.settings_changed):
+        context.controller.reload_settings()
+    keep(context, a_record(0, FASTER))
+    page = open_page(context)
 
     page._result._apply.click()
-    qtbot.waitUntil(lambda: desk.controller.settings.transfer.channels == 0)
+    qtbot.waitUntil(lambda: context.controller.settings.transfer.channels == 0)
     qtbot.waitUntil(lambda: not page._result._undo.isHidden())
     assert page._notice.text == ""
     assert page._result._apply.isHidden()
 
     page._result._undo.click()
-    qtbot.waitUntil(lambda: desk.controller.settings.transfer.channels == 1)
+    qtbot.waitUntil(lambda: context.controller.settings.transfer.channels == 1)
     qtbot.waitUntil(lambda: page._result._undo.isHidden())
 
 
-def test_a_test_that_cannot_be_started_ends_and_says_so(desk, full, qtbot):
-    examiner = SpeedTestProcess(desk.controller)
+def test_a_test_that_cannot_be_started_ends_and_says_so(context, full, qtbot):
+    examiner = SpeedTestProcess(context.controller)
     with qtbot.waitSignal(examiner.ended) as ended, full():
         examiner.test(quick=True, anyway=False)
 
     assert ended.args[0].code == "window.test-ended"
     assert not examiner.at_work
     qtbot.waitUntil(lambda: not examiner.findChildren(Engine))
-    assert desk.controller.state.phase == "idle"
-    assert desk.controller.state.can_start
+    assert context.controller.state.phase == "idle"
+    assert context.controller.state.can_start

@@ -37,8 +37,8 @@ MOVE = Qt.DropAction.MoveAction
 def open_page(qtbot):
     opened = []  # a page lives as long as someone knows it
 
-    def open_it(desk):
-        page = TransfersPage(desk)
+    def open_it(context):
+        page = TransfersPage(context)
         qtbot.addWidget(page)
         opened.append(page)
         page.resize(1000, 700)
@@ -67,29 +67,29 @@ def fill(written):
 
 
 @pytest.fixture
-def filled_page(still_desk, written, open_page):
+def filled_page(still_context, written, open_page):
     fill(written)
-    return open_page(still_desk)
+    return open_page(still_context)
 
 
-def test_after_a_run_every_file_is_reported_to_be_verified(qtbot, desk, site, open_page):
+def test_after_a_run_every_file_is_reported_to_be_verified(qtbot, context, site, open_page):
     site.run()
 
-    page = open_page(desk)
+    page = open_page(context)
 
     assert len(names(page)) == len(site.place.expected_files())
     assert {page._files.model.index(row, 1).data() for row in range(3)} == {"Verified"}
 
 
-def test_the_newest_file_is_on_top(still_desk, written, open_page):
+def test_the_newest_file_is_on_top(still_context, written, open_page):
     fill(written)
 
-    assert names(open_page(still_desk)) == ["w.tif", "new.tif", "bad.tif", "one.dat", "old.tif"]
+    assert names(open_page(still_context)) == ["w.tif", "new.tif", "bad.tif", "one.dat", "old.tif"]
 
 
-def test_typing_filters_by_name(qtbot, still_desk, written, open_page):
+def test_typing_filters_by_name(qtbot, still_context, written, open_page):
     fill(written)
-    page = open_page(still_desk)
+    page = open_page(still_context)
 
     qtbot.keyClicks(page._files.field, "b/ON")
 
@@ -119,9 +119,9 @@ def test_a_folder_is_named_on_the_button_as_it_is(filled_page):
     assert filled_page._files._only.text() == "Only in R&&D"  # which is shown as R&D
 
 
-def test_what_leaves_nothing_says_so_and_can_be_lifted(qtbot, still_desk, written, open_page):
+def test_what_leaves_nothing_says_so_and_can_be_lifted(qtbot, still_context, written, open_page):
     fill(written)
-    page = open_page(still_desk)
+    page = open_page(still_context)
     page.look_for("folder:nowhere")
     qtbot.waitUntil(lambda: names(page) == [])
     assert page._files._empty.text() == "No matching rows."
@@ -131,12 +131,12 @@ def test_what_leaves_nothing_says_so_and_can_be_lifted(qtbot, still_desk, writte
     qtbot.waitUntil(lambda: len(names(page)) == 5)
 
 
-def test_without_a_ledger_the_page_says_what_it_is_for(still_desk, open_page):
-    assert open_page(still_desk)._files._empty.text() == "No file has been sent yet."
+def test_without_a_ledger_the_page_says_what_it_is_for(still_context, open_page):
+    assert open_page(still_context)._files._empty.text() == "No file has been sent yet."
 
 
-def test_a_run_can_be_started_where_no_file_was_sent(controller, still_desk, written, open_page):
-    page = open_page(still_desk._replace(controller=controller))
+def test_a_run_can_be_started_where_no_file_was_sent(controller, still_context, written, open_page):
+    page = open_page(still_context._replace(controller=controller))
     start = page.findChild(StartButton)
     assert not start.isVisible()  # no run can start yet
 
@@ -147,18 +147,18 @@ def test_a_run_can_be_started_where_no_file_was_sent(controller, still_desk, wri
     assert not start.isVisible()
 
 
-def test_the_header_orders_all_rows(qtbot, still_desk, written, open_page):
+def test_the_header_orders_all_rows(qtbot, still_context, written, open_page):
     fill(written)
-    page = open_page(still_desk)
+    page = open_page(still_context)
 
     page._files.table.sortByColumn(2, Qt.SortOrder.DescendingOrder)
 
     qtbot.waitUntil(lambda: names(page)[0] == "one.dat")
 
 
-def test_rows_are_copied_with_tabs_as_they_are_shown(qtbot, still_desk, written, open_page):
+def test_rows_are_copied_with_tabs_as_they_are_shown(qtbot, still_context, written, open_page):
     fill(written)
-    page = open_page(still_desk)
+    page = open_page(still_context)
     table = page._files.table
     table.setColumnHidden(2, True)
     table.selectAll()
@@ -172,23 +172,25 @@ def test_rows_are_copied_with_tabs_as_they_are_shown(qtbot, still_desk, written,
     assert len(lines) == 6
 
 
-def test_selected_rows_stay_selected_when_the_engine_writes(qtbot, still_desk, written, open_page):
+def test_selected_rows_stay_selected_when_the_engine_writes(
+    qtbot, still_context, written, open_page
+):
     fill(written)
-    page = open_page(still_desk)
+    page = open_page(still_context)
     page._files.table.selectRow(4)
     written.clock.move(60)
     written.ledger.record([an_entry(b"z/newer.tif")])
 
     with qtbot.waitSignal(page._files.model.relocated, timeout=10_000):
-        still_desk.controller.ledger_changed.emit()
+        still_context.controller.ledger_changed.emit()
 
     assert names(page)[0] == "newer.tif"
     assert [row.key for row in page._files.table.rows()] == [b"a/old.tif"]
 
 
-def test_the_scroll_position_far_below_is_kept(qtbot, still_desk, written, open_page):
+def test_the_scroll_position_far_below_is_kept(qtbot, still_context, written, open_page):
     written.fill(500)
-    page = open_page(still_desk)
+    page = open_page(still_context)
     table, bar = page._files.table, page._files.table.verticalScrollBar()
     bar.setValue(300)
     qtbot.waitUntil(lambda: page._files.model.row(table.rowAt(0)) is not None)
@@ -197,23 +199,23 @@ def test_the_scroll_position_far_below_is_kept(qtbot, still_desk, written, open_
     written.ledger.record([an_entry(b"z/%03d" % number) for number in range(7)])
 
     with qtbot.waitSignal(page._files.model.relocated, timeout=10_000):
-        still_desk.controller.ledger_changed.emit()
+        still_context.controller.ledger_changed.emit()
 
     assert bar.value() == 307
     qtbot.waitUntil(lambda: page._files.model.row(307) is not None)
     assert page._files.model.row(307).key == before
 
 
-def test_columns_stay_as_the_user_left_them(qtbot, still_desk, written, open_page):
+def test_columns_stay_as_the_user_left_them(qtbot, still_context, written, open_page):
     fill(written)
-    page = open_page(still_desk)
+    page = open_page(still_context)
     first = page._files.table
     menu = first.column_menu()
     next(action for action in menu.actions() if action.text() == "Folder").trigger()
     first.setColumnWidth(0, 123)
     qtbot.waitUntil(lambda: not first._kept._saving.isActive())
 
-    another = open_page(still_desk)
+    another = open_page(still_context)
 
     second = another._files.table
     assert second.isColumnHidden(4)
@@ -226,10 +228,10 @@ def turn(controller, phase):
     controller._set(phase=phase, missing=())
 
 
-def test_what_can_be_done_depends_on_what_is_selected(qtbot, still_desk, written, open_page):
+def test_what_can_be_done_depends_on_what_is_selected(qtbot, still_context, written, open_page):
     fill(written)
-    page = open_page(still_desk)
-    turn(still_desk.controller, Phase.RUNNING)
+    page = open_page(still_context)
+    turn(still_context.controller, Phase.RUNNING)
     actions = page._actions
 
     page._files.table.selectRow(2)  # the one that failed
@@ -314,9 +316,9 @@ def test_without_a_run_the_files_have_the_whole_page(qtbot, filled_page):
     qtbot.waitUntil(lambda: live.height() == chosen)
 
 
-def test_the_path_of_a_row_is_copied(still_desk, written, open_page, tmp_path):
+def test_the_path_of_a_row_is_copied(still_context, written, open_page, tmp_path):
     fill(written)
-    page = open_page(still_desk)
+    page = open_page(still_context)
     page._files.table.selectRow(3)
 
     page._actions._copy.trigger()
@@ -324,20 +326,22 @@ def test_the_path_of_a_row_is_copied(still_desk, written, open_page, tmp_path):
     assert QGuiApplication.clipboard().text() == str(tmp_path / "data" / "b" / "one.dat")
 
 
-def test_cancelling_a_batch_leaves_all_of_its_files(qtbot, desk, site, open_page):
+def test_cancelling_a_batch_leaves_all_of_its_files(qtbot, context, site, open_page):
     save_settings(site.config, {"limits.bandwidth": 0.1})
-    page = open_page(desk)
+    page = open_page(context)
     batches = lambda: [it for it in page._transfers.transfers if it.files > 1]  # noqa: E731
-    desk.controller.start()
+    context.controller.start()
     qtbot.waitUntil(lambda: bool(batches()))
     batch = batches()[0]
     page._live.selectRow(page._transfers.transfers.index(batch))
 
     page._queue.hold.trigger()
-    desk.controller._order("set_bandwidth", bandwidth=0)
+    context.controller._order("set_bandwidth", bandwidth=0)
 
-    qtbot.waitUntil(lambda: bool(desk.controller.state.last) and not desk.controller.state.at_work)
-    assert desk.controller.state.last.waiting == batch.files
+    qtbot.waitUntil(
+        lambda: bool(context.controller.state.last) and not context.controller.state.at_work
+    )
+    assert context.controller.state.last.waiting == batch.files
 
 
 @pytest.fixture
@@ -352,20 +356,22 @@ def numbered(site):
     return site
 
 
-def start_one_by_one(qtbot, desk, site, page):
+def start_one_by_one(qtbot, context, site, page):
     """Start a run that takes long for each file, and wait until the page shows what comes next."""
     save_settings(
         site.config,
         {"transfer.channels": 1, "transfer.batch_below": 0, "limits.bandwidth": 0.05},
     )
-    desk.controller.start()
+    context.controller.start()
     model = page._transfers
     qtbot.waitUntil(lambda: bool(model.transfers) and len(model.queued) >= 17)
 
 
-def test_what_comes_next_is_shown_and_what_is_chosen_goes_first(qtbot, desk, numbered, open_page):
-    page = open_page(desk)
-    start_one_by_one(qtbot, desk, numbered, page)
+def test_what_comes_next_is_shown_and_what_is_chosen_goes_first(
+    qtbot, context, numbered, open_page
+):
+    page = open_page(context)
+    start_one_by_one(qtbot, context, numbered, page)
     model = page._transfers
     row = len(model.transfers) + 4
     path = model.queued[4].path
@@ -379,19 +385,21 @@ def test_what_comes_next_is_shown_and_what_is_chosen_goes_first(qtbot, desk, num
     assert [index.row() for index in page._live.selectionModel().selectedRows()] == [
         len(model.transfers)
     ]
-    desk.controller._order("set_bandwidth", bandwidth=600_000)
+    context.controller._order("set_bandwidth", bandwidth=600_000)
     qtbot.waitUntil(lambda: path in [it.name for it in model.transfers])
     assert len(model.queued) >= 15
-    desk.controller._order("set_bandwidth", bandwidth=0)
-    qtbot.waitUntil(lambda: bool(desk.controller.state.last) and not desk.controller.state.at_work)
+    context.controller._order("set_bandwidth", bandwidth=0)
+    qtbot.waitUntil(
+        lambda: bool(context.controller.state.last) and not context.controller.state.at_work
+    )
 
 
 @pytest.mark.parametrize("released", [False, True])
 def test_a_waiting_file_is_held_back_until_it_is_released(
-    qtbot, desk, numbered, open_page, released
+    qtbot, context, numbered, open_page, released
 ):
-    page = open_page(desk)
-    start_one_by_one(qtbot, desk, numbered, page)
+    page = open_page(context)
+    start_one_by_one(qtbot, context, numbered, page)
     model = page._transfers
     path = model.queued[3].path
     page._live.selectRow(len(model.transfers) + 3)
@@ -406,10 +414,12 @@ def test_a_waiting_file_is_held_back_until_it_is_released(
         table.selectRow(names(page).index(path.decode().rpartition("/")[2]))
         qtbot.waitUntil(lambda: [row.key for row in table.rows()] == [path])
         page._actions._queue.send_next.trigger()
-    desk.controller._order("set_bandwidth", bandwidth=0)
+    context.controller._order("set_bandwidth", bandwidth=0)
 
-    qtbot.waitUntil(lambda: bool(desk.controller.state.last) and not desk.controller.state.at_work)
-    assert desk.controller.state.last.waiting == (not released)
+    qtbot.waitUntil(
+        lambda: bool(context.controller.state.last) and not context.controller.state.at_work
+    )
+    assert context.controller.state.last.waiting == (not released)
 
 
 def press(qtbot, page, key, modifiers):
@@ -427,22 +437,24 @@ def shown(model, paths):
     return [file.path for file in model.queued if file.path in paths]
 
 
-def let_it_end(qtbot, desk):
+def let_it_end(qtbot, context):
     """Let the run send the rest at once; return its last state."""
-    desk.controller._order("set_bandwidth", bandwidth=0)
-    qtbot.waitUntil(lambda: bool(desk.controller.state.last) and not desk.controller.state.at_work)
-    return desk.controller.state.last
+    context.controller._order("set_bandwidth", bandwidth=0)
+    qtbot.waitUntil(
+        lambda: bool(context.controller.state.last) and not context.controller.state.at_work
+    )
+    return context.controller.state.last
 
 
 def test_files_that_are_held_back_are_sent_after_all_when_that_is_undone(
-    qtbot, desk, numbered, open_page
+    qtbot, context, numbered, open_page
 ):
-    page = open_page(desk)
-    start_one_by_one(qtbot, desk, numbered, page)
+    page = open_page(context)
+    start_one_by_one(qtbot, context, numbered, page)
     model = page._transfers
     both = [file.path for file in model.queued][:2]
     refused = []
-    desk.controller.command_refused.connect(refused.append)
+    context.controller.command_refused.connect(refused.append)
     page._live.selectionModel().select(
         QItemSelection(model.index(0, 0), model.index(2, 0)),
         SELECT_ROWS,
@@ -457,18 +469,18 @@ def test_files_that_are_held_back_are_sent_after_all_when_that_is_undone(
     assert not page._toast.isVisible()
     listed = lambda: {*shown(model, both), *(it.name for it in model.transfers)}  # noqa: E731
     qtbot.waitUntil(lambda: {*both} <= listed())  # the first may be sent at once
-    last = let_it_end(qtbot, desk)
+    last = let_it_end(qtbot, context)
     assert (last.sent, last.waiting, refused) == (20, 0, [])
 
 
 def test_a_batch_that_is_held_back_is_sent_after_all_when_that_is_undone(
-    qtbot, desk, site, open_page
+    qtbot, context, site, open_page
 ):
     folder = next(path for path in site.data.glob("*/*") if path.is_dir())
     (folder / "large.raw").write_bytes(os.urandom(9_000_000))  # too large for the batch
     save_settings(site.config, {"limits.bandwidth": 0.1})
-    page = open_page(desk)
-    desk.controller.start()
+    page = open_page(context)
+    context.controller.start()
     batches = lambda: [it for it in page._transfers.transfers if it.files > 1]  # noqa: E731
     qtbot.waitUntil(lambda: bool(batches()))
     batch = batches()[0]
@@ -480,27 +492,27 @@ def test_a_batch_that_is_held_back_is_sent_after_all_when_that_is_undone(
     press(qtbot, page, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
 
     assert not page._toast.isVisible()
-    assert let_it_end(qtbot, desk).waiting == 0
+    assert let_it_end(qtbot, context).waiting == 0
 
 
 def test_what_a_run_lacks_when_all_is_held_back_is_sent_by_a_new_one(
-    qtbot, desk, numbered, open_page
+    qtbot, context, numbered, open_page
 ):
-    page = open_page(desk)
-    start_one_by_one(qtbot, desk, numbered, page)
+    page = open_page(context)
+    start_one_by_one(qtbot, context, numbered, page)
     refused = []
-    desk.controller.command_refused.connect(refused.append)
+    context.controller.command_refused.connect(refused.append)
 
     save_settings(numbered.config, {"limits.bandwidth": 0})
     page._toast.hold_back([b"alice/Set 0", b"alice/Set 1"], page._transfers.transfers)
-    qtbot.waitUntil(lambda: desk.controller.state.phase == "idle")
-    first = desk.controller.state.last
+    qtbot.waitUntil(lambda: context.controller.state.phase == "idle")
+    first = context.controller.state.last
     page._toast._button.click()
 
     assert not page._toast.isVisible()
-    qtbot.waitUntil(lambda: desk.controller.state.last not in (None, first))
+    qtbot.waitUntil(lambda: context.controller.state.last not in (None, first))
     assert first.waiting > 17
-    assert (desk.controller.state.last.verified, refused) == (20, [])
+    assert (context.controller.state.last.verified, refused) == (20, [])
 
 
 @pytest.mark.parametrize(
@@ -548,9 +560,9 @@ def test_undoing_is_not_offered_after_another_action(filled_page, act):
     assert not filled_page._toast.isVisible()
 
 
-def test_waiting_files_are_moved_with_keys(qtbot, desk, numbered, open_page):
-    page = open_page(desk)
-    start_one_by_one(qtbot, desk, numbered, page)
+def test_waiting_files_are_moved_with_keys(qtbot, context, numbered, open_page):
+    page = open_page(context)
+    start_one_by_one(qtbot, context, numbered, page)
     model = page._transfers
     paths = [file.path for file in model.queued]
     above = len(model.transfers)
@@ -565,14 +577,14 @@ def test_waiting_files_are_moved_with_keys(qtbot, desk, numbered, open_page):
     press(qtbot, page, Qt.Key.Key_Down, Qt.KeyboardModifier.AltModifier)
     qtbot.waitUntil(lambda: shown(model, paths) == paths)
 
-    assert let_it_end(qtbot, desk).sent == 20
+    assert let_it_end(qtbot, context).sent == 20
 
 
 def test_files_that_are_dropped_at_another_place_are_sent_in_that_order(
-    qtbot, desk, numbered, open_page
+    qtbot, context, numbered, open_page
 ):
-    page = open_page(desk)
-    start_one_by_one(qtbot, desk, numbered, page)
+    page = open_page(context)
+    start_one_by_one(qtbot, context, numbered, page)
     model = page._transfers
     paths = [file.path for file in model.queued]
     above = len(model.transfers)
@@ -584,10 +596,10 @@ def test_files_that_are_dropped_at_another_place_are_sent_in_that_order(
     expected = [paths[0], paths[2], paths[1], paths[4], paths[3], *paths[5:]]
     qtbot.waitUntil(lambda: shown(model, paths) == expected)
     started = []
-    desk.controller.engine.events_received.connect(
+    context.controller.engine.events_received.connect(
         lambda events: started.extend(it.name for it in events if isinstance(it, TransferStarted))
     )
-    let_it_end(qtbot, desk)
+    let_it_end(qtbot, context)
     assert started[:5] == expected[:5]
 
 
@@ -658,17 +670,17 @@ def test_nothing_can_be_dragged_without_a_run_of_this_window(filled_page):
     assert not filled_page._live.dragEnabled()
 
 
-def test_nothing_is_listed_next_while_no_run_is_under_way(still_desk, open_page):
-    page = open_page(still_desk)
+def test_nothing_is_listed_next_while_no_run_is_under_way(still_context, open_page):
+    page = open_page(still_context)
     page._show_next(NextListed(paths=(b"a",), sizes=(1,)))
 
     assert page._transfers.rowCount() == 0
     assert not page._queue.send_next.isEnabled()
 
 
-def test_what_comes_next_is_asked_for_only_while_it_is_seen(qtbot, still_desk):
+def test_what_comes_next_is_asked_for_only_while_it_is_seen(qtbot, still_context):
     window = QWidget()
-    page = TransfersPage(still_desk, window)
+    page = TransfersPage(still_context, window)
     qtbot.addWidget(window)
     window.show()
     assert page._ask_timer.isActive()
@@ -737,11 +749,11 @@ def test_a_transfer_shows_what_is_sent_and_about_how_long_the_rest_takes(qapp):
 
 
 def test_a_window_that_comes_back_from_the_tray_shows_what_happened_meanwhile(
-    qtbot, still_desk, written, filled_page
+    qtbot, still_context, written, filled_page
 ):
     filled_page.hide()
     written.ledger.record([an_entry(b"a/newest.tif")])
-    still_desk.controller.ledger_changed.emit()
+    still_context.controller.ledger_changed.emit()
 
     filled_page.show()
 

@@ -33,8 +33,8 @@ def clock():
 
 @pytest.fixture
 def popup(controller, clock, qtbot):
-    desk = AppContext(controller, controller.threads, WindowState(controller))
-    popup = TrayPopup(desk, lambda: clock[0])
+    context = AppContext(controller, controller.threads, WindowState(controller))
+    popup = TrayPopup(context, lambda: clock[0])
     qtbot.addWidget(popup)
     return popup
 

@@ -47,29 +47,29 @@ def button(parent, text):
     return next(one for one in parent.findChildren(QPushButton) if one.text().startswith(text))
 
 
-def show(desk, qtbot):
-    page = OverviewPage(desk)
+def show(context, qtbot):
+    page = OverviewPage(context)
     qtbot.addWidget(page)
     page.show()
-    qtbot.waitUntil(lambda: bool(desk.controller.state.sources), timeout=DEADLINE)
+    qtbot.waitUntil(lambda: bool(context.controller.state.sources), timeout=DEADLINE)
     return page, page.findChild(UnfinishedList)
 
 
 @needs_sshd
-def test_a_killed_drop_is_shown_after_a_restart_and_continued(site, dropped, open_desk, qtbot):
+def test_a_killed_drop_is_shown_after_a_restart_and_continued(site, dropped, open_context, qtbot):
     words = "--source", str(dropped), "--as", "Mice/Day 1"
     process = site.start("run", "--events", *words)
     wait_for(process, "transfer_started")
     kill_group(process)
     process.communicate()
 
-    desk = open_desk(site.config)
-    qtbot.waitUntil(lambda: desk.controller.state.phase == "idle", timeout=DEADLINE)
-    _, shown = show(desk, qtbot)
+    context = open_context(site.config)
+    qtbot.waitUntil(lambda: context.controller.state.phase == "idle", timeout=DEADLINE)
+    _, shown = show(context, qtbot)
     assert shown.isVisible()
     assert "uploaded as Mice / Day 1" in texts(shown)
     button(shown, "Continue").click()
-    qtbot.waitUntil(lambda: not desk.controller.state.sources, timeout=DEADLINE)
+    qtbot.waitUntil(lambda: not context.controller.state.sources, timeout=DEADLINE)
 
     assert not shown.isVisible()
     sent = [file for file in site.server.datafiles() if file.filename.endswith(".txt")]
@@ -78,14 +78,14 @@ def test_a_killed_drop_is_shown_after_a_restart_and_continued(site, dropped, ope
     assert {file.verified for file in sent if file.filename in names} == {True}
 
 
-def test_a_folder_that_is_removed_is_asked_about_once_and_forgotten(desk, site, qtbot):
-    settings, config = desk.controller.settings, desk.controller.config
+def test_a_folder_that_is_removed_is_asked_about_once_and_forgotten(context, site, qtbot):
+    settings, config = context.controller.settings, context.controller.config
     root = os.fsencode(settings.data.directory)
     file = ledger_file(settings, find_places(config), root)
     with SqliteLedger.open(file, root, SystemClock()) as ledger:
         ledger.record_source(ExtraSource(b"/usb/Day 1", Destination("", "Mice", "Day 1")))
-    desk.controller._look()
-    page, shown = show(desk, qtbot)
+    context.controller._look()
+    page, shown = show(context, qtbot)
 
     button(shown, "Remove").click()
     question = page.findChild(RemoveQuestion)

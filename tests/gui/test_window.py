@@ -46,8 +46,8 @@ def ended(problem=None, minute=0):
 
 
 @pytest.fixture
-def window(qtbot, still_desk):
-    window = MainWindow(still_desk)
+def window(qtbot, still_context):
+    window = MainWindow(still_context)
     qtbot.addWidget(window)
     window.show()
     return window
@@ -145,13 +145,13 @@ def test_a_run_of_another_program_shows_an_answer_only_by_its_progress():
     assert indicator_mark(with_server(seen, more, start)).word == "Server reachable"
 
 
-def test_the_status_line_shows_state_speed_time_left_and_the_server(window, still_desk):
+def test_the_status_line_shows_state_speed_time_left_and_the_server(window, still_context):
     sums = replace(
         NO_PROGRESS, wanted=20, wanted_bytes=10**9, sent=8, byte_rate=2.5e6, remaining=240.0
     )
 
     state = replace(RUNNING, sums=sums, server=ServerIndicator.REACHABLE, heard=True)
-    still_desk.controller.run_changed.emit(state)
+    still_context.controller.run_changed.emit(state)
 
     assert window._sentence.full_text == "Sending 12 file(s), about 4 min left"
     assert window._speed.text() == "2.5 MB/s"
@@ -159,13 +159,13 @@ def test_the_status_line_shows_state_speed_time_left_and_the_server(window, stil
 
     complete = replace(sums, transferred_bytes=10**9)
     for still in (replace(state, phase=Phase.PAUSED), replace(state, sums=complete)):
-        still_desk.controller.run_changed.emit(still)
+        still_context.controller.run_changed.emit(still)
         assert window._speed.text() == ""
         assert " at " not in amount_sentence(still)
 
 
-def test_a_server_that_does_not_answer_is_shown_with_the_time(window, still_desk):
-    controller = still_desk.controller
+def test_a_server_that_does_not_answer_is_shown_with_the_time(window, still_context):
+    controller = still_context.controller
     started = RunStarted(run="r", at=datetime(2027, 1, 1, tzinfo=UTC), data_directory=b"/data")
     controller._take_events([started, ServerSilent(seconds=12)])
     label = window.findChild(ServerIndicatorLabel)
@@ -183,42 +183,42 @@ def test_the_window_of_the_demo_says_that_it_is_one(window):
     assert "Demo: sample data, and a server on this computer" in marks
 
 
-def test_when_idle_the_status_line_shows_the_next_run_and_no_speed(window, still_desk):
+def test_when_idle_the_status_line_shows_the_next_run_and_no_speed(window, still_context):
     start = datetime(2040, 1, 1, 12, tzinfo=UTC)
 
-    still_desk.controller.run_changed.emit(replace(IDLE, next_start=start))
+    still_context.controller.run_changed.emit(replace(IDLE, next_start=start))
 
     assert window._next.text().startswith("Next run ")
     assert window._speed.text() == ""
     assert window.findChild(ServerIndicatorLabel).text == "Server not contacted yet"
 
 
-def test_of_another_server_nothing_is_known_yet(desk, site, qtbot):
-    window = MainWindow(desk)
+def test_of_another_server_nothing_is_known_yet(context, site, qtbot):
+    window = MainWindow(context)
     qtbot.addWidget(window)
     sign = window.findChild(ServerIndicatorLabel)
-    desk.controller.start()
-    qtbot.waitUntil(lambda: bool(desk.controller.state.last))
+    context.controller.start()
+    qtbot.waitUntil(lambda: bool(context.controller.state.last))
     assert sign.text.startswith("Server answered today ")
-    assert desk.controller.settings.server.url in sign.toolTip()
+    assert context.controller.settings.server.url in sign.toolTip()
     save_settings(site.config, {"server.url": "https://other.example"})
 
-    with qtbot.waitSignal(desk.controller.settings_changed):
-        desk.controller.reload_settings()
+    with qtbot.waitSignal(context.controller.settings_changed):
+        context.controller.reload_settings()
 
     assert sign.text == "Server not contacted yet"
     assert "https://other.example" in sign.toolTip()
 
 
-def test_after_a_run_the_server_is_known_to_answer(desk, qtbot):
-    window = MainWindow(desk)
+def test_after_a_run_the_server_is_known_to_answer(context, qtbot):
+    window = MainWindow(context)
     qtbot.addWidget(window)
     sign = window.findChild(ServerIndicatorLabel)
     assert sign.text == "Server not contacted yet"
 
-    desk.controller.start()
+    context.controller.start()
 
-    qtbot.waitUntil(lambda: bool(desk.controller.state.last))
+    qtbot.waitUntil(lambda: bool(context.controller.state.last))
     assert sign.text.startswith("Server answered today ")
 
 
@@ -262,9 +262,9 @@ def test_no_menu_takes_the_tool_bar_away(window):
 
 
 @pytest.mark.parametrize("page", [spec.name for spec in list_pages()])
-def test_in_the_tray_no_page_does_anything_regularly(window, still_desk, qtbot, page):
+def test_in_the_tray_no_page_does_anything_regularly(window, still_context, qtbot, page):
     window.show_page(NavigationRequest(page))
-    qtbot.waitUntil(lambda: not still_desk.tasks.busy)
+    qtbot.waitUntil(lambda: not still_context.tasks.busy)
 
     window.hide()
 
@@ -289,7 +289,7 @@ def test_the_status_line_begins_where_the_names_of_pages_have_their_icons(window
     ],
 )
 def test_start_pause_and_resume_have_one_place_in_the_tool_bar(window, phase, shown):
-    window._desk.controller.run_changed.emit(RunState(phase=phase))
+    window._context.controller.run_changed.emit(RunState(phase=phase))
 
     actions = window.findChild(QToolBar).actions()
     first = actions[: next(at for at, action in enumerate(actions) if action.isSeparator())]
@@ -297,16 +297,16 @@ def test_start_pause_and_resume_have_one_place_in_the_tool_bar(window, phase, sh
 
 
 def test_before_the_set_up_the_tool_bar_has_only_what_can_be_done(window):
-    window._desk.controller.run_changed.emit(RunState(phase=Phase.UNSET))
+    window._context.controller.run_changed.emit(RunState(phase=Phase.UNSET))
 
     shown = [one for one in window.findChild(QToolBar).actions() if one.isVisible()]
     assert [one.text().replace("&", "") for one in shown[:3]] == ["Settings…", "Help", "Quit"]
-    window._desk.controller.run_changed.emit(IDLE)
+    window._context.controller.run_changed.emit(IDLE)
     assert all(one.isVisible() and one.isEnabled() for one in (window._dry_run, window._add))
 
 
 def test_all_pages_begin_at_the_same_left_edge_with_a_title_of_the_same_size(window, qtbot):
-    window._desk.controller.run_changed.emit(IDLE)
+    window._context.controller.run_changed.emit(IDLE)
     edges, sizes = set(), set()
     for spec in list_pages():
         window.show_page(NavigationRequest(spec.name))

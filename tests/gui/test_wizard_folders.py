@@ -43,9 +43,9 @@ def data(tmp_path):
 
 
 @pytest.fixture
-def open_wizard(open_desk, config, qtbot):
+def open_wizard(open_context, config, qtbot):
     def open_it():
-        wizard = SetupWizard(open_desk(config))
+        wizard = SetupWizard(open_context(config))
         qtbot.addWidget(wizard)
         wizard.show()
         person = Person(wizard, qtbot)

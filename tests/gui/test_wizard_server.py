@@ -29,16 +29,16 @@ def config(tmp_path):
 
 
 @pytest.fixture
-def open_wizard(open_desk, config, qtbot):
+def open_wizard(open_context, config, qtbot):
     """Return a user before the wizard, at its first incomplete page."""
 
     def open_it(**settings):
         save_settings(config, {key.replace("__", "."): value for key, value in settings.items()})
-        desk = open_desk(config)
-        wizard = SetupWizard(desk)
+        context = open_context(config)
+        wizard = SetupWizard(context)
         qtbot.addWidget(wizard)
         wizard.show()
-        person = Person(wizard, qtbot, desk.tasks)
+        person = Person(wizard, qtbot, context.tasks)
         person.wait(lambda: not wizard.verdict.text)
         return person
 

@@ -25,11 +25,11 @@ def town(tmp_path):
 
 
 @pytest.fixture
-def open_wizard(open_desk, town, qtbot):
+def open_wizard(open_context, town, qtbot):
     """Return a user before the wizard, at its first incomplete page."""
 
     def open_it():
-        wizard = SetupWizard(open_desk(town.config))
+        wizard = SetupWizard(open_context(town.config))
         qtbot.addWidget(wizard)
         wizard.show()
         person = Person(wizard, qtbot)
@@ -294,7 +294,7 @@ def test_the_first_upload_starts_when_the_set_up_is_complete(open_wizard, town):
     town.fill(**{"data.directory": ""})
     person = open_wizard()
     wizard, key = person.wizard, person.wizard.key
-    controller = wizard._desk.controller
+    controller = wizard._context.controller
     wizard.start_wanted.connect(controller.start_when_set_up)
     person.type(wizard.folders.directory, str(town.data))
     person.press_enter()

@@ -74,19 +74,19 @@ class DropDialog(QDialog):
     added = Signal(object)  # the paths to upload
 
     def __init__(
-        self, desk: AppContext, paths: Sequence[bytes], parent: QWidget | None = None
+        self, context: AppContext, paths: Sequence[bytes], parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self.setWindowTitle(self.tr("Upload"))
-        settings = desk.controller.settings
-        self._controller = desk.controller
-        self._tasks = desk.tasks
+        settings = context.controller.settings
+        self._controller = context.controller
+        self._tasks = context.tasks
         self._paths = list(dict.fromkeys(os.path.normpath(path) for path in paths))
         self._previews: list[SourcePreview | None] = [None for _ in self._paths]
         self._costs: Costs | None = None  # of the last run
-        self._place = settings, desk.controller.config
+        self._place = settings, context.controller.config
         self.model = SourcesModel(self._paths, settings.server.username, self)
         self.notes = DropWarningsModel(self)
         self._conflicts: list[Conflict] = []

@@ -20,9 +20,9 @@ class DropTarget(QObject):
     opened = Signal(object)  # the sheet
     added = Signal(object)  # the paths that a run will upload
 
-    def __init__(self, desk: AppContext, window: QWidget) -> None:
+    def __init__(self, context: AppContext, window: QWidget) -> None:
         super().__init__(window)
-        self._desk = desk
+        self._context = context
         self._window = window
         self._paths: Sequence[bytes] = ()
 
@@ -32,7 +32,7 @@ class DropTarget(QObject):
         if len(paths) == 1 and paths[0].lower().endswith(SETTINGS_ENDINGS):
             path = Path(os.fsdecode(paths[0]))
             self._paths = paths
-            self._desk.tasks.run(partial(find_settings_kind, path), self._take_file)
+            self._context.tasks.run(partial(find_settings_kind, path), self._take_file)
         else:
             self._open_drop(paths)
 
@@ -58,26 +58,26 @@ class DropTarget(QObject):
                 # Imported here, as few users need it.
                 from mydata_like.gui.wizard.mydata_import_dialog import MyDataImportDialog
 
-                sheet = MyDataImportDialog(self._desk, path, self._window)
+                sheet = MyDataImportDialog(self._context, path, self._window)
                 sheet.carried_over.connect(self._reload)
                 self._open(sheet)
             case "ours":
                 # Imported here, as few users need it.
                 from mydata_like.gui.drop.import_dialog import ImportDialog
 
-                self._open(ImportDialog(self._desk, path, self._window))
+                self._open(ImportDialog(self._context, path, self._window))
             case _:
                 self._open_drop(self._paths)
 
     @Slot()
     def _reload(self) -> None:
-        self._desk.controller.reload_settings()
+        self._context.controller.reload_settings()
 
     def _open_drop(self, paths: Sequence[bytes]) -> None:
         # Imported here, as few users need it.
         from mydata_like.gui.drop.drop_dialog import DropDialog
 
-        sheet = DropDialog(self._desk, paths, self._window)
+        sheet = DropDialog(self._context, paths, self._window)
         sheet.added.connect(self.added)
         self._open(sheet)
 
@@ -86,16 +86,16 @@ class DropTarget(QObject):
         self.opened.emit(sheet)
 
 
-def drop_paths(paths: Sequence[bytes], desk: AppContext, window: QWidget) -> DropTarget:
+def drop_paths(paths: Sequence[bytes], context: AppContext, window: QWidget) -> DropTarget:
     """Open the dialog that fits these paths, as if they had been dropped on the window."""
-    arrival = DropTarget(desk, window)
+    arrival = DropTarget(context, window)
     arrival.take(paths)
     return arrival
 
 
-def accept_drops(desk: AppContext, window: QWidget) -> DropTarget:
+def accept_drops(context: AppContext, window: QWidget) -> DropTarget:
     """Accept files and folders dropped anywhere on a window."""
-    arrival = DropTarget(desk, window)
+    arrival = DropTarget(context, window)
     DropZone(window).dropped.connect(arrival.take)
     return arrival
 

@@ -24,12 +24,12 @@ from mydata_like.settings.schema import settings_by_key
 class ImportDialog(QDialog):
     """Shows what another settings file would change; one click imports it."""
 
-    def __init__(self, desk: AppContext, source: Path, parent: QWidget | None = None) -> None:
+    def __init__(self, context: AppContext, source: Path, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self.setWindowTitle(self.tr("Import settings"))
-        self._desk = desk
+        self._context = context
         self._source = source
         self._copying: SettingsImport | None = None
         self._title = PlainLabel(self.tr("Import settings"), self)
@@ -60,8 +60,8 @@ class ImportDialog(QDialog):
         self._buttons.accepted.connect(self._take_over)
         self._buttons.rejected.connect(self.reject)
 
-        desk.tasks.run(
-            partial(mydata_import.plan_copying, source, desk.controller.config),
+        context.tasks.run(
+            partial(mydata_import.plan_copying, source, context.controller.config),
             self._show_plan,
             self._show_failure,
         )
@@ -101,13 +101,13 @@ class ImportDialog(QDialog):
     def _take_over(self) -> None:
         assert self._copying is not None
         self.take_over.setEnabled(False)
-        config, changes = self._desk.controller.config, self._copying.changes
+        config, changes = self._context.controller.config, self._copying.changes
         keep = partial(settings_service.save_settings, config, changes)
-        self._desk.tasks.run(keep, self._finish, self._show_failure, writes=True)
+        self._context.tasks.run(keep, self._finish, self._show_failure, writes=True)
 
     @Slot(object)
     def _finish(self, _nothing: object) -> None:
-        self._desk.controller.reload_settings()
+        self._context.controller.reload_settings()
         self.accept()
 
     @Slot(object)

@@ -30,9 +30,9 @@ DEFAULT_NAME = "mydata-like-support.zip"
 class BundleDialog(QDialog):
     """Lists every file of the bundle with its text, and saves exactly these."""
 
-    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._desk = desk
+        self._context = context
         self._documents: Sequence[BundleDocument] = ()
         self._message = PlainLabel("", self)
         self._list = QListWidget(self)
@@ -79,16 +79,16 @@ class BundleDialog(QDialog):
     def save_to(self, file: Path) -> None:
         """Save the displayed files."""
         write = partial(support_bundle.write_bundle, file, self._documents)
-        self._desk.tasks.run(write, self._take_saved, self._fail, writes=True)
+        self._context.tasks.run(write, self._take_saved, self._fail, writes=True)
 
     @Slot()
     def _collect(self) -> None:
         self._save.setEnabled(False)
         self._include_names.setEnabled(False)
         self._message.setText(self.tr("Collecting diagnostic information"))
-        config, names = self._desk.controller.config, self._include_names.isChecked()
+        config, names = self._context.controller.config, self._include_names.isChecked()
         collect = partial(support_bundle.collect_documents, config, names=names)
-        self._desk.tasks.run(collect, self._take_documents, self._fail)
+        self._context.tasks.run(collect, self._take_documents, self._fail)
 
     @Slot(object)
     def _take_documents(self, documents: Sequence[BundleDocument]) -> None:

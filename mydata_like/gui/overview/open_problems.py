@@ -38,12 +38,12 @@ class OpenProblems(QFrame):
 
     wanted = Signal(object)  # a NavigationRequest
 
-    def __init__(self, desk: AppContext, parent: QWidget) -> None:
+    def __init__(self, context: AppContext, parent: QWidget) -> None:
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
-        self._desk = desk
+        self._context = context
         self._seen: tuple[bool, PastRunState | None] = (False, None)
-        self._query = LedgerQuery(desk, parent, self._ask)
+        self._query = LedgerQuery(context, parent, self._ask)
         self._title = PlainLabel(self.tr("Needs your attention"), self)
         self._title.scale(1.0, bold=True)
         self._more = PlainLabel("", self)
@@ -74,17 +74,19 @@ class OpenProblems(QFrame):
             self.refresh()
 
     def _ask(self) -> Callable[[], list[ProblemGroup]]:
-        return partial(group_problems, self._desk.controller.settings, self._desk.controller.config)
+        return partial(
+            group_problems, self._context.controller.settings, self._context.controller.config
+        )
 
     @Slot(object)
     def _show_groups(self, groups: Sequence[ProblemGroup]) -> None:
-        hidden = list_hidden(self._desk.memory)
+        hidden = list_hidden(self._context.memory)
         shown = [
             group
             for group in sorted(groups, key=severity)
             if _needs_someone(group) and name_of_group(group) not in hidden
         ]
-        if self._desk.controller.state.at_work:  # then unsent files are in progress
+        if self._context.controller.state.at_work:  # then unsent files are in progress
             shown = [group for group in shown if group.kind != UNSENT]
         for row in self.rows[len(shown) :]:
             row.hide()

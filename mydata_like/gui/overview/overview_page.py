@@ -184,11 +184,11 @@ class SetByServer(Panel):
 class OverviewPage(Page):
     """From where to where, how it stands, what arrives, and what needs the user."""
 
-    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._controller = desk.controller
+        self._controller = context.controller
         self._empty_state = EmptyState(self)
-        self._content = _OverviewContent(desk, self)
+        self._content = _OverviewContent(context, self)
         self._scroll = QScrollArea(self)
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setWidgetResizable(True)
@@ -224,21 +224,21 @@ class _OverviewContent(QWidget):
 
     wanted = Signal(object)
 
-    def __init__(self, desk: AppContext, parent: QWidget) -> None:
+    def __init__(self, context: AppContext, parent: QWidget) -> None:
         super().__init__(parent)
-        self._controller = desk.controller
-        self._route = RouteRow(desk.controller, self)
-        self._headline = Headline(desk.controller, self)
+        self._controller = context.controller
+        self._route = RouteRow(context.controller, self)
+        self._headline = Headline(context.controller, self)
         self._sent = SentBar(self)
         self._bar = StatusBreakdownBar(self)
         self._safe = PlainLabel("", self)
         self._safe.setWordWrap(True)
-        self._datasets = RecentDatasets(desk, self)
-        self._problems = OpenProblems(desk, self)
+        self._datasets = RecentDatasets(context, self)
+        self._problems = OpenProblems(context, self)
         self._summary = SummaryRow(self)
         self._set_by_server = SetByServer(self)
         self._unfinished = UnfinishedList(self)
-        self._details = DetailsPanel(desk.memory, self)
+        self._details = DetailsPanel(context.memory, self)
         self._hint = DropHint(self)
         self._layout = QVBoxLayout(self)
 

@@ -47,16 +47,16 @@ class RecentDatasets(QFrame):
     It reads the ledger while `parent` is visible, so it also shows runs of other programs.
     """
 
-    def __init__(self, desk: AppContext, parent: QWidget, most: int = MIN_ROWS) -> None:
+    def __init__(self, context: AppContext, parent: QWidget, most: int = MIN_ROWS) -> None:
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
-        self._controller = desk.controller
+        self._controller = context.controller
         self._most = most
         self._shown: Sequence[RecentDataset] = ()
         self._transfers: Sequence[ActiveTransfer] = ()
         self._at_work = False
         self._seen: tuple[bool, PastRunState | None] = (False, None)
-        self._query = LedgerQuery(desk, parent, self._ask)
+        self._query = LedgerQuery(context, parent, self._ask)
         self._query.answered.connect(self._show_datasets)
         self._layout = QGridLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)

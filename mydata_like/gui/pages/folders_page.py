@@ -42,10 +42,10 @@ REFRESH_FACTOR = 10  # and this many times the duration of the last refresh
 class FoldersPage(Page):
     """A tree with counts, sizes and states, and actions on the folder of a dataset."""
 
-    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._desk = desk
-        self._controller = desk.controller
+        self._context = context
+        self._controller = context.controller
         self._active = self._stale = self._loading = False
         self._started_at = 0.0
         # Owners are expanded once, so a branch that the user closes stays closed.
@@ -53,14 +53,14 @@ class FoldersPage(Page):
         self._model = FolderTree(self)
         self._tree = QTreeView(self)
         self._message = EmptyMessage("folders", self)
-        self._start = StartButton(desk.controller, self)
+        self._start = StartButton(context.controller, self)
         self._stack = QStackedWidget(self)
         self._files = QAction(icon("transfers"), self.tr("Show files"), self)
         self._open = QAction(icon("folder"), self.tr("Open folder"), self)
         self._web = QAction(icon("server"), self.tr("Open on server"), self)
         self._copy = QAction(icon("copy"), self.tr("Copy path"), self)
         self._only = QAction(icon("start"), self.tr("Only this one now"), self)
-        self._queue = QueueActions(self._tree, HoldBackToast(desk.controller))
+        self._queue = QueueActions(self._tree, HoldBackToast(context.controller))
         self._send_again = QAction(icon("retry"), self.tr("Send after all"), self)
         self._queue_actions = (*self._queue.all, self._send_again)  # in a run of this window
         self._view_actions = (self._files, self._open, self._web, self._copy)
@@ -77,7 +77,7 @@ class FoldersPage(Page):
         tree.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
         for number, characters in enumerate((34, 22, 18, 9, 11)):
             tree.setColumnWidth(number, column_width(tree, characters))
-        KeptColumns("folders", tree.header(), self._desk.memory).restore()
+        KeptColumns("folders", tree.header(), self._context.memory).restore()
         self._send_again.setToolTip(
             self.tr("Send files of this folder that were left out or failed in this run")
         )
@@ -167,7 +167,7 @@ class FoldersPage(Page):
     def _run(self, wanted: list[Parents], done: Callable[[Any], None]) -> None:
         settings, config = self._controller.settings, self._controller.config
         load = partial(table_panel.list_levels, settings, config, wanted)
-        self._desk.tasks.run(load, done, self._fail)
+        self._context.tasks.run(load, done, self._fail)
 
     @Slot(object)
     def _take_all(self, levels: dict[Parents, list[FolderGroup]]) -> None:
@@ -259,7 +259,7 @@ class FoldersPage(Page):
     def _open_on_server(self) -> None:
         settings, config = self._controller.settings, self._controller.config
         find = partial(table_panel.find_dataset, settings, config, self._path)
-        self._desk.tasks.run(find, self._open_dataset)
+        self._context.tasks.run(find, self._open_dataset)
 
     @Slot(object)
     def _open_dataset(self, dataset: int | None) -> None:

@@ -26,15 +26,15 @@ MESSAGE_DURATION = 15_000  # milliseconds
 class HistoryPage(Page):
     """A list of runs, the latest first, and below it the files that the selected run changed."""
 
-    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._desk = desk
-        self._controller = desk.controller
-        self._runs = TablePanel(desk, "history", run_columns(self._is_under_way), self)
-        self._files = TablePanel(desk, "history-files", file_columns(), self)
+        self._context = context
+        self._controller = context.controller
+        self._runs = TablePanel(context, "history", run_columns(self._is_under_way), self)
+        self._files = TablePanel(context, "history-files", file_columns(), self)
         self._title = PlainLabel("", self)
         self._message = PlainLabel("", self)
-        self._actions = RowActions(desk.controller, self)
+        self._actions = RowActions(context.controller, self)
         self._export = QAction(icon("export"), self.tr("Export…"), self)
         self._timer = QTimer(self, singleShot=True, interval=MESSAGE_DURATION)
         self._runs.table.setAccessibleName(self.tr("Runs"))
@@ -60,7 +60,7 @@ class HistoryPage(Page):
         splitter.setChildrenCollapsible(False)
         splitter.addWidget(self._runs)
         splitter.addWidget(self._file_area)
-        KeptHalves("history", splitter, self._desk.memory)
+        KeptHalves("history", splitter, self._context.memory)
         page_layout(self).addWidget(splitter)
 
         self._runs.selected.connect(self._open_run)
@@ -89,7 +89,7 @@ class HistoryPage(Page):
             table_panel.opener(self._controller),
             self._runs.model.view,
         )
-        self._desk.tasks.run(write, self._on_written, self._on_failed, writes=True)
+        self._context.tasks.run(write, self._on_written, self._on_failed, writes=True)
 
     def _is_under_way(self, run: str) -> bool:
         return self._controller.state.is_under_way(run)

@@ -52,9 +52,9 @@ MIN_LEVELS = (0, 1, 2, 3)  # of the choices: indexes in `log_model.LEVELS`
 class LogPage(Page):
     """A view that follows the engine's or the window's log, unless the user has scrolled up."""
 
-    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._desk = desk
+        self._context = context
         self._follower: Follower | None = None
         self._reading = BackgroundTask()
         self._user_scrolls = True  # the next change of the scroll position is by the user
@@ -141,7 +141,7 @@ class LogPage(Page):
         header = table.horizontalHeader()
         header.setStretchLastSection(False)
         header.setSectionResizeMode(TEXT, QHeaderView.ResizeMode.Stretch)
-        KeptColumns("log", header, self._desk.memory).restore()
+        KeptColumns("log", header, self._context.memory).restore()
         self._copy.setShortcut(QKeySequence.StandardKey.Copy)
         self._copy.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
         table.addAction(self._copy)
@@ -179,9 +179,9 @@ class LogPage(Page):
     def _read(self) -> None:
         """Read new lines, unless a read is in progress."""
         if not self._reading.running:
-            config, name = self._desk.controller.config, self._which.currentData()
+            config, name = self._context.controller.config, self._which.currentData()
             read = partial(log_model.read, config, name, MAX_LINES, self._follower)
-            self._reading = self._desk.tasks.run(read, self._take, self._fail)
+            self._reading = self._context.tasks.run(read, self._take, self._fail)
 
     @Slot(object)
     def _take(self, new: NewLines) -> None:
@@ -205,7 +205,7 @@ class LogPage(Page):
     def _filter(self) -> None:
         """Filter the lines; many lines are filtered in the background."""
         filter_lines = partial(log_model.filter_lines, list(self._model.lines), self._line_filter())
-        self._desk.tasks.run(filter_lines, self._take_filtered, latest=True)
+        self._context.tasks.run(filter_lines, self._take_filtered, latest=True)
 
     @Slot(object)
     def _take_filtered(self, filtered: FilteredLines) -> None:
@@ -253,7 +253,7 @@ class LogPage(Page):
         spans = sorted((span.top(), span.bottom()) for span in ranges)
         spans = spans or [(0, self._model.rowCount() - 1)]
         lines = list(chain.from_iterable(self._model.shown(*span) for span in spans))
-        self._desk.tasks.run(partial(log_model.join, lines), self._copy_text, latest=True)
+        self._context.tasks.run(partial(log_model.join, lines), self._copy_text, latest=True)
 
     @Slot(object)
     def _copy_text(self, text: str) -> None:
@@ -266,14 +266,14 @@ class LogPage(Page):
 
     @Slot()
     def _open_folder(self) -> None:
-        find = partial(logging_setup.find_logs, self._desk.controller.config)
-        self._desk.tasks.run(find, self._desk.controller.open_path)
+        find = partial(logging_setup.find_logs, self._context.controller.config)
+        self._context.tasks.run(find, self._context.controller.open_path)
 
     @Slot()
     def _save_bundle(self) -> None:
         # Imported here, as few users need it.
         from mydata_like.gui.log_viewer.bundle_dialog import BundleDialog
 
-        dialog = BundleDialog(self._desk, self)
+        dialog = BundleDialog(self._context, self)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.open()

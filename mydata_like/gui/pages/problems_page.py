@@ -54,24 +54,24 @@ REFRESH_AFTER = 3000  # minimum milliseconds between two reads of the totals
 class ProblemsPage(Page):
     """The problem of the run on top, the kinds on the left, and the selected kind on the right."""
 
-    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._desk = desk
-        self._controller = desk.controller
+        self._context = context
+        self._controller = context.controller
         self._loading = self._stale = self._active = False
         self._at_work = False
         self._run = ProblemCard(self)
-        self._kinds = ProblemFilter(desk.memory, self)
+        self._kinds = ProblemFilter(context.memory, self)
         self._card = ProblemCard(self)
         self._replace = QPushButton(self.tr("Rep&lace the server's…"), self._card)
         self._keep = QPushButton(self.tr("&Keep the server's"), self._card)
         self._chosen = PlainLabel("", self)
         self._hide = QAction(icon("skipped"), self.tr("Hide this kind"), self)
         columns = problem_columns()
-        self._files = TablePanel(desk, "problems", columns, self)
+        self._files = TablePanel(context, "problems", columns, self)
         sentences = SentenceDelegate(self._files.table)
         self._files.table.setItemDelegateForColumn(len(columns) - 1, sentences)
-        self._actions = RowActions(desk.controller, self)
+        self._actions = RowActions(context.controller, self)
         self._toast = Toast()
         self._no_problems = EmptyMessage("problems", self)
         self._ledger_error = ""
@@ -99,7 +99,7 @@ class ProblemsPage(Page):
         whole.setContentsMargins(0, 0, 0, 0)
         whole.addWidget(scroll)
         self._connect()
-        self._show_state(desk.controller.state)
+        self._show_state(context.controller.state)
         self._show_group()
 
     def show_page(self) -> None:
@@ -126,7 +126,7 @@ class ProblemsPage(Page):
         splitter.setStretchFactor(1, 2)
         splitter.setSizes([width * 33, width * 75])
         splitter.setMinimumHeight(self.fontMetrics().height() * MIN_LINES)
-        KeptHalves("problems", splitter, self._desk.memory)
+        KeptHalves("problems", splitter, self._context.memory)
         return splitter
 
     def _make_right_side(self) -> QWidget:
@@ -182,7 +182,7 @@ class ProblemsPage(Page):
         load = partial(
             table_panel.group_problems, self._controller.settings, self._controller.config
         )
-        self._desk.tasks.run(load, self._take, self._fail)
+        self._context.tasks.run(load, self._take, self._fail)
 
     @Slot(object)
     def _take(self, groups: list[ProblemGroup]) -> None:
@@ -354,7 +354,7 @@ class ProblemsPage(Page):
         keys = [row.key for row in rows if isinstance(row, FileRow)]
         settings, config = self._controller.settings, self._controller.config
         call = partial(choose_held, settings, config, choice, keys)
-        self._desk.tasks.run(call, self._show_chosen, self._show_not_chosen, writes=True)
+        self._context.tasks.run(call, self._show_chosen, self._show_not_chosen, writes=True)
 
     @Slot(object)
     def _show_chosen(self, number: int) -> None:

@@ -45,11 +45,11 @@ EMPTY, RUNNING, RESULT = range(3)  # the pages of the main area
 class SpeedPage(Page):
     """Runs speed tests and shows their results."""
 
-    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._desk = desk
-        self._controller = desk.controller
-        self._process = SpeedTestProcess(desk.controller, self)
+        self._context = context
+        self._controller = context.controller
+        self._process = SpeedTestProcess(context.controller, self)
         self._quick = False  # whether the last test was a quick one
         self._started_at = 0.0
         self._problem: Problem | None = None  # why the last test failed
@@ -70,7 +70,7 @@ class SpeedPage(Page):
         self._progress_timer = QTimer(self, interval=SECOND)
         self._lay_out()
         self._connect()
-        self._show_state(desk.controller.state)
+        self._show_state(context.controller.state)
 
     def show_page(self) -> None:
         self._show_settings()
@@ -148,7 +148,7 @@ class SpeedPage(Page):
         apply = partial(
             speedtest_records.apply_advice, self._controller.settings, self._controller.config
         )
-        self._desk.tasks.run(apply, self._take_changed, self._show_failure, writes=True)
+        self._context.tasks.run(apply, self._take_changed, self._show_failure, writes=True)
 
     @Slot(object)
     def _take_changed(self, _: None) -> None:
@@ -202,7 +202,7 @@ class SpeedPage(Page):
         load = partial(
             speedtest_process.load_reports, self._controller.settings, self._controller.config
         )
-        self._desk.tasks.run(load, self._show_reports, self._show_failure)
+        self._context.tasks.run(load, self._show_reports, self._show_failure)
 
     @Slot(object)
     def _show_reports(self, reports: list[SpeedTestReport]) -> None:
@@ -227,7 +227,7 @@ class SpeedPage(Page):
     @Slot(object)
     def _undo(self, applied: AppliedAdvice) -> None:
         restore = partial(settings_service.save_settings, self._controller.config, applied.replaced)
-        self._desk.tasks.run(restore, self._take_changed, self._show_failure, writes=True)
+        self._context.tasks.run(restore, self._take_changed, self._show_failure, writes=True)
 
     @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:

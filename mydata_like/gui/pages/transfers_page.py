@@ -241,25 +241,25 @@ LIVE_SHARE, FILES_SHARE = 1, 2  # of the page's height
 class TransfersPage(Page):
     """The active transfers and what follows them on top, and all files below, the latest first."""
 
-    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._controller = desk.controller
-        self._memory = desk.memory
+        self._controller = context.controller
+        self._memory = context.memory
         self._transfers = TransfersModel(self)
         self._live = QTableView(self)
         self._message = ElidedLabel("", self)
         self._pause = QAction(icon("pause"), self.tr("Pause all"), self)
         self._resume = QAction(icon("start"), self.tr("Resume"), self)
-        self._toast = HoldBackToast(desk.controller)
+        self._toast = HoldBackToast(context.controller)
         self._queue = QueueActions(self._live, self._toast)
         self._up = QAction(self.tr("Move up"), self._live)
         self._down = QAction(self.tr("Move down"), self._live)
         self._queue_bar = action_bar(self._queue.all, self)
         self._pause_button = action_button(self._pause, self)
         self._resume_button = action_button(self._resume, self)
-        self._files = TablePanel(desk, "transfers", file_columns(), self)
+        self._files = TablePanel(context, "transfers", file_columns(), self)
         self._actions = RowActions(
-            desk.controller, self, QueueActions(self._files.table, self._toast)
+            context.controller, self, QueueActions(self._files.table, self._toast)
         )
         self._ask_timer = QTimer(self, interval=ASK_AFTER)
 
@@ -288,7 +288,7 @@ class TransfersPage(Page):
         )
         self._lay_out()
         self._connect()
-        self._show_state(desk.controller.state)
+        self._show_state(context.controller.state)
         self._update_queue_actions()
 
     def show_page(self) -> None:

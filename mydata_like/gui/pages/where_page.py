@@ -51,10 +51,10 @@ SEARCH_DELAY = 200  # milliseconds after the last key
 class WherePage(Page):
     """A search by name or by a dropped file, with the status of the file and its actions."""
 
-    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._desk = desk
-        self._controller = desk.controller
+        self._context = context
+        self._controller = context.controller
         self._text = PathLineEdit(self)
         self._file = QPushButton(icon("file"), self.tr("Choose a file…"), self)
         self._folder = QPushButton(icon("folder"), self.tr("Choose a folder…"), self)
@@ -64,7 +64,7 @@ class WherePage(Page):
         self._message = EmptyMessage("where", self)
         self._stack = QStackedWidget(self)
         self._timer = QTimer(self, singleShot=True, interval=SEARCH_DELAY)
-        self._poller = FileStatusPoller(desk, self)
+        self._poller = FileStatusPoller(context, self)
         self._check_task = BackgroundTask()
         self._query = ""  # the text of the field, which shows hidden characters as escapes
         self._search_task = BackgroundTask()
@@ -87,7 +87,7 @@ class WherePage(Page):
         splitter.setStretchFactor(1, 1)
         line = self.fontMetrics().height()
         splitter.setSizes([line * 14, line * 26])
-        KeptHalves("where/found", splitter, self._desk.memory)
+        KeptHalves("where/found", splitter, self._context.memory)
         layout = page_layout(self)
         layout.addWidget(PageTitle(translate("pages", "Where is my data?"), self))
         layout.addLayout(head)
@@ -163,7 +163,7 @@ class WherePage(Page):
         elif not self._search_task.running and self._controller.loaded is not None:
             find = partial(status_poller.find, self._ledger(), self._query)
             failed = partial(self._fail_search, self._query)
-            self._search_task = self._desk.tasks.run(find, self._show_result, failed)
+            self._search_task = self._context.tasks.run(find, self._show_result, failed)
 
     @Slot(object)
     def _show_result(self, result: StatusAnswer) -> None:
@@ -233,7 +233,7 @@ class WherePage(Page):
             status_poller.check_deletable, self._ledger(), [status.path], CleanupProgress()
         )
         self._check_task.cancel()
-        self._check_task = self._desk.tasks.run(
+        self._check_task = self._context.tasks.run(
             check, self._take_checked, self._fail_check, cancel=True
         )
 
@@ -254,7 +254,7 @@ class WherePage(Page):
     def _free(self) -> None:
         status = self._view.status
         if status is not None:
-            dialog = FreeDialog(self._desk, [status.path], self)
+            dialog = FreeDialog(self._context, [status.path], self)
             dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
             dialog.freed.connect(self._poller.poll)
             dialog.finished.connect(self._poller.poll)

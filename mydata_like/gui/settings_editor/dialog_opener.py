@@ -18,9 +18,9 @@ class SettingsDialogOpener(QObject):
 
     left_unsaved = Signal()
 
-    def __init__(self, desk: AppContext, window: QWidget) -> None:
+    def __init__(self, context: AppContext, window: QWidget) -> None:
         super().__init__(window)
-        self._desk = desk
+        self._context = context
         self._window = window
         self._dialog: SettingsDialog | None = None
         self._unsaved: Mapping[str, object] = {}
@@ -44,7 +44,7 @@ class SettingsDialogOpener(QObject):
             SettingsDialog,  # imported late, as few starts need it
         )
 
-        self._dialog = SettingsDialog(self._desk, self._window)
+        self._dialog = SettingsDialog(self._context, self._window)
         self._dialog.left_unsaved.connect(self._keep)
         self._dialog.settled.connect(self._forget)
         return self._dialog

@@ -132,17 +132,17 @@ class SettingsDialog(QDialog):
     left_unsaved = Signal(object)  # unsaved changes by dotted key
     settled = Signal()  # the unsaved changes were restored, or others were saved
 
-    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(self.tr("Settings"))
-        self._desk = desk
+        self._context = context
         self._wanted = ""  # the key to show first
         self._unsaved: Mapping[str, object] = {}  # unsaved changes of the last time
         self._busy = True
         self.draft = PendingChanges()
-        self.key_row = SecretRow(SecretKind.API_KEY, desk.controller.config, desk.tasks)
-        self.s3_row = SecretRow(SecretKind.S3_SECRET, desk.controller.config, desk.tasks)
+        self.key_row = SecretRow(SecretKind.API_KEY, context.controller.config, context.tasks)
+        self.s3_row = SecretRow(SecretKind.S3_SECRET, context.controller.config, context.tasks)
         self._secret_rows = {ACCOUNT: self.key_row, ACCESS_KEY: self.s3_row}
         self.starts = SchedulePreview()
         asides = {**self._secret_rows, "schedule.to_time": self.starts}
@@ -237,8 +237,8 @@ class SettingsDialog(QDialog):
 
     def _load(self) -> None:
         self._set_busy(busy=True)
-        read = partial(settings_edit.open_draft, self._desk.controller.config)
-        self._desk.tasks.run(read, self._take_draft, self._fail)
+        read = partial(settings_edit.open_draft, self._context.controller.config)
+        self._context.tasks.run(read, self._take_draft, self._fail)
 
     @Slot(object)
     def _take_draft(self, draft: PendingChanges) -> None:
@@ -295,12 +295,12 @@ class SettingsDialog(QDialog):
             settings=draft.part("server", "transfer") or draft.part("server"),
             secrets=self._secret_changes,
         )
-        save = partial(settings_edit.save_edit, self._desk.controller.config, edit)
-        self._desk.tasks.run(save, self._finish, self._fail, writes=True)
+        save = partial(settings_edit.save_edit, self._context.controller.config, edit)
+        self._context.tasks.run(save, self._finish, self._fail, writes=True)
 
     @Slot(object)
     def _finish(self, _: object) -> None:
-        self._desk.controller.reload_settings()
+        self._context.controller.reload_settings()
         self.settled.emit()
         super().accept()
 
@@ -357,8 +357,8 @@ class SettingsDialog(QDialog):
     def _try(self) -> None:
         settings = self.draft.settings
         if settings is not None:
-            dialog = ConnectionTestDialog(self._desk.tasks, self)
-            dialog.test.start(self._desk.controller.config, settings, self._secret_changes)
+            dialog = ConnectionTestDialog(self._context.tasks, self)
+            dialog.test.start(self._context.controller.config, settings, self._secret_changes)
             dialog.show()
 
     @Slot()
@@ -369,8 +369,8 @@ class SettingsDialog(QDialog):
     @Slot(str)
     def read_file(self, path: str) -> None:
         """Apply the settings of a file; nothing is saved before OK."""
-        read = partial(settings_edit.read_proposal, Path(path), self._desk.controller.config)
-        self._desk.tasks.run(read, self._take_proposal, self._fail)
+        read = partial(settings_edit.read_proposal, Path(path), self._context.controller.config)
+        self._context.tasks.run(read, self._take_proposal, self._fail)
 
     @Slot(object)
     def _take_proposal(self, proposal: SettingsProposal) -> None:
@@ -400,7 +400,7 @@ class SettingsDialog(QDialog):
     def write_file(self, path: str) -> None:
         """Write the displayed settings to a file, without secrets."""
         write = partial(settings_edit.export_settings, self.draft.own_values(), Path(path))
-        self._desk.tasks.run(write, self._show_exported, self._fail, writes=True)
+        self._context.tasks.run(write, self._show_exported, self._fail, writes=True)
 
     @Slot(object)
     def _show_exported(self, _: object) -> None:

@@ -68,15 +68,19 @@ class TablePanel(QWidget):
     selected = Signal()  # other rows are selected, or the selected rows have changed
 
     def __init__(
-        self, desk: AppContext, name: str, columns: Sequence[Column], parent: QWidget | None = None
+        self,
+        context: AppContext,
+        name: str,
+        columns: Sequence[Column],
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
-        self._desk = desk
+        self._context = context
         self._page_view = View()
         self._active = False
         self.empty_text = self.tr("There is nothing here yet.")  # shown in a table without rows
-        self.model = WindowedModel(columns, desk.tasks, self)
-        self.table = TableView(name, self.model, desk.memory, self)
+        self.model = WindowedModel(columns, context.tasks, self)
+        self.table = TableView(name, self.model, context.memory, self)
         self.field = PathLineEdit(self)
         self.states = QComboBox(self)
         self._states_label = QLabel(self.tr("S&how"), self)
@@ -132,7 +136,7 @@ class TablePanel(QWidget):
 
     def offer_start(self) -> None:
         """Show a button that starts a run while there are no rows at all."""
-        self._start = StartButton(self._desk.controller, self)
+        self._start = StartButton(self._context.controller, self)
         self._empty.add_button(self._start)
 
     def add_title(self, title: QWidget) -> None:
@@ -181,7 +185,7 @@ class TablePanel(QWidget):
         self.states.setCurrentIndex(matching[0] if states and matching else 0)
 
     def _connect(self) -> None:
-        controller = self._desk.controller
+        controller = self._context.controller
         controller.ledger_changed.connect(self._on_ledger_changed)
         controller.settings_changed.connect(self._apply)
         self.field.textChanged.connect(self._typing.start)
@@ -207,7 +211,7 @@ class TablePanel(QWidget):
             states=self._page_view.states or self.states.currentData() or frozenset(),
         )
         view = view.ordered(shown.order, descending=shown.descending)
-        self.model.show(opener(self._desk.controller), view)
+        self.model.show(opener(self._context.controller), view)
 
     @Slot()
     def _on_ledger_changed(self) -> None:

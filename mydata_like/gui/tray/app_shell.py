@@ -218,20 +218,24 @@ class AppShell(QObject):
     paths_given = Signal(object)  # a tuple of paths of this start or of a second instance
 
     def __init__(
-        self, desk: AppContext, window: MainWindow, start: LaunchOptions, tray: Tray | None = None
+        self,
+        context: AppContext,
+        window: MainWindow,
+        start: LaunchOptions,
+        tray: Tray | None = None,
     ) -> None:
         super().__init__(window)
-        self._desk = desk
-        self._controller = desk.controller
+        self._context = context
+        self._controller = context.controller
         self._window = window
         self._start = start
         self._policy = NotificationPolicy(self._is_enabled)
         self._opened = False
         self._last: PastRunState | None = None
-        self.tray = tray or Tray(desk.controller, self)
+        self.tray = tray or Tray(context.controller, self)
         self._popup: TrayPopup | None = None
         self.banner = Banner(window)
-        self.shutdown = ShutdownController(desk.controller, window, self.tray, desk.memory)
+        self.shutdown = ShutdownController(context.controller, window, self.tray, context.memory)
 
         self.tray.clicked.connect(self._on_tray_click)
         self.tray.open_wanted.connect(self._open_window)
@@ -268,7 +272,7 @@ class AppShell(QObject):
             self._window.raise_up()
             return
         if self._popup is None:
-            self._popup = TrayPopup(self._desk)
+            self._popup = TrayPopup(self._context)
             self._popup.open_wanted.connect(self._open_window)
             self._popup.wanted.connect(self._open_page)
         self._popup.toggle(self.tray.icon.geometry())

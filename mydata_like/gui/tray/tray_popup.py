@@ -35,16 +35,16 @@ class TrayPopup(QFrame):
     open_wanted = Signal()
     wanted = Signal(object)  # a NavigationRequest
 
-    def __init__(self, desk: AppContext, now: Callable[[], float] = monotonic) -> None:
+    def __init__(self, context: AppContext, now: Callable[[], float] = monotonic) -> None:
         super().__init__(None, Qt.WindowType.Tool | Qt.WindowType.FramelessWindowHint)
-        controller = self._controller = desk.controller
+        controller = self._controller = context.controller
         self._now = now
         self._hidden = -inf  # when it lost the focus last
         self._icon = QRect()
         self._route = RouteRow(controller, self, LONGEST)
         self._headline = Headline(controller, self, SECTION)
         self._sent = SentBar(self)
-        self._datasets = RecentDatasets(desk, self)
+        self._datasets = RecentDatasets(context, self)
         self._safe = PlainLabel("", self)
         self._open = QPushButton(self.tr("&Open the window"), self)
         self.setWindowTitle(self.tr("Upload status"))

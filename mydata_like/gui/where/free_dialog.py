@@ -68,11 +68,11 @@ class FreeDialog(QDialog):
     freed = Signal()  # files were deleted
 
     def __init__(
-        self, desk: AppContext, paths: Sequence[Path], parent: QWidget | None = None
+        self, context: AppContext, paths: Sequence[Path], parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
-        self._tasks = desk.tasks
-        self._ledger = LedgerRef(desk.controller.settings, desk.controller.config)
+        self._tasks = context.tasks
+        self._ledger = LedgerRef(context.controller.settings, context.controller.config)
         self._paths = paths
         self._progress = CleanupProgress()
         self._task = BackgroundTask()

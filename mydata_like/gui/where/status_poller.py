@@ -135,10 +135,10 @@ class FileStatusPoller(QObject):
     found = Signal(object)  # a PathStatus
     failed = Signal(object)  # the message of an error before the first status
 
-    def __init__(self, desk: AppContext, page: QWidget) -> None:
+    def __init__(self, context: AppContext, page: QWidget) -> None:
         super().__init__(page)
-        self._desk = desk
-        self._controller = desk.controller
+        self._context = context
+        self._controller = context.controller
         self._page = page
         self._path: Path | None = None
         self._status_known = False  # the status of this path is known
@@ -171,7 +171,7 @@ class FileStatusPoller(QObject):
         self._stale = False
         path, ledger = self._path, LedgerRef(self._controller.settings, self._controller.config)
         done, failed = partial(self._take, path), partial(self._fail, path)
-        self._task = self._desk.tasks.run(partial(load_status, ledger, path), done, failed)
+        self._task = self._context.tasks.run(partial(load_status, ledger, path), done, failed)
 
     @Slot()
     def _on_ledger_changed(self) -> None:

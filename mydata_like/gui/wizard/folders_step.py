@@ -129,8 +129,8 @@ NAMED = 3  # folders or owners that are named; the others are only counted
 class FoldersStep(WizardStep):
     """Asks for the data folder, and shows the datasets that its first folders would become."""
 
-    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
-        super().__init__(desk, parent)
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
         self.title = self.tr("Which data?")
         self.explanation = self.tr(
             "The folder in which the instrument saves its data. Nothing in it is ever changed."

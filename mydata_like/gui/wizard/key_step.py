@@ -46,10 +46,10 @@ class HostKeyPanel(QWidget):
 
     trusted = Signal(object)  # a Registered, with the next host's key
 
-    def __init__(self, desk: AppContext, parent: QWidget) -> None:
+    def __init__(self, context: AppContext, parent: QWidget) -> None:
         super().__init__(parent)
         self._registered: RegisteredInstrument | None = None
-        self._tasks = desk.tasks
+        self._tasks = context.tasks
         self._check = BackgroundTask()
         self._sentence = PlainLabel("", self)
         self._sentence.setWordWrap(True)
@@ -160,8 +160,8 @@ ASK_AFTER = 15_000  # milliseconds between two checks for the approval
 class KeyStep(WizardStep):
     """Shows the key, waits for its approval, and then continues automatically."""
 
-    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
-        super().__init__(desk, parent)
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
         self.title = self.tr("Register this computer")
         self.explanation = self.tr(
             "Files are uploaded with a key that was created on this computer. An administrator "
@@ -178,8 +178,8 @@ class KeyStep(WizardStep):
         self.verdict = self.add_field(self.tr("&Key fingerprint"), self.fingerprint, copy)
         self.notice = CheckLabel(self, keeps_place=False)
         self.waiting = self._make_waiting()
-        self.host_key = HostKeyPanel(desk, self)
-        self.test = TestFilePanel(desk, self)
+        self.host_key = HostKeyPanel(context, self)
+        self.test = TestFilePanel(context, self)
         for part in (self.notice, self.waiting, self.host_key, self.test):
             self.add(part)
         self.add_space()
@@ -204,7 +204,7 @@ class KeyStep(WizardStep):
         self.approved = False
         show = partial(onboarding.show_key, self.settings, self.config)
         self.check.cancel()
-        self.check = self._desk.tasks.run(show, self._show_key, self._show_failure, writes=True)
+        self.check = self._context.tasks.run(show, self._show_key, self._show_failure, writes=True)
         self.verdict.show_checking(self.tr("Reading the key…"))
         for part in (self.waiting, self.host_key, self.test):
             part.hide()
@@ -330,13 +330,13 @@ class TestFilePanel(QWidget):
 
     ended = Signal()
 
-    def __init__(self, desk: AppContext, parent: QWidget) -> None:
+    def __init__(self, context: AppContext, parent: QWidget) -> None:
         super().__init__(parent)
         self.proved = False
-        self._config = desk.controller.config
+        self._config = context.controller.config
         self._settings = Settings()
         self.send = QPushButton(icon("start"), self.tr("&Send a test file"), self)
-        self.steps = ConnectionTest(desk.tasks, self)
+        self.steps = ConnectionTest(context.tasks, self)
         self.steps.setAccessibleName(self.tr("Steps of the test upload"))
         self.steps.setMinimumHeight(self.fontMetrics().height() * 14)
         self.verdict = CheckLabel(self)

@@ -35,13 +35,13 @@ class MyDataImportDialog(QDialog):
 
     carried_over = Signal(object)  # a Beginning
 
-    def __init__(self, desk: AppContext, source: Path | None, parent: QWidget) -> None:
+    def __init__(self, context: AppContext, source: Path | None, parent: QWidget) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(self.tr("Import from MyData"))
-        self._config = desk.controller.config
+        self._config = context.controller.config
         self._takeover: MyDataImport | None = None
-        self._tasks = desk.tasks
+        self._tasks = context.tasks
         self.report = TextArea(self)
         self.report.setReadOnly(True)
         self.report.setTabChangesFocus(True)

@@ -24,8 +24,8 @@ OTHER = "other"  # stands for a kind of schedule that only the settings offer
 class ScheduleStep(WizardStep):
     """Asks when files are uploaded: when they have settled, once a day, or manually."""
 
-    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
-        super().__init__(desk, parent)
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
         self.title = self.tr("When to upload?")
         self.explanation = self.tr(
             "You can start an upload at any time as well. The settings have more schedules."

@@ -39,8 +39,8 @@ class AddressStep(WizardStep):
 
     demo_wanted = Signal()
 
-    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
-        super().__init__(desk, parent)
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
         self.title = self.tr("Which server?")
         self.explanation = self.tr(
             "The web address of your MyTardis server, as you open it in a browser."
@@ -100,7 +100,7 @@ class AddressStep(WizardStep):
 
     def open_takeover(self, source: Path | None) -> MyDataImportDialog:
         """Show what MyData's settings would change, and import them if the user agrees."""
-        sheet = MyDataImportDialog(self._desk, source, self)
+        sheet = MyDataImportDialog(self._context, source, self)
         sheet.carried_over.connect(self.taken_over)
         sheet.open()
         return sheet
@@ -178,8 +178,8 @@ USERNAME = "server.username"
 class AccountStep(WizardStep):
     """Asks for the account; its key goes to the keyring, never into the settings."""
 
-    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
-        super().__init__(desk, parent)
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
         self.title = self.tr("Which account?")
         self.explanation = self.tr(
             "The account that uploads, usually the facility manager's. Its API key is on the "
@@ -230,7 +230,7 @@ class AccountStep(WizardStep):
         if not self._has_key and self.settings.server.username:
             kind = SecretKind.API_KEY
             locate = partial(locate_secret, self.settings, kind, self.config)
-            self._desk.tasks.run(locate, self._show_place)
+            self._context.tasks.run(locate, self._show_place)
 
     def changes(self) -> dict[str, object]:
         return {USERNAME: self.username.text().strip()}
@@ -270,7 +270,7 @@ class AccountStep(WizardStep):
     @Slot()
     def _use_former(self) -> None:
         use = partial(copy_api_key, self.settings, self.config, self._place.former)
-        self._desk.tasks.run(use, self._take_former, self._show_failure, writes=True)
+        self._context.tasks.run(use, self._take_former, self._show_failure, writes=True)
 
     @Slot(object)
     def _take_former(self, _nothing: object) -> None:
@@ -316,7 +316,7 @@ class AccountStep(WizardStep):
 
     @Slot()
     def _open_page(self) -> None:
-        self._desk.controller.open_address(self.settings.server.url)
+        self._context.controller.open_address(self.settings.server.url)
 
 
 FACILITY, NAME = "instrument.facility", "instrument.name"
@@ -326,8 +326,8 @@ CONTACT, EMAIL = "instrument.contact_name", "instrument.contact_email"
 class InstrumentStep(WizardStep):
     """Asks for the facility and the instrument, which the server lists."""
 
-    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
-        super().__init__(desk, parent)
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
         self.title = self.tr("Which instrument?")
         self.explanation = self.tr("The server shows datasets under the name of their instrument.")
         self._known: tuple[str, ...] | None = None  # instruments of the chosen facility

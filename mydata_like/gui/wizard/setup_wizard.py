@@ -74,22 +74,22 @@ class SetupWizard(QDialog):
     start_wanted = Signal()  # the set-up is complete, and the first run should start
 
     def __init__(
-        self, desk: AppContext, parent: QWidget | None = None, *, first: int | None = None
+        self, context: AppContext, parent: QWidget | None = None, *, first: int | None = None
     ) -> None:
         """`first` is the page to open on; by default the first incomplete one."""
         super().__init__(parent)
         self._first = first
-        self._desk = desk
+        self._context = context
         self._eager = False  # Next was pressed during a check
         self._focus: QWidget | None = None  # the focus when the page was saved
         self._reading = self._keeping = BackgroundTask()
         self.setWindowTitle(self.tr("Set up mydata-like"))
-        self.address = AddressStep(desk)
-        self.account = AccountStep(desk)
-        self.place = InstrumentStep(desk)
-        self.folders = FoldersStep(desk)
-        self.schedule = ScheduleStep(desk)
-        self.key = KeyStep(desk)
+        self.address = AddressStep(context)
+        self.account = AccountStep(context)
+        self.place = InstrumentStep(context)
+        self.folders = FoldersStep(context)
+        self.schedule = ScheduleStep(context)
+        self.key = KeyStep(context)
         self.steps: tuple[WizardStep, ...] = (
             self.address,
             self.account,
@@ -140,7 +140,7 @@ class SetupWizard(QDialog):
         self._reading.cancel()
         self._keeping.cancel()
         self.step.end()
-        self._desk.controller.reload_settings()
+        self._context.controller.reload_settings()
         super().done(result)
 
     def _stack_up(self) -> QStackedWidget:
@@ -200,8 +200,8 @@ class SetupWizard(QDialog):
         self.next.setEnabled(False)
         self.back.setEnabled(False)
         self.verdict.show_checking(self.tr("Reading the settings…"))
-        begin = partial(onboarding.find_setup_state, self._desk.controller.config)
-        self._reading = self._desk.tasks.run(begin, self._start_with, self._show_failure)
+        begin = partial(onboarding.find_setup_state, self._context.controller.config)
+        self._reading = self._context.tasks.run(begin, self._start_with, self._show_failure)
 
     @Slot(object)
     def _start_with(self, beginning: SetupState) -> None:
@@ -268,9 +268,9 @@ class SetupWizard(QDialog):
         self.next.setEnabled(False)
         self._stack.setEnabled(False)
         self.verdict.clear()
-        config = self._desk.controller.config
+        config = self._context.controller.config
         keep = partial(save_setup, config, self._find_changes(), self.step.new_key())
-        self._keeping = self._desk.tasks.run(keep, self._take_kept, self._refuse, writes=True)
+        self._keeping = self._context.tasks.run(keep, self._take_kept, self._refuse, writes=True)
 
     @Slot()
     def _start_now(self) -> None:

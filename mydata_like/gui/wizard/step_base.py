@@ -134,9 +134,9 @@ class WizardStep(QWidget):
     title = ""
     explanation = ""
 
-    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._desk = desk
+        self._context = context
         self.check = BackgroundTask()  # the latest check
         self.settings = Settings()
         self._locked_by: Mapping[str, str] = {}
@@ -152,7 +152,7 @@ class WizardStep(QWidget):
     @property
     def config(self) -> Path | None:
         """The settings file."""
-        return self._desk.controller.config
+        return self._context.controller.config
 
     @property
     def readiness(self) -> Readiness:
@@ -213,7 +213,7 @@ class WizardStep(QWidget):
     ) -> None:
         """Start a check that replaces the previous one; if `typed`, after a pause in typing."""
         self.check.cancel()
-        self.check = self._desk.tasks.run(
+        self.check = self._context.tasks.run(
             function, done, failed, progress=progress, cancel=True, delay=TYPING if typed else 0
         )
 

@@ -109,81 +109,81 @@ def test_an_answer_that_comes_as_soon_as_it_can_is_a_matter_of_the_way(start, ch
 
 
 def test_what_was_spent_adds_up_over_payloads_and_counts_nothing_between_them():
-    desk = Desk()
-    once = desk.carry(finish=1.0)
-    desk.hands.wait(1000.0)
+    context = Desk()
+    once = context.carry(finish=1.0)
+    context.hands.wait(1000.0)
 
-    assert desk.carry(finish=1.0) == once
-    assert rounded(desk.sheet.spent) == rounded(once.times(2))
+    assert context.carry(finish=1.0) == once
+    assert rounded(context.sheet.spent) == rounded(once.times(2))
 
 
 def test_a_payload_under_way_is_known_until_now():
-    desk = Desk()
-    desk.sheet.begin()
-    desk.hands.toil(2.0)
-    assert desk.sheet.spent == TimeByCause(hash=2.0)
-    desk.hands.wait(1.0)
-    assert desk.sheet.spent == TimeByCause(hash=2.0, source=1.0)
+    context = Desk()
+    context.sheet.begin()
+    context.hands.toil(2.0)
+    assert context.sheet.spent == TimeByCause(hash=2.0)
+    context.hands.wait(1.0)
+    assert context.sheet.spent == TimeByCause(hash=2.0, source=1.0)
 
 
 def test_waiting_for_a_thread_that_hashes_for_this_one_counts_as_hashing():
-    desk = Desk()
-    desk.sheet.begin()
-    desk.hands.wait(3.0)
-    desk.sheet.wait_for_hash(2.0)
-    desk.hands.toil(0.5)
-    desk.sheet.end()
+    context = Desk()
+    context.sheet.begin()
+    context.hands.wait(3.0)
+    context.sheet.wait_for_hash(2.0)
+    context.hands.toil(0.5)
+    context.sheet.end()
 
-    assert rounded(desk.sheet.spent) == TimeByCause(source=1.0, hash=2.5)
+    assert rounded(context.sheet.spent) == TimeByCause(source=1.0, hash=2.5)
 
 
 def test_a_channel_waits_for_what_other_threads_of_its_payload_wait_for():
-    desk = Desk()
-    session = throttled(Server(desk.hands, write=(0.0, 8.0, 0.0)), desk.sheet)
-    desk.sheet.begin()
+    context = Desk()
+    session = throttled(Server(context.hands, write=(0.0, 8.0, 0.0)), context.sheet)
+    context.sheet.begin()
     stripe = Thread(target=lambda: session.start(b"take").write(b"bytes"))
     stripe.start()
     stripe.join()
-    desk.sheet.end()
+    context.sheet.end()
 
-    assert desk.sheet.spent == TimeByCause(line=8.0)
+    assert context.sheet.spent == TimeByCause(line=8.0)
 
 
 def test_the_work_of_another_thread_does_not_count_as_waiting_for_the_disk():
-    desk = Desk()
-    desk.hands.work = 0.0  # as for a thread that was made for the payload
-    desk.sheet.begin()
+    context = Desk()
+    context.hands.work = 0.0  # as for a thread that was made for the payload
+    context.sheet.begin()
 
     def read_ahead():
-        desk.hands.wait(1.0)
-        desk.hands.toil(3.0)
-        assert desk.sheet.spent == TimeByCause()
+        context.hands.wait(1.0)
+        context.hands.toil(3.0)
+        assert context.sheet.spent == TimeByCause()
 
     reader = Thread(target=read_ahead)
     reader.start()
     reader.join()
-    desk.hands.work = 0.0  # each thread has a clock of its own
-    desk.sheet.end()
+    context.hands.work = 0.0  # each thread has a clock of its own
+    context.sheet.end()
 
-    assert desk.sheet.spent == TimeByCause(hash=3.0, source=1.0)
+    assert context.sheet.spent == TimeByCause(hash=3.0, source=1.0)
 
 
 def test_nested_timings_are_not_counted_twice():
-    desk = Desk()
+    context = Desk()
 
     def make():
-        desk.hands.toil(2.0)
+        context.hands.toil(2.0)
         yield b"one"
-        desk.hands.wait(3.0)
+        context.hands.wait(3.0)
         yield b"two"
 
-    desk.sheet.begin()
-    with desk.sheet.timed(lambda waited: TimeByCause(line=waited)):
-        for _ in desk.sheet.exclude(make()):
-            desk.hands.wait(0.5)
-    desk.sheet.end()
+    context.sheet.begin()
+    with context.sheet.timed(lambda waited: TimeByCause(line=waited)):
+        for _ in context.sheet.exclude(make()):
+            context.hands.wait(0.5)
+    context.sheet.end()
 
-    assert desk.sheet.spent == TimeByCause(hash=2.0, source=3.0, line=1.0)
+    assert context.sheet.spent == TimeByCause(hash=2.0, source=3.0, line=1.0)
 
 
 def test_being_held_back_by_a_bandwidth_is_distinguished():
