@@ -22,7 +22,7 @@ def ask_libssh(name: str) -> str:
     # Work-around: Python 3.11 raises _DeadlockError if two threads begin with different modules of
     # some that import each other; `session_libssh` begins with ssh.channel.
     # https://github.com/python/cpython/issues/82276. Remove when that is fixed.
-    import_module("ssh.channel")
+    import_module(".channel", "ssh")
     extension = Path(str(import_module("ssh.session").__file__))
     near = (extension.parent, extension.parent.parent / "ssh_python.libs")
     for file in (extension, *(found for folder in near for found in folder.glob("*.dll"))):

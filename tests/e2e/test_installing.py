@@ -105,8 +105,8 @@ def test_an_installed_program_reports_that_all_its_parts_work(installed, tmp_pat
         "keyring",
         "ssh",
         "tampering",
+        "open",
         "s3",
-        "speed",
         "upload",
     ]
     assert told == [["ok", part] for part in parts], ended.stdout
