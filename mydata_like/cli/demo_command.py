@@ -76,7 +76,8 @@ def serve_forever(write_config: str) -> int:
                     ]
                 )
                 sys.stdout.flush()
-                while not cancel.wait(3600):
+                # Python obeys a signal that another thread has received when this one wakes up.
+                while not cancel.wait(1.0):
                     pass
             return 0
     except UploaderError as error:
