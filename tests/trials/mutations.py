@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = "engine,ledger,transfer"
-LIMIT = 900.0  # seconds for the tests of one change; whoever waits for ever has noticed it
+LIMIT = 900.0  # seconds for the tests of one change; a test that never ends has noticed it
 LEFT_OUT = {".git", ".venv", "build", "dist"}
 COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<=",

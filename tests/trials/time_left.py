@@ -1,7 +1,7 @@
 """How well runs estimate the time that they still need, by recordings of real runs.
 
 `python -m tests.trials.time_left` prints the errors of the estimates for each recording.
-`python -m tests.trials.time_left record [NAME...]` records anew, by runs over different mixes of
+`python -m tests.trials.time_left record [NAME...]` records again, by runs over different mixes of
 files, to a server and a staging host that are slowed down as in use.
 """
 
