@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tests.gui.test_screen import TITLE
-from tests.gui.xvfb import DEADLINE
+from tests.gui.xvfb import DEADLINE, LOOKS
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,11 @@ class Person:
     def turns_to(self, title):
         """Wait until a window is active."""
         self.until(lambda: self.active() == title)
+
+    def opens_tray_popup(self):
+        """Click on the tray icon; again if a change of focus closes the popup immediately."""
+        comes = lambda: any(self.active() == "Upload status" for _ in range(LOOKS))  # noqa: E731
+        self.until(lambda: self.screen.click_tray() or comes())
 
     def presses(self, *keys):
         for one in keys:

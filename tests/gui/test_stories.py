@@ -153,8 +153,7 @@ def test_a_day_with_the_program(use, site, tmp_path):
 
         person.presses("alt+F4")
         person.until(lambda: not person.screen.windows(TITLE))
-        person.screen.click_tray()
-        person.turns_to("Upload status")
+        person.opens_tray_popup()
         person.clicks("Pause")
         person.waits_for("Paused")
         person.presses("alt+m")  # Resume

@@ -2,12 +2,13 @@
 
 `python -m tests.trials.kill --rounds 40 [--files 2000] [--seed N] [--rung NAME] [--stack NAME]`
 
-A cycle has five rounds on one server. Each round adds a fifth of the cycle's files, rewrites a few
-existing ones (so that records have to be repaired), starts the real command and kills it with
-SIGKILL: either the whole process group, or only the engine, whose channels then have to end
-automatically. The moment is random, up to the duration of an undisturbed run over such a fifth. In
-two rounds of four it counts from the first request to the server, because nothing can go wrong
-before, and in one of four it is a few milliseconds after a request that changes something there.
+A cycle has an undisturbed run and then five rounds on one server. Each of them adds a fifth of
+`--files`. A round also rewrites a few existing files (so that records have to be repaired), starts
+the real command and kills it with SIGKILL: either the whole process group, or only the engine,
+whose channels then have to end automatically. The moment is random, up to the duration of an
+undisturbed run over such a fifth. In two rounds of four it counts from the first request to the
+server, because nothing can go wrong before, and in one of four it is a few milliseconds after a
+request that changes something there.
 
 After each kill, no file may be stored twice or with wrong bytes, and neither window, tray nor
 `status` may claim more than what the server has. A second installation without any ledger then
@@ -317,8 +318,10 @@ class KillTest:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _cycle(self, folder: Path, host: str, rounds: range) -> None:
-        tree, way = Tree(folder / "data", self._chance), None
+        tree, way = Tree(folder / "data", self._chance), self._ways[host].draw()
+        tree.grow(self._share)
         with self._site(folder, host) as (site, proxy):
+            check_complete(site, site.run(*settings_of(way)))  # rounds then replace verified files
             for number in rounds:
                 way = self._ways[host].draw()
                 rung = RUNGS[way[0]]
@@ -331,7 +334,6 @@ class KillTest:
                     tree.add_large(rung.large)
                 proxy.latency = rung.latency
                 self._round(site, tree, number, way)
-            assert way is not None
             self._finish(site, way, tree)
 
     @contextmanager
