@@ -25,7 +25,7 @@ from tests.fakes.place import Place
 from tests.privileges import HAS_SSHD
 
 if TYPE_CHECKING:
-    from mydata_like.server.client import ApiClient
+    from mydata_like.catalogues.mytardis.client import ApiClient
     from tests.fakes.web import Web
 
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
@@ -176,7 +176,7 @@ def web() -> Iterator["Web"]:
 @pytest.fixture
 def api_client(web: "Web") -> Iterator["ApiClient"]:
     """A client of that server, whose waits take no time."""
-    from mydata_like.server.client import ApiClient
+    from mydata_like.catalogues.mytardis.client import ApiClient
     from mydata_like.settings.schema import Server
     from tests.fakes.clock import FakeClock
 

@@ -15,6 +15,16 @@ from mydata_like.app.settings_service import (
     prepare_places,
     save_settings,
 )
+from mydata_like.catalogues.mytardis.uploader import (
+    MACHINE_KEY,
+    Approved,
+    Box,
+    Installation,
+    MachineIdentity,
+    MachineRecord,
+    RegisteredKey,
+    UploaderRecord,
+)
 from mydata_like.core.errors import (
     AccessDeniedError,
     ItemError,
@@ -29,16 +39,6 @@ from mydata_like.core.events import ChannelChanged, Event, Notice
 from mydata_like.core.model import StagingArea
 from mydata_like.core.ports import Clock, Emit
 from mydata_like.hostos.machine_info import describe_machine, find_traits
-from mydata_like.server.uploader import (
-    MACHINE_KEY,
-    Approved,
-    Box,
-    Installation,
-    MachineIdentity,
-    MachineRecord,
-    RegisteredKey,
-    UploaderRecord,
-)
 from mydata_like.settings.atomic_write import write_private
 from mydata_like.settings.schema import Settings
 from mydata_like.ssh.keys import KeyPair, create_key, ensure_key

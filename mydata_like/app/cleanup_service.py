@@ -20,18 +20,19 @@ from mydata_like.app.settings_service import (
     prepare_places,
 )
 from mydata_like.app.transports import KINDS, TransportAccess
+from mydata_like.catalogues.mytardis.client import ApiClient
+from mydata_like.catalogues.mytardis.reverify import Reverification, Reverify
+from mydata_like.catalogues.mytardis.server_check import Records, ServerCheck
 from mydata_like.core.data_directory import spell_as_listed
 from mydata_like.core.deletion import CleanupCandidate, DeletedFile, KeptFile
 from mydata_like.core.errors import Problem, RunError, SettingsError
 from mydata_like.core.extra_sources import lies_in, source_key
 from mydata_like.core.ports import Clock
-from mydata_like.engine.local_cleanup import LocalCleanup, ServerCheck
-from mydata_like.engine.reverify import Reverification, Reverify
+from mydata_like.engine.local_cleanup import LocalCleanup
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.safe_delete import SafeDirectories, SafeDirectory
 from mydata_like.ledger.rechecks import RecheckFile
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
-from mydata_like.server.client import ApiClient
 from mydata_like.settings.schema import Settings
 from mydata_like.settings.values import is_loopback
 from mydata_like.state.paths import StatePaths
@@ -59,7 +60,7 @@ class CleanupService:
     root: Path
     sources: Sequence[bytes]
     grounds: SafeDirectories
-    free: LocalCleanup
+    free: LocalCleanup[Records]
 
     def __call__(self, paths: Iterable[Path]) -> Iterator[DeletedFile | KeptFile]:
         """Yield the result for each of these files and each file in these folders."""
@@ -158,7 +159,7 @@ def open_cleanup(
             restore_unfinished(file, os.fsencode(root), sources, clock)
         grounds = _open_grounds(os.fsencode(root), sources, stack)
         notes = RecheckFile(ledger_file(settings, places, os.fsencode(root)), clock)
-        free = LocalCleanup(proof, ledger, grounds, deeds, notes.add)
+        free = LocalCleanup(proof, ledger, grounds, deeds, notes.add, cancel)
         yield CleanupService(root, sources, grounds, free)
 
 

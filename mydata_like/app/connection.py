@@ -8,17 +8,17 @@ from functools import partial
 from pathlib import Path
 
 from mydata_like.app.settings_service import find_state, offer_takeover, server_settings_file
+from mydata_like.catalogues.mytardis.api import HttpServer
+from mydata_like.catalogues.mytardis.client import ApiClient
+from mydata_like.catalogues.mytardis.datasets import Identity
+from mydata_like.catalogues.mytardis.uploader import UploaderRecord, Uploaders
 from mydata_like.core.errors import ItemError, Problem, SettingsError, UploaderError
 from mydata_like.core.events import Event, FileSkipped, FolderSkipped, Notice
 from mydata_like.core.model import Facility, InstrumentRecord, User
 from mydata_like.core.ports import Clock, Emit
 from mydata_like.core.problems import PROBLEMS
-from mydata_like.engine.datasets import Identity
 from mydata_like.engine.pipeline import begin, settle
 from mydata_like.hostos.machine_info import describe_machine
-from mydata_like.server.api import HttpServer
-from mydata_like.server.client import ApiClient
-from mydata_like.server.uploader import UploaderRecord, Uploaders
 from mydata_like.settings.atomic_write import read_plain, write_private
 from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Instrument, Settings, find_missing

@@ -13,6 +13,13 @@ from mydata_like.app.connection import (
     find_uuid,
     open_server_settings,
 )
+from mydata_like.catalogues.mytardis.uploader import (
+    EXPIRY,
+    Installation,
+    UploaderMark,
+    UploaderRecord,
+    digest_folders,
+)
 from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import (
     AlreadyRunningError,
@@ -28,13 +35,6 @@ from mydata_like.core.ports import Clock, Emit
 from mydata_like.engine.pipeline import repeated
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import RENEWAL, Lease, LockHolder, lock_data_directory
-from mydata_like.server.uploader import (
-    EXPIRY,
-    Installation,
-    UploaderMark,
-    UploaderRecord,
-    digest_folders,
-)
 from mydata_like.settings.schema import Settings
 from mydata_like.state.paths import StatePaths
 from mydata_like.state.state_files import parse_naive

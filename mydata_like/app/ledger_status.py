@@ -19,6 +19,7 @@ from mydata_like.app.settings_service import (
     load_settings,
     server_settings_file,
 )
+from mydata_like.catalogues.mytardis.datasets import UnusedObject, UnusedObjects
 from mydata_like.core.data_directory import WHOLE
 from mydata_like.core.deletion import RunSums, Safety, SafetyEvidence, judge_safety
 from mydata_like.core.errors import Problem, SettingsError, UploaderError
@@ -30,7 +31,6 @@ from mydata_like.core.ports import Clock
 from mydata_like.core.queries import View
 from mydata_like.engine.availability import Availability
 from mydata_like.engine.data_root import Root, reason
-from mydata_like.engine.datasets import UnusedObject, UnusedObjects
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import find_shards, is_locked, is_watched
 from mydata_like.ledger.rechecks import find_file as find_recheck_file

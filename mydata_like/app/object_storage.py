@@ -11,11 +11,11 @@ from mydata_like.app.connection import Connection, ensure_uuid
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.settings_service import find_places, find_s3_secret, find_state, open_secrets
 from mydata_like.app.staging_service import open_approval_request
+from mydata_like.catalogues.mytardis.uploader import Box
 from mydata_like.core.errors import NotApprovedError, Problem, SettingsError, UploaderError
 from mydata_like.core.events import Notice
 from mydata_like.core.formatting import format_text
 from mydata_like.hostos.clock import SystemClock
-from mydata_like.server.uploader import Box
 from mydata_like.settings.schema import Transfer
 from mydata_like.settings.values import is_loopback, parse_url
 from mydata_like.state.state_files import CLEANUP, TimestampStore, find_file

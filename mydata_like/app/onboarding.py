@@ -19,6 +19,8 @@ from mydata_like.app.settings_service import (
     prepare_places,
 )
 from mydata_like.app.source_service import SkippedSource
+from mydata_like.catalogues.mytardis.api import HttpServer
+from mydata_like.catalogues.mytardis.client import ApiClient, MovedError
 from mydata_like.core.errors import (
     AccessDeniedError,
     Cancelled,
@@ -43,8 +45,6 @@ from mydata_like.engine.layout import (
 from mydata_like.engine.scan import Scan
 from mydata_like.engine.walk import FileFilter, Walk
 from mydata_like.hostos.clock import SystemClock
-from mydata_like.server.api import HttpServer
-from mydata_like.server.client import ApiClient, MovedError
 from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Filters, Server, Settings
 from mydata_like.settings.values import complete_address, is_loopback

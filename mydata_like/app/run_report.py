@@ -8,13 +8,13 @@ from typing import Final
 
 from mydata_like.app.approval import describe_applicant
 from mydata_like.app.connection import Connection, find_uuid, open_server_settings
+from mydata_like.catalogues.mytardis.datasets import FactStore
+from mydata_like.catalogues.mytardis.uploader import last_run_key
 from mydata_like.core.data_directory import Shard
 from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.events import RunFinished
 from mydata_like.core.parsing import parse_json, parse_moment
 from mydata_like.core.ports import Clock
-from mydata_like.engine.datasets import FactStore
-from mydata_like.server.uploader import last_run_key
 from mydata_like.settings.schema import Settings
 from mydata_like.state.paths import StatePaths
 

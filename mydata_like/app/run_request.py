@@ -17,6 +17,8 @@ from mydata_like.app.connection import (
     report_change,
 )
 from mydata_like.app.settings_service import find_api_key, find_places, open_secrets
+from mydata_like.catalogues.mytardis.client import ApiClient
+from mydata_like.catalogues.mytardis.http import AnswerTimer
 from mydata_like.core.errors import (
     AccessDeniedError,
     HostKeyError,
@@ -36,8 +38,6 @@ from mydata_like.engine.layout_walk import ALL, ScanScope
 from mydata_like.engine.pipeline import CancelFlag, repeated
 from mydata_like.engine.progress import RunProgress
 from mydata_like.hostos.clock import SystemClock
-from mydata_like.server.client import ApiClient
-from mydata_like.server.http import AnswerTimer
 from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings
 from mydata_like.state.secrets import Secret

@@ -36,6 +36,10 @@ from mydata_like.app.settings_service import (
     report_former_values,
 )
 from mydata_like.app.transports import KINDS, TransportAccess
+from mydata_like.catalogues.mytardis.dataset_writers import WriteTracker
+from mydata_like.catalogues.mytardis.datasets import UnusedObjects
+from mydata_like.catalogues.mytardis.http_upload import HttpTransport
+from mydata_like.catalogues.mytardis.mytardis import MyTardis
 from mydata_like.core.data_directory import WHOLE
 from mydata_like.core.errors import ItemError, Problem, SettingsError, UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished, RunProgressed, event_record
@@ -45,15 +49,13 @@ from mydata_like.core.ports import Emit, Transport
 from mydata_like.engine.archive_stage import Bundle
 from mydata_like.engine.availability import Availability
 from mydata_like.engine.bottleneck import BottleneckMonitor
+from mydata_like.engine.catalogue import Catalogue
 from mydata_like.engine.changed_files import ChangedFiles
 from mydata_like.engine.channel_tuner import ChannelTuner
 from mydata_like.engine.channels import ChannelPool
 from mydata_like.engine.check import Check
 from mydata_like.engine.command_handler import CommandHandler
 from mydata_like.engine.compare import Compare
-from mydata_like.engine.dataset_index import ArchiveRecovery, Audit, AuditPolicy, DatasetIndex
-from mydata_like.engine.dataset_writers import WriteTracker
-from mydata_like.engine.datasets import Datasets, UnusedObjects
 from mydata_like.engine.discovery import Discovery, Lookahead
 from mydata_like.engine.gate import LOAD_CHECK_INTERVAL, RENEW_INTERVAL, Gate, LoadGuard, SleepGuard
 from mydata_like.engine.outcome_recorder import OutcomeRecorder
@@ -62,21 +64,17 @@ from mydata_like.engine.pipeline import CancelFlag, begin, repeated, settle
 from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.record import Record
 from mydata_like.engine.recover import Recovery, UnreportedFiles
-from mydata_like.engine.register import Register, RegisterOptions, RequestPace
 from mydata_like.engine.renamed import RenamedFolders
 from mydata_like.engine.replace import KeptCopies, Replace
-from mydata_like.engine.reverify import Reverification
 from mydata_like.engine.run import Run, Stages
 from mydata_like.engine.run_context import RunContext
 from mydata_like.engine.scan import Scan
 from mydata_like.engine.scheduler import FOLDER, SOURCE
 from mydata_like.engine.send import Send
 from mydata_like.engine.source_store import ExtraSources, check_source
-from mydata_like.engine.spot_checks import SpotChecks
 from mydata_like.engine.time_left import find_costs, record_costs
 from mydata_like.engine.unfinished import UnfinishedFiles
 from mydata_like.engine.user_overrides import UserOverrides
-from mydata_like.engine.verify import Verification, Verify
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.load import HostLoad, measure_idle
 from mydata_like.hostos.lock import Lease, find_lock_holders
@@ -87,7 +85,6 @@ from mydata_like.ledger.ledger_file import LockWaiting, read_directories
 from mydata_like.ledger.rechecks import Noted, RecheckFile
 from mydata_like.ledger.sql import PastRunRow
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
-from mydata_like.server.http_upload import HttpTransport
 from mydata_like.settings.schema import Limits, Settings
 from mydata_like.state.state_files import (
     DELETIONS,
@@ -189,6 +186,7 @@ class _Builder:
         self._observer = observer
         self._stack = stack
         self._clock = SystemClock()
+        self._archives = TarArchives()
         self._run = str(uuid.uuid4())
         self._gate = build_gate(request, observer, self._clock)
         self._places = find_places(request.config)
@@ -217,9 +215,8 @@ class _Builder:
         transport, box = self._open_transport(connection, workers)
         settings, shard = self._request.settings, request.part.shard
         stack.enter_context(marked(lease, connection, settings, self._places, shard))
-        datasets = self._find_datasets(connection)
         context = self._build_context(connection, transport, box, find_sources())
-        return Run(self._build_stages(context, datasets, discovery, untold), context)
+        return Run(self._build_stages(context, discovery, untold), context)
 
     def _check(self) -> None:
         """Raise an error if the request is invalid, before anything is started."""
@@ -404,19 +401,23 @@ class _Builder:
         self._stack.callback(opened[0].close)
         return opened
 
-    def _find_datasets(self, connection: Connection) -> Datasets:
+    def _open_catalogue(self, connection: Connection, box: str) -> Catalogue:
         request, settings = self._request, self._request.settings
-        identity = describe_identity(connection, settings, ensure_uuid(settings, self._places))
-        emit, unused = self._observer.emit, UnusedObjects(self._ledger)
+        unused = UnusedObjects(self._ledger)
         with suppress(ItemError):  # asked again by the next run
             self._gate.call(lambda: unused.forget(connection.server.is_gone))
-        return Datasets(
+        return MyTardis(
             connection.server,
-            identity,
-            settings.data,
-            emit,
-            dry_run=request.dry_run,
+            describe_identity(connection, settings, ensure_uuid(settings, self._places)),
+            settings,
+            self._ledger,
+            self._gate,
+            self._observer.emit,
+            self._writes,
+            self._archives,
+            box=box,
             unused=unused,
+            dry_run=request.dry_run,
         )
 
     def _build_context(
@@ -459,7 +460,7 @@ class _Builder:
             root=self._root,
             reason=request.reason,
             dry_run=request.dry_run,
-            server=connection.server,
+            catalogue=self._open_catalogue(connection, box),
             ledger=self._ledger,
             transport=transport,
             box=box,
@@ -479,15 +480,10 @@ class _Builder:
         )
 
     def _build_stages(
-        self, context: RunContext, datasets: Datasets, discovery: Discovery, untold: UnreportedFiles
+        self, context: RunContext, discovery: Discovery, untold: UnreportedFiles
     ) -> Stages:
         settings, advanced = self._request.settings, self._request.settings.advanced
-        server, ledger, gate = context.server, self._ledger, context.gate
-        emit, clock, box = context.emit, context.clock, context.box
-        archives = TarArchives()
-        recall = ArchiveRecovery(server, ledger, gate, emit, archives)
-        policy = AuditPolicy(box=box, full_check_days=advanced.full_check_days)
-        knowledge = DatasetIndex(server, ledger, gate, recall, Audit(ledger, emit, clock, policy))
+        ledger, gate, emit, clock = self._ledger, context.gate, context.emit, context.clock
         copies = KeptCopies(context, settings.data.keep_replaced)
         file = ledger_file(settings, self._places, self._root, self._request.part.shard)
         if not context.dry_run:
@@ -495,7 +491,7 @@ class _Builder:
         # A preview is always over HTTP.
         can_replace = not isinstance(context.transport, HttpTransport)
         if context.dry_run:
-            can_replace = bool(box) and KINDS[settings.transfer.method].can_replace
+            can_replace = bool(context.box) and KINDS[settings.transfer.method].can_replace
         changed = ChangedFiles(
             self._ledger,
             emit,
@@ -514,12 +510,6 @@ class _Builder:
             settings.filters.settle_seconds,
             dry_run=context.dry_run,
         )
-        how = Reverification(
-            box, advanced.verify_patience, advanced.verify_interval, settings.server.requests
-        )
-        spot_checks = SpotChecks(server, ledger, emit, gate, how)
-        pace = RequestPace(advanced.register_batch, advanced.register_requests, clock)
-        filing = RegisterOptions(box, pace, self._writes)
         deletions = find_file(find_state(settings, self._places), DELETIONS)
         availability = Availability(ledger, lambda: load_deletions(deletions))
         if self._request.accept_empty:
@@ -530,13 +520,20 @@ class _Builder:
             availability=availability,
             scan=Scan(settings, emit, clock, context.cancel, self._request.part),
             renamed=RenamedFolders(ledger, context.root, emit),
-            check=Check(knowledge, datasets, emit, changed, unfinished, box=box),
-            compare=Compare(
-                read_checksum, ledger, emit, gate, context.choices, changed, spot_checks.add
+            check=Check(
+                context.catalogue, ledger, emit, gate, changed, unfinished, box=context.box
             ),
-            spot_checks=spot_checks,
+            compare=Compare(
+                read_checksum,
+                ledger,
+                emit,
+                gate,
+                context.choices,
+                changed,
+                context.catalogue.note_new,
+            ),
             bundle=Bundle(settings.archive, ledger),
-            pack=Pack(settings.transfer, clock, context.choices, archives),
+            pack=Pack(settings.transfer, clock, context.choices, self._archives),
             send=Send(
                 context,
                 settings.transfer.attempts,
@@ -546,8 +543,6 @@ class _Builder:
                 waits_for_space=self._request.patience is None and advanced.pause_patience > 0,
             ),
             replace=replacing,
-            register=Register(server, ledger, emit, gate, filing),
-            verify=Verify(server, ledger, emit, gate, Verification(advanced, box)),
             record=Record(ledger, emit),
         )
 

@@ -24,6 +24,7 @@ from mydata_like.app.staging_service import (
     open_approval_request,
     open_transport,
 )
+from mydata_like.catalogues.mytardis.client import Query
 from mydata_like.core.errors import NotApprovedError, Problem, RunError
 from mydata_like.core.formatting import format_size
 from mydata_like.core.model import StagingArea
@@ -33,7 +34,6 @@ from mydata_like.engine.gate import judge_hours, judge_program
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.load import HostLoad
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
-from mydata_like.server.client import Query
 from mydata_like.settings.schedule_section import parse_period
 from mydata_like.settings.schema import Settings
 from mydata_like.settings.transfer_sections import Limits, Transfer

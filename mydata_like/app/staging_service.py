@@ -12,6 +12,8 @@ from typing import Final
 from mydata_like.app.approval import ApprovalRequest, describe_applicant
 from mydata_like.app.connection import Connection, open_server_settings
 from mydata_like.app.settings_service import approval_file, find_state
+from mydata_like.catalogues.mytardis.chunked_upload import ChunkedUpload
+from mydata_like.catalogues.mytardis.http_upload import HttpTransport
 from mydata_like.core.errors import (
     AccessDeniedError,
     Problem,
@@ -25,8 +27,6 @@ from mydata_like.core.ports import Clock, Emit
 from mydata_like.core.staging_path import aside_path, staged_path
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.summaries import UnsentRow, find_staged, find_unsent
-from mydata_like.server.chunked_upload import ChunkedUpload
-from mydata_like.server.http_upload import HttpTransport
 from mydata_like.settings.schema import Settings
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.session import Endpoint

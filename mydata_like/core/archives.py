@@ -3,10 +3,11 @@
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
+from enum import Enum
 from typing import NamedTuple, Protocol, Self
 
 from mydata_like.core.local_files import ArchiveMember, LocalFile, signed
-from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState, FileToSend
+from mydata_like.core.model import Datafile, DatafileId, DatasetId, Entry, EntryState, FileToSend
 
 
 class Indexed(NamedTuple):
@@ -128,3 +129,27 @@ class ArchiveFormat(Protocol):
 
     def read_index(self, chunks: Iterable[bytes]) -> list[Indexed]:
         """Return an archive's members; raises `ArchiveError` for other files."""
+
+
+class ArchiveState(Enum):
+    """The state of an archive; `STAGED`: its bytes have arrived, but it is not registered yet."""
+
+    STAGED = "staged"
+    REGISTERED = "registered"
+    VERIFIED = "verified"
+    GONE = "gone"
+
+
+def judge_archive(archive: ArchiveRecord, record: Datafile | None) -> ArchiveState:
+    """Return the state of an archive in the ledger, by the server's record of its name."""
+    if archive.state is EntryState.FAILED:
+        return ArchiveState.GONE
+    if record and record.fault:
+        return ArchiveState.REGISTERED
+    if record is None or not record.replicas:
+        return ArchiveState.STAGED if archive.state is EntryState.STAGED else ArchiveState.GONE
+    repaired = archive.state is EntryState.REPAIRED
+    if (record.size, record.checksum) != (archive.size, archive.checksum):
+        return ArchiveState.STAGED if repaired else ArchiveState.GONE
+    verified = record.is_verified_at(archive.remote) and not repaired
+    return ArchiveState.VERIFIED if verified else ArchiveState.REGISTERED

@@ -215,6 +215,10 @@ class Datafile(NamedTuple):
     def verified(self) -> bool:
         return any(replica.verified for replica in self.replicas)
 
+    def find_replica(self, box: str) -> Replica | None:
+        """Return its replica in this storage box, at any position of the list."""
+        return next((it for it in self.replicas if it.location == box), None)
+
     def copies_at(self, uri: str) -> tuple[Replica, ...]:
         """Return its replicas with this path; several boxes may have one."""
         return tuple(replica for replica in self.replicas if replica.uri == uri)

@@ -6,7 +6,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple
 
-from mydata_like.core.archives import member_name
+from mydata_like.core.archives import ArchiveState, judge_archive, member_name
 from mydata_like.core.errors import (
     ItemError,
     Problem,
@@ -27,7 +27,6 @@ from mydata_like.core.model import (
     Comparison,
     Datafile,
     DatafileId,
-    DatasetId,
     Entry,
     EntryState,
     FileGroup,
@@ -38,8 +37,9 @@ from mydata_like.core.model import (
     Staged,
     VerifiedCopy,
 )
-from mydata_like.core.ports import Emit
+from mydata_like.core.ports import Emit, Ledger
 from mydata_like.core.staging_path import staged_path
+from mydata_like.engine.catalogue import Catalogue, FolderExcludedError, FolderView
 from mydata_like.engine.changed_files import (
     KEPT_THERE,
     REMOTE,
@@ -48,15 +48,8 @@ from mydata_like.engine.changed_files import (
     describe_unsent,
     has_shrunk,
 )
-from mydata_like.engine.dataset_index import (
-    ArchiveState,
-    DatasetIndex,
-    DatasetView,
-    find_replica,
-    judge_archive,
-)
-from mydata_like.engine.datasets import Datasets, OwnerUnknownError, SingleFlight
-from mydata_like.engine.pipeline import StageInput
+from mydata_like.engine.gate import Gate
+from mydata_like.engine.pipeline import SingleFlight, StageInput
 
 logger = logging.getLogger(__name__)
 
@@ -82,7 +75,7 @@ class _LookedUp(NamedTuple):
     """A group with what the ledger knows, and the records that it needs; no view if that failed."""
 
     group: FileGroup
-    view: DatasetView | None = None
+    view: FolderView | None = None
     files: Sequence[LocalFile] = ()
     entries: Mapping[bytes, Entry] = MappingProxyType({})
     needed: Sequence[DatafileId] = ()
@@ -100,25 +93,25 @@ class Check:
 
     def __init__(
         self,
-        knowledge: DatasetIndex,
-        datasets: Datasets,
+        catalogue: Catalogue,
+        ledger: Ledger,
         emit: Emit,
+        gate: Gate,
         changed: ChangedFiles,
         find_unfinished: Callable[[Sequence[LocalFile]], Mapping[bytes, Problem]],
         *,
         box: str,
     ) -> None:
-        self._knowledge = knowledge
-        self._ledger = knowledge.ledger
-        self._datasets = datasets
+        self._catalogue = catalogue
+        self._ledger = ledger
         self._emit = emit
+        self._clock = gate.clock
         self._changed = changed
         self._find_unfinished = find_unfinished
         self._box = box
-        self._views: SingleFlight[bytes, DatasetView] = SingleFlight()
+        self._views: SingleFlight[bytes, FolderView] = SingleFlight()
         # The server's status of these may refer to earlier bytes until it verifies them again.
         self._replaced = {it.datafile for it in self._ledger.find_replacements()}
-        self._claims: SingleFlight[DatasetId, bytes] = SingleFlight()
 
     def __call__(self, groups: StageInput[FileGroup]) -> Iterator[CheckedGroup]:
         while (group := groups.poll(None)) is not None:
@@ -130,10 +123,9 @@ class Check:
     def _collect(self, group: FileGroup, groups: StageInput[FileGroup]) -> list[_LookedUp]:
         """Look up a group; if it needs records, also the groups that come soon after it."""
         found = [self._look_up(group)]
-        clock = self._knowledge.gate.clock
-        end = clock.monotonic() + COLLECTING if found[0].needed else 0.0
+        end = self._clock.monotonic() + COLLECTING if found[0].needed else 0.0
         while end and len(found) < TOGETHER:
-            more = groups.poll(max(0.0, end - clock.monotonic()))
+            more = groups.poll(max(0.0, end - self._clock.monotonic()))
             if more is None:
                 break
             found.append(self._look_up(more))
@@ -147,7 +139,7 @@ class Check:
             entries = self._ledger.find_entries([file.key for file in files])
             needed = _find_records_needed(view, files, entries)
             return _LookedUp(group, view, files, entries, needed)
-        except OwnerUnknownError as error:
+        except FolderExcludedError as error:
             self._leave_out(group, error.problem)
         except ItemError as error:
             self._fail(group, error.problem)
@@ -160,7 +152,7 @@ class Check:
             return groups
         ids = [number for it in wanted for number in it.needed]
         try:
-            records = self._knowledge.fetch_by_id(ids)
+            records = self._catalogue.fetch_records(ids)
         except ItemError as error:  # an invalid record must not affect other groups
             logger.info("%d records could not be fetched together: %s", len(ids), error)
             return groups
@@ -177,26 +169,15 @@ class Check:
                 self._fail(found.group, error.problem)
         return CheckedGroup(found.group, [])
 
-    def _open_view(self, group: FileGroup) -> DatasetView:
+    def _open_view(self, group: FileGroup) -> FolderView:
         try:
-            return self._make_view(group)
-        except OwnerUnknownError as error:
+            return self._catalogue.look_up(group.folder)
+        except FolderExcludedError as error:
             self._emit(FolderSkipped(path=group.folder.path, problem=error.problem))
             raise
         except ItemError as error:
             self._emit(FolderFailed(path=group.folder.path, problem=error.problem))
             raise
-
-    def _make_view(self, group: FileGroup) -> DatasetView:
-        folder = group.folder.path
-        dataset = self._knowledge.gate.call(lambda: self._datasets.find_dataset(group.folder))
-        if dataset.id and self._claims(dataset.id, lambda: folder) != folder:
-            raise ItemError(
-                f"Another folder of this run maps to the same dataset, {dataset.name}.",
-                hint="Rename one of the two folders, so that their files stay apart.",
-                code="folder.same-dataset",
-            )
-        return self._knowledge.look_up(dataset, folder, group.folder.above)
 
     def _leave_out(self, group: FileGroup, problem: Problem) -> None:
         for file in group.files:
@@ -206,7 +187,7 @@ class Check:
         for file in group.files:
             self._emit(FileFailed.of(file, problem))
 
-    def _compare(self, looked_up: _LookedUp, view: DatasetView) -> CheckedGroup:
+    def _compare(self, looked_up: _LookedUp, view: FolderView) -> CheckedGroup:
         group, files, entries = looked_up.group, looked_up.files, looked_up.entries
         view.fetch(looked_up.needed)
         judged = self._leave_unfinished(
@@ -248,13 +229,13 @@ class Check:
         waiting = self._find_unfinished(read) if read else {}
         return [(file, waiting.get(file.key, found)) for file, found in judged]
 
-    def _note_contradictions(self, view: DatasetView, entries: Iterable[Entry]) -> None:
+    def _note_contradictions(self, view: FolderView, entries: Iterable[Entry]) -> None:
         """Make a full listing due if a record that was requested differs from its verified row."""
         doubted = [
             Recheck(entry.dataset, entry.key)
             for entry in entries
             if entry.state is EntryState.VERIFIED and not entry.archive
-            if entry.datafile in view.requested
+            if entry.datafile is not None and entry.datafile in view.requested
             if not _is_verified(view.requested[entry.datafile], entry)
         ]
         if doubted:
@@ -265,7 +246,7 @@ class Check:
             self._ledger.record(learnt)
 
     def _report_known(
-        self, group: FileGroup, others: Sequence[LocalFile], view: DatasetView
+        self, group: FileGroup, others: Sequence[LocalFile], view: FolderView
     ) -> None:
         if len(group.files) > len(others):
             size = sum(map(SIZE, group.files)) - sum(map(SIZE, others))
@@ -273,7 +254,7 @@ class Check:
             folder, compared = group.folder.path, view.compared
             self._emit(FilesKnown(folder=folder, files=files, bytes=size, compared=compared))
 
-    def _leave_out_known(self, view: DatasetView, group: FileGroup) -> Sequence[LocalFile]:
+    def _leave_out_known(self, view: FolderView, group: FileGroup) -> Sequence[LocalFile]:
         """Return the files that must be checked one by one, usually none."""
         files, agreed = group.files, view.agrees
         view.settle()
@@ -291,7 +272,7 @@ class Check:
             if isinstance(item, FileToSend):
                 self._emit(FileWanted.of(item))
 
-    def _judge(self, view: DatasetView, file: LocalFile, entry: Entry | None) -> Judged:
+    def _judge(self, view: FolderView, file: LocalFile, entry: Entry | None) -> Judged:
         """Return an entry if verified, a problem if the file cannot be sent, else the next step."""
         if view.is_archive(file):
             return ARCHIVES_NAME
@@ -304,7 +285,7 @@ class Check:
             return known.adopt(file)
         return self._judge_known(view, file, known)
 
-    def _judge_known(self, view: DatasetView, file: LocalFile, entry: Entry) -> Judged:
+    def _judge_known(self, view: FolderView, file: LocalFile, entry: Entry) -> Judged:
         """Decide on an unverified file whose checksum is in the ledger."""
         if not entry.archive:
             return self._judge_record(view, file, entry)
@@ -312,7 +293,7 @@ class Check:
         return self._judge_inside(view, file, entry) or self._compare_record(view, file, None)
 
     def _judge_inside(
-        self, view: DatasetView, file: LocalFile, entry: Entry
+        self, view: FolderView, file: LocalFile, entry: Entry
     ) -> Staged | Registered | Entry | None:
         """Decide by the archive that contains the file; None if that archive is gone.
 
@@ -333,7 +314,7 @@ class Check:
             return entry._replace(state=EntryState.VERIFIED, datafile=record.id)
         return Registered(wanted, archive.checksum, record.id, record.looks)
 
-    def _judge_record(self, view: DatasetView, file: LocalFile, entry: Entry) -> Judged:
+    def _judge_record(self, view: FolderView, file: LocalFile, entry: Entry) -> Judged:
         """Decide by the server's record of a file whose checksum is in the ledger."""
         record = view.find(file)
         if record and record.fault:
@@ -349,7 +330,7 @@ class Check:
             return self._differs(wanted, self._find_copy(view, wanted, entry))
         return self._describe(wanted, record, entry)
 
-    def _compare_record(self, view: DatasetView, file: LocalFile, entry: Entry | None) -> Judged:
+    def _compare_record(self, view: FolderView, file: LocalFile, entry: Entry | None) -> Judged:
         """Decide by the server's record of a file whose current content was never read.
 
         `entry` is the ledger's row of its earlier state, or of a file of the same name.
@@ -389,16 +370,16 @@ class Check:
     def _require_place(self, wanted: FileToSend) -> FileToSend | Problem:
         """Return a file to send, unless its record cannot be replaced."""
         record = wanted.datafile
-        hopeless = record and record.replicas and not find_replica(record, self._box)
+        hopeless = record and record.replicas and not record.find_replica(self._box)
         return ELSEWHERE if hopeless and self._changed.can_replace else wanted
 
     def _find_copy(
-        self, view: DatasetView, wanted: FileToSend, entry: Entry | None
+        self, view: FolderView, wanted: FileToSend, entry: Entry | None
     ) -> VerifiedCopy | None:
         """Return what the server has of a file that must not be lost, also in an archive."""
         record, copy = wanted.datafile, None
         if record and record.replicas:
-            stored = find_replica(record, self._box) or record.replicas[0]
+            stored = record.find_replica(self._box) or record.replicas[0]
             verified_at = stored.verified_at if stored.verified else None
             proven = stored.verified or self._was_verified(wanted.file, record, entry)
             # What shrinks is held even if the server does not verify its copy, or not yet.
@@ -425,11 +406,11 @@ class Check:
         """
         repaired = entry and (entry.state, entry.checksum) == (EntryState.REPAIRED, record.checksum)
         unproven = repaired or record.id in self._replaced
-        if (find_replica(record, self._box) or record).verified and not unproven:
+        if (record.find_replica(self._box) or record).verified and not unproven:
             return Entry.of(wanted, EntryState.VERIFIED, record.checksum, record.id)
         return Registered(wanted, record.checksum, record.id, record.looks)
 
-    def _find_inside(self, view: DatasetView, file: LocalFile, entry: Entry) -> Entry | None:
+    def _find_inside(self, view: FolderView, file: LocalFile, entry: Entry) -> Entry | None:
         """Return the row of a file that is in an archive, if its content is unchanged.
 
         A file that was written to since then goes into another archive, whatever its content.
@@ -442,9 +423,9 @@ class Check:
         row = entry._replace(state=EntryState.VERIFIED, datafile=archive.datafile)
         return row.adopt(file)
 
-    def _want(self, view: DatasetView, file: LocalFile, record: Datafile | None) -> FileToSend:
+    def _want(self, view: FolderView, file: LocalFile, record: Datafile | None) -> FileToSend:
         if record and record.replicas:
-            stored = find_replica(record, self._box) or record.replicas[0]
+            stored = record.find_replica(self._box) or record.replicas[0]
             return FileToSend(file, view.dataset, stored.uri, record)
         directory, name = file.directory.decode(), file.name.decode()
         remote = staged_path(view.dataset.name, view.dataset.id, directory, name)
@@ -465,7 +446,7 @@ def _is_verified(record: Datafile | None, entry: Entry) -> bool:
 
 
 def _find_records_needed(
-    view: DatasetView, files: Iterable[LocalFile], entries: Mapping[bytes, Entry]
+    view: FolderView, files: Iterable[LocalFile], entries: Mapping[bytes, Entry]
 ) -> list[DatafileId]:
     """Return the known records of files that are not known to be verified as they are."""
     found = ((file, entries.get(file.key)) for file in files)
@@ -479,7 +460,7 @@ def _find_records_needed(
 
 
 def _find_earlier(
-    view: DatasetView, judged: Sequence[tuple[LocalFile, Judged]], entries: Mapping[bytes, Entry]
+    view: FolderView, judged: Sequence[tuple[LocalFile, Judged]], entries: Mapping[bytes, Entry]
 ) -> Iterator[Entry]:
     """Yield the rows of earlier states of a file, marked as such."""
     for file, found in judged:

@@ -15,9 +15,11 @@ from weakref import WeakSet
 from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.ports import CancelSignal
 
+K = TypeVar("K")
 R = TypeVar("R")
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
+V = TypeVar("V")
 
 TICK = 0.1  # seconds after which every wait checks whether to continue
 # Work-around: Python 3.11 on Windows obeys Ctrl+C only after the main thread's wait for a lock.
@@ -533,3 +535,51 @@ def settle(wait: Callable[[], object]) -> None:
     """Wait for the end of work that was started; ignore its errors, which are raised elsewhere."""
     with suppress(UploaderError, Cancelled):
         wait()
+
+
+class SingleFlight(Generic[K, V]):
+    """A cache that computes each value once per key; concurrent callers wait for the result.
+
+    An error is raised in all waiting callers and is not cached: the next call tries again.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._values: dict[K, V] = {}
+        self._pending: dict[K, Future[V]] = {}
+
+    def __call__(self, key: K, compute: Callable[[], V]) -> V:
+        with self._lock:
+            if key in self._values:
+                return self._values[key]
+            future = self._pending.get(key)
+            asked = future is not None
+            if future is None:
+                future = self._pending[key] = Future()
+        if not asked:
+            self._compute(key, compute, future)
+        return future.result()
+
+    def forget(self, key: K) -> None:
+        """Forget a value, even one that is being computed: the next call computes it again."""
+        with self._lock:
+            self._values.pop(key, None)
+            self._pending.pop(key, None)
+
+    def _compute(self, key: K, compute: Callable[[], V], future: "Future[V]") -> None:
+        try:
+            value = compute()
+        except BaseException as error:
+            self._settle(key, future)
+            future.set_exception(error)
+            return
+        with self._lock:
+            if self._pending.get(key) is future:
+                self._values[key] = value
+        self._settle(key, future)
+        future.set_result(value)
+
+    def _settle(self, key: K, future: "Future[V]") -> None:
+        with self._lock:
+            if self._pending.get(key) is future:
+                del self._pending[key]

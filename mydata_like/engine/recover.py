@@ -29,7 +29,6 @@ from mydata_like.core.ports import SentFile, UnsentFile
 from mydata_like.core.staging_path import is_kept
 from mydata_like.engine.changed_files import KEPT_THERE
 from mydata_like.engine.replace import MISSING, TOGETHER, KeptCopies, describe_undo, discard
-from mydata_like.engine.reverify import ask_all
 from mydata_like.engine.run_context import RunContext
 from mydata_like.settings.schema import Advanced
 
@@ -177,14 +176,10 @@ class Recovery:
             self._ledger.forget_replacements(over)
 
     def _fetch(self, numbers: Sequence[DatafileId]) -> Mapping[DatafileId, Datafile] | None:
-        """Return the records, None if they cannot be fetched.
-
-        The account is checked first: an unknown account gets an empty answer, not an error.
-        """
-        server = self._context.server
+        """Return the records, None if they cannot be fetched."""
         try:
-            self._gate.call(server.fetch_account)
-            return {it.id: it for it in self._gate.call(lambda: server.fetch_datafiles(numbers))}
+            found = self._context.catalogue.fetch_records(numbers, sure=True)
+            return {it.id: it for it in found}
         except ItemError as error:
             logger.warning("Cannot fetch the datafiles that were being replaced: %s", error)
             return None
@@ -193,7 +188,7 @@ class Recovery:
         """Request verification; only a later one than those the server has made counts."""
         self._looks_before.update((it.datafile, record.looks) for it, record in doubtful)
         numbers = [it.datafile for it, _ in doubtful]
-        ask_all(self._context.server, self._gate, numbers)
+        self._context.catalogue.request_verification(numbers)
 
     def _revoke_verified(self, left: Sequence[Replacement]) -> None:
         """Revoke the verified state of earlier bytes: other ones are taking their place."""
@@ -253,7 +248,7 @@ class Recovery:
             for changes in by_dataset.values():
                 for start in range(0, len(changes), TOGETHER):
                     part = changes[start : start + TOGETHER]
-                    self._gate.call(partial(self._context.server.register, part))
+                    self._context.catalogue.change_records(part)
         except ItemError as error:
             logger.warning("Records of replaced datafiles could not be changed: %s", error)
             return False

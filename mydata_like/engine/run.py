@@ -20,15 +20,11 @@ from mydata_like.engine.pack import Pack
 from mydata_like.engine.pipeline import StageInput, WorkerGroup, WorkQueue, feed, repeated, stage
 from mydata_like.engine.record import Record
 from mydata_like.engine.recover import Recovery
-from mydata_like.engine.register import Register
 from mydata_like.engine.renamed import RenamedFolders
 from mydata_like.engine.replace import Replace
 from mydata_like.engine.run_context import RunContext
 from mydata_like.engine.scan import Scan
 from mydata_like.engine.send import Send
-from mydata_like.engine.spot_checks import INTERVAL as SPOT_CHECK_INTERVAL
-from mydata_like.engine.spot_checks import SpotChecks
-from mydata_like.engine.verify import Found, Verify
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +38,7 @@ INTERRUPTED = Problem(
 )
 INTERRUPTED_EXIT = Cancelled.exit_code
 SOME_FAILED_EXIT = 1
+AUDIT_INTERVAL = 2.0  # seconds between two steps of the audit while files are sent
 LIMITS_INTERVAL = 0.5  # seconds between checks of the limits
 RECORD_INTERVAL = 1.0  # seconds between writes of the run's progress by the recorder
 REPORT_INTERVAL = 0.25  # seconds between reports of the sums
@@ -55,7 +52,7 @@ PAYLOADS = 4  # payloads that wait for a channel
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Stages:
-    """The stages, ready to work; only `Run` depends on their order."""
+    """The stages before and after those of the catalogue; only `Run` depends on their order."""
 
     recovery: Recovery
     discovery: Discovery
@@ -64,13 +61,10 @@ class Stages:
     renamed: RenamedFolders
     check: Check
     compare: Compare
-    spot_checks: SpotChecks
     bundle: Bundle
     pack: Pack
     send: Send
     replace: Replace
-    register: Register
-    verify: Verify
     record: Record
 
 
@@ -148,7 +142,7 @@ class Run:
             context.progress.summary(context.run, context.clock.now(), problem),
             limit=context.shares.limit,
         )
-        doubted = min(finished.verified, self._stages.spot_checks.contradicted)
+        doubted = min(finished.verified, self._context.catalogue.contradicted)
         waiting = finished.waiting + doubted
         finished = replace(finished, verified=finished.verified - doubted, waiting=waiting)
         return RunEnd(finished, exit_code or (SOME_FAILED_EXIT if finished.failed else 0))
@@ -199,10 +193,9 @@ class Run:
         The latter are files that the server did not verify, or that the user retries.
         """
         context, recovery = self._context, self._stages.recovery
-        choices, sources = context.choices, context.sources
-        spot_checks = self._stages.spot_checks
+        choices, sources, catalogue = context.choices, context.sources, context.catalogue
         with repeated(context.channels.keep, LIMITS_INTERVAL), context.in_background():
-            with repeated(spot_checks, SPOT_CHECK_INTERVAL):
+            with repeated(catalogue.audit, AUDIT_INTERVAL):
                 recovery.begin()
                 again = self._process(self._found(), [])
                 while again or not sources.end() or (again := [*choices.take_last()]):
@@ -210,7 +203,7 @@ class Run:
                     again = self._process(self._found_outside(), again)
             if not choices.finishing:
                 recovery.end()
-                spot_checks.finish()
+                catalogue.finish_audit()
                 if not (self._stages.scan.part.only or context.sources.alone):
                     self._stages.send.end()
 
@@ -300,13 +293,15 @@ class Run:
             placed = stage(group, stages.replace, staged, limit=BEHIND, weigh=count_files)
             known = stage(
                 group,
-                stages.register,
+                self._context.catalogue.register,
                 placed,
                 workers=self._context.registrations,
                 limit=BEHIND,
                 weigh=count_files,
             )
-            looked = stage(group, stages.verify, known, limit=BEHIND, weigh=count_seen)
+            looked = stage(
+                group, self._context.catalogue.verify, known, limit=BEHIND, weigh=count_seen
+            )
             return list(stage(group, stages.record, looked))
         except BaseException:
             # Senders wait for their channels, so these are closed before the group can be joined.
@@ -314,7 +309,7 @@ class Run:
             raise
 
 
-def count_seen(item: Found) -> int:
+def count_seen(item: FileToSend | Staged | Verified) -> int:
     """Return the number of files in the result of a check of records."""
     return len(item.items) if isinstance(item, Verified) else 1
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mydata_like.core.events import RunFinished
-from mydata_like.core.ports import Clock, Emit, Ledger, ServerAPI, Transport
+from mydata_like.core.ports import Clock, Emit, Ledger, Transport
 from mydata_like.engine.bottleneck import BottleneckMonitor
+from mydata_like.engine.catalogue import Catalogue
 from mydata_like.engine.channels import ChannelPool
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.pipeline import Stoppable
@@ -35,7 +36,7 @@ class RunContext:
     reason: str  # why it starts, as in `RunStarted`
     dry_run: bool = False
 
-    server: ServerAPI
+    catalogue: Catalogue
     ledger: Ledger
     transport: Transport
     box: str  # the storage box

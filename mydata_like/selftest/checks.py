@@ -25,10 +25,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from mydata_like import __version__
+from mydata_like.catalogues.mytardis.http import build_trust
 from mydata_like.core.local_files import LocalFile
 from mydata_like.hostos.open_files import FileWriters
 from mydata_like.hostos.process import find_program
-from mydata_like.server.http import build_trust
 from mydata_like.settings.schema import Server
 from mydata_like.state.paths import HOME
 

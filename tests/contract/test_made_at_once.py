@@ -5,13 +5,13 @@ from threading import Barrier, Thread
 
 import pytest
 
+from mydata_like.catalogues.mytardis.api import HttpServer
+from mydata_like.catalogues.mytardis.client import ApiClient
+from mydata_like.catalogues.mytardis.datasets import Datasets, Identity, UnusedObjects
 from mydata_like.core.events import Notice
 from mydata_like.core.model import DatasetFolder, OwnerKind
 from mydata_like.demo.demo_server import EmbeddedServer
 from mydata_like.demo.middleware import EMPTY_LIST, Fault
-from mydata_like.engine.datasets import Datasets, Identity, UnusedObjects
-from mydata_like.server.api import HttpServer
-from mydata_like.server.client import ApiClient
 from mydata_like.settings.schema import Data, Server
 from tests.fakes.clock import FakeClock
 

@@ -6,6 +6,17 @@ from datetime import UTC, datetime
 
 import pytest
 
+from mydata_like.catalogues.mytardis.api import HttpServer
+from mydata_like.catalogues.mytardis.chunked_upload import ChunkedUpload
+from mydata_like.catalogues.mytardis.client import ApiClient
+from mydata_like.catalogues.mytardis.http_upload import HttpTransport
+from mydata_like.catalogues.mytardis.server_api import ExperimentDraft
+from mydata_like.catalogues.mytardis.uploader import (
+    Installation,
+    MachineRecord,
+    RegisteredKey,
+    Uploaders,
+)
 from mydata_like.core.errors import (
     AccessDeniedError,
     NotApprovedError,
@@ -14,16 +25,11 @@ from mydata_like.core.errors import (
 )
 from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import Dataset, DatasetId, FileToSend, Payload, Registration
-from mydata_like.core.ports import ExperimentDraft, SentFile
+from mydata_like.core.ports import SentFile
 from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.demo.demo_server import EmbeddedServer
 from mydata_like.demo.middleware import EMPTY_LIST, Fault, Reset
 from mydata_like.demo.uploaders import STAGING_BOX
-from mydata_like.server.api import HttpServer
-from mydata_like.server.chunked_upload import ChunkedUpload
-from mydata_like.server.client import ApiClient
-from mydata_like.server.http_upload import HttpTransport
-from mydata_like.server.uploader import Installation, MachineRecord, RegisteredKey, Uploaders
 from mydata_like.settings.schema import Server
 from mydata_like.transfer.file_source import open_source
 from tests.fakes.clock import FakeClock

@@ -4,13 +4,13 @@ from contextlib import closing
 
 import pytest
 
+from mydata_like.catalogues.mytardis.api import HttpServer
+from mydata_like.catalogues.mytardis.client import ApiClient
+from mydata_like.catalogues.mytardis.datasets import Datasets, Identity
+from mydata_like.catalogues.mytardis.server_api import ExperimentDraft
 from mydata_like.core.model import DatasetFolder, Layout, OwnerKind
-from mydata_like.core.ports import ExperimentDraft
 from mydata_like.demo.demo_server import EmbeddedServer
 from mydata_like.demo.fixtures import DemoUser, add_user
-from mydata_like.engine.datasets import Datasets, Identity
-from mydata_like.server.api import HttpServer
-from mydata_like.server.client import ApiClient
 from mydata_like.settings.schema import Data, Server
 from tests.fakes.clock import FakeClock
 

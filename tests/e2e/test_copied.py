@@ -4,9 +4,9 @@ import tomllib
 
 import pytest
 
+from mydata_like.catalogues.mytardis.uploader import LAST_RUN_KEY, MACHINE_KEY, MachineIdentity
 from mydata_like.core.events import Notice
 from mydata_like.hostos.clock import SystemClock
-from mydata_like.server.uploader import LAST_RUN_KEY, MACHINE_KEY, MachineIdentity
 from mydata_like.ssh.keys import load_key
 from tests.invariants import check_carried, check_complete
 from tests.site import make_data, open_site

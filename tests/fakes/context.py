@@ -14,7 +14,6 @@ from mydata_like.settings import transfer_sections as settings
 from mydata_like.settings.schema import Settings
 from tests.fakes.ledger import MemoryLedger
 from tests.fakes.roll import MemoryRoll
-from tests.fakes.server import ScriptedServer
 
 
 class FixedTransport:
@@ -31,7 +30,7 @@ def make_context(gate: Gate, emit, *, transport: Any = None, **parts: Any) -> Ru
         "run": "a-run",
         "root": b"/data",
         "reason": "person",
-        "server": ScriptedServer(),
+        "catalogue": None,  # the stages of these tests have no use for one
         "ledger": MemoryLedger(),
         "transport": transport,
         "box": "staging",

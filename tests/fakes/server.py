@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from itertools import count, islice
 from typing import TypeVar
 
+from mydata_like.catalogues.mytardis.server_api import ExperimentDraft
 from mydata_like.core.errors import RejectedError, UnansweredError
 from mydata_like.core.model import (
     Datafile,
@@ -23,7 +24,6 @@ from mydata_like.core.model import (
     Replica,
     User,
 )
-from mydata_like.core.ports import ExperimentDraft
 
 T = TypeVar("T")
 ACCOUNT = User(1, "facility", "Facility Account")

@@ -8,6 +8,9 @@ from email.utils import format_datetime
 
 import pytest
 
+from mydata_like.catalogues.mytardis.api import HttpServer
+from mydata_like.catalogues.mytardis.client import ApiClient
+from mydata_like.catalogues.mytardis.serializers import parse_facility
 from mydata_like.core.errors import (
     AccessDeniedError,
     Cancelled,
@@ -20,9 +23,6 @@ from mydata_like.core.errors import (
     describe_wait,
 )
 from mydata_like.core.model import DatasetId, Facility, Group, Registration
-from mydata_like.server.api import HttpServer
-from mydata_like.server.client import ApiClient
-from mydata_like.server.serializers import parse_facility
 from mydata_like.settings.schema import Server
 from tests.fakes.clock import FakeClock
 from tests.fakes.web import ACCOUNT, page, raw, reply, reset, web_server

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from mydata_like.catalogues.mytardis.api import HttpServer
+from mydata_like.catalogues.mytardis.client import ApiClient
+from mydata_like.catalogues.mytardis.http_sockets import HttpPool, has_local_address
 from mydata_like.core.errors import Loss, ServerUnavailableError, UnansweredError
-from mydata_like.server.api import HttpServer
-from mydata_like.server.client import ApiClient
-from mydata_like.server.http_sockets import HttpPool, has_local_address
 from mydata_like.settings.schema import Server
 from tests.fakes.clock import FakeClock
 from tests.fakes.web import page, reply

@@ -6,6 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from mydata_like.catalogues.mytardis.api import HttpServer
+from mydata_like.catalogues.mytardis.client import ApiClient
+from mydata_like.catalogues.mytardis.server_api import ExperimentDraft
 from mydata_like.core.errors import RejectedError, ServerUnavailableError, TransientError
 from mydata_like.core.model import (
     DatafileId,
@@ -18,9 +21,6 @@ from mydata_like.core.model import (
     Registration,
     User,
 )
-from mydata_like.core.ports import ExperimentDraft
-from mydata_like.server.api import HttpServer
-from mydata_like.server.client import ApiClient
 from mydata_like.settings.schema import Server
 from tests.fakes.clock import FakeClock
 from tests.fakes.web import page, raw, reply, reset

@@ -5,11 +5,11 @@ import socket
 import pytest
 
 from mydata_like.app.run_request import SilenceReport
+from mydata_like.catalogues.mytardis.api import HttpServer
+from mydata_like.catalogues.mytardis.client import ApiClient
+from mydata_like.catalogues.mytardis.http import AnswerTimer
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.events import ServerSilent
-from mydata_like.server.api import HttpServer
-from mydata_like.server.client import ApiClient
-from mydata_like.server.http import AnswerTimer
 from mydata_like.settings.schema import Server
 from tests.fakes.clock import FakeClock
 from tests.fakes.web import page, reset

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
+from mydata_like.catalogues.mytardis.api import HttpServer
+from mydata_like.catalogues.mytardis.client import ApiClient
+from mydata_like.catalogues.mytardis.dataset_writers import WriteTracker
 from mydata_like.core.errors import Cancelled, TransientError, UnansweredError
 from mydata_like.core.events import Notice
 from mydata_like.core.model import Group
-from mydata_like.engine.dataset_writers import WriteTracker
-from mydata_like.server.api import HttpServer
-from mydata_like.server.client import ApiClient
 from mydata_like.settings.schema import Server
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger

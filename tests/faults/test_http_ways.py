@@ -7,9 +7,9 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
+from mydata_like.catalogues.mytardis.api import HttpServer
+from mydata_like.catalogues.mytardis.client import ApiClient
 from mydata_like.core.errors import ServerUnavailableError, SettingsError
-from mydata_like.server.api import HttpServer
-from mydata_like.server.client import ApiClient
 from mydata_like.settings.schema import Server, check_values
 from mydata_like.ssh.dialing import NoAnswerError, connect_first
 from tests.fakes.clock import FakeClock

@@ -9,10 +9,10 @@ from contextlib import closing
 
 import pytest
 
+from mydata_like.catalogues.mytardis.dataset_index import Audit, AuditPolicy
 from mydata_like.core.events import FileStaged, FileVerified, Notice, RunStarted
 from mydata_like.core.parsing import moment_of
 from mydata_like.demo.uploaders import STAGING_BOX
-from mydata_like.engine.dataset_index import Audit, AuditPolicy
 from mydata_like.hostos.clock import SystemClock
 from tests.builders import a_file
 from tests.embedded import Api, staged

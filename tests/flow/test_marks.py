@@ -9,12 +9,12 @@ from mydata_like.app.approval import describe_applicant
 from mydata_like.app.connection import open_connection
 from mydata_like.app.directory_lock import marked
 from mydata_like.app.settings_service import find_api_key, find_places, load_settings, open_secrets
+from mydata_like.catalogues.mytardis.client import ApiClient
 from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import AlreadyRunningError
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import Lease, LockHolder
-from mydata_like.server.client import ApiClient
 from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd
 

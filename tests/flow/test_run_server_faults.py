@@ -6,6 +6,7 @@ from math import inf
 
 import pytest
 
+from mydata_like.catalogues.mytardis.client import ATTEMPTS
 from mydata_like.core.errors import AccessDeniedError
 from mydata_like.core.events import (
     FileRegistered,
@@ -16,7 +17,6 @@ from mydata_like.core.events import (
     ServerSilent,
 )
 from mydata_like.demo.middleware import EMPTY_LIST, Delay, Fault, Hang, Reply, Reset, Truncate
-from mydata_like.server.client import ATTEMPTS
 from tests.faults.tcpproxy import TcpProxy
 from tests.invariants import check_carried, check_law
 from tests.site import finish_reading, make_data, open_site, wait_for

@@ -9,9 +9,9 @@ from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Final
 
+from mydata_like.catalogues.mytardis.http import HttpClient, HttpRequest
 from mydata_like.core.errors import RejectedError, SettingsError, UploaderError
 from mydata_like.hostos.clock import SystemClock
-from mydata_like.server.http import HttpClient, HttpRequest
 from mydata_like.settings.schema import Server
 from mydata_like.ssh import dialing, sftp_protocol
 from mydata_like.ssh.agent import Agent

@@ -4,13 +4,13 @@ import io
 import pickle
 from typing import Final
 
+from mydata_like.catalogues.mytardis.api import is_from_the_application
+from mydata_like.catalogues.mytardis.http import HttpResponse
 from mydata_like.core.errors import UploaderError
 from mydata_like.gui.engine_process import parse_line
 from mydata_like.gui.speed_test.speedtest_process import read_reports
 from mydata_like.gui.tray.single_instance import parse_request
 from mydata_like.ledger.sql import moment, parse_archive, parse_entry, parse_run
-from mydata_like.server.api import is_from_the_application
-from mydata_like.server.http import HttpResponse
 from mydata_like.settings.mydata_cfg import translate
 from mydata_like.transfer.worker_messages import ChannelReply, MemberResult, Pipe, TaskResult
 from tests.fuzz.target import MD5, TIME, Target, load_values, plain, to_json

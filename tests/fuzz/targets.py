@@ -5,16 +5,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from mydata_like.core.commands import parse_command
-from mydata_like.core.errors import Problem, UploaderError
-from mydata_like.hostos.clock import SystemClock
-from mydata_like.hostos.lock import LockHolder
-from mydata_like.hostos.logs import parse_line, read_end
-from mydata_like.ledger.ledger_file import LockWaiting
-from mydata_like.ledger.sqlite_ledger import SqliteLedger
-from mydata_like.server.client import ResponseClassifier, find_server_address
-from mydata_like.server.http import HttpResponse
-from mydata_like.server.serializers import (
+from mydata_like.catalogues.mytardis.client import ResponseClassifier, find_server_address
+from mydata_like.catalogues.mytardis.http import HttpResponse
+from mydata_like.catalogues.mytardis.serializers import (
     page_parser,
     parse_account,
     parse_datafile,
@@ -26,7 +19,19 @@ from mydata_like.server.serializers import (
     parse_set,
     parse_stats,
 )
-from mydata_like.server.uploader import MachineIdentity, UploaderMark, build_area, parse_approval
+from mydata_like.catalogues.mytardis.uploader import (
+    MachineIdentity,
+    UploaderMark,
+    build_area,
+    parse_approval,
+)
+from mydata_like.core.commands import parse_command
+from mydata_like.core.errors import Problem, UploaderError
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.hostos.lock import LockHolder
+from mydata_like.hostos.logs import parse_line, read_end
+from mydata_like.ledger.ledger_file import LockWaiting
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.mydata_cfg import read_legacy_file
 from mydata_like.settings.schema import check_values
 from mydata_like.settings.settings_file import read_settings_file

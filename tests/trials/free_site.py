@@ -24,9 +24,10 @@ from mydata_like.app.settings_service import (
     prepare_places,
 )
 from mydata_like.app.staging_service import open_approval_request
+from mydata_like.catalogues.mytardis.client import ApiClient
+from mydata_like.catalogues.mytardis.server_api import ExperimentDraft
 from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState
-from mydata_like.core.ports import ExperimentDraft
 from mydata_like.demo.context import DEFAULT_BOX
 from mydata_like.demo.demo_server import EmbeddedServer
 from mydata_like.demo.fixtures import FACILITY
@@ -34,7 +35,6 @@ from mydata_like.demo.uploaders import STAGING_BOX, ScpAddress
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
-from mydata_like.server.client import ApiClient
 from mydata_like.settings.schema import Settings
 
 LONG_AGO_NS = 1_600_000_000_000_000_000

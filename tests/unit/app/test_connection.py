@@ -8,9 +8,9 @@ from threading import Barrier, BrokenBarrierError
 import pytest
 
 from mydata_like.app.connection import open_connection
+from mydata_like.catalogues.mytardis.client import ApiClient
 from mydata_like.core.errors import AccessDeniedError, SettingsError
 from mydata_like.engine.pipeline import begin
-from mydata_like.server.client import ApiClient
 from mydata_like.settings.schema import Instrument, Server
 from tests.fakes.clock import FakeClock
 from tests.fakes.web import page, reply, web_server

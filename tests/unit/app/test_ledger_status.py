@@ -17,12 +17,12 @@ from mydata_like.app.settings_service import (
     load_settings,
     server_settings_file,
 )
+from mydata_like.catalogues.mytardis.datasets import UnusedObject, UnusedObjects
 from mydata_like.core.data_directory import Shard
 from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Problem
 from mydata_like.core.extra_sources import Destination, ExtraSource
 from mydata_like.core.model import DatasetId, Entry, EntryState, Outcome
-from mydata_like.engine.datasets import UnusedObject, UnusedObjects
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import lock_data_directory, lock_watch
 from mydata_like.ledger.sql import PastRunRow

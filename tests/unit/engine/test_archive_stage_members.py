@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mydata_like.core.archives import ArchiveRecord
+from mydata_like.core.archives import ArchiveRecord, ArchiveState, judge_archive
 from mydata_like.core.errors import Problem, RejectedError, TransientError
 from mydata_like.core.events import (
     FileFailed,
@@ -22,12 +22,12 @@ from mydata_like.core.events import (
 from mydata_like.core.local_files import ArchiveMember, LocalFile, Reading
 from mydata_like.core.model import EntryState, FileToSend, Payload, Registered, Replica, Staged
 from mydata_like.core.ports import SentFile, UnsentFile
-from mydata_like.engine.dataset_index import ArchiveState, judge_archive
 from mydata_like.transfer import tar
 from mydata_like.transfer.archive_reader import TarArchives
 from tests.archives import MODIFIED_NS as ARCHIVED_NS
 from tests.archives import members_of, write
-from tests.unit.engine import test_check, test_register, test_send, test_verify
+from tests.unit.catalogues.mytardis import test_register, test_verify
+from tests.unit.engine import test_check, test_send
 from tests.unit.engine.files import (
     CHECKSUM,
     DATASET,

@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 
+from mydata_like.catalogues.mytardis.dataset_index import Audit, AuditPolicy
 from mydata_like.core.errors import HELD, Problem, RejectedError, TransientError
 from mydata_like.core.events import (
     FileFailed,
@@ -24,7 +25,6 @@ from mydata_like.core.model import (
     Entry,
     EntryState,
     FileToSend,
-    InstrumentRecord,
     NewestDatafile,
     Registered,
     Staged,
@@ -32,14 +32,12 @@ from mydata_like.core.model import (
 )
 from mydata_like.engine.changed_files import ChangedFiles
 from mydata_like.engine.check import Check
-from mydata_like.engine.dataset_index import ArchiveRecovery, Audit, AuditPolicy, DatasetIndex
-from mydata_like.engine.datasets import Datasets, Identity
 from mydata_like.engine.gate import Gate
-from mydata_like.settings.schema import Data
-from mydata_like.transfer.archive_reader import TarArchives
+from mydata_like.settings.schema import Advanced, Data, Settings
+from tests.fakes.catalogue import make_catalogue
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
-from tests.fakes.server import ACCOUNT, FACILITY, ScriptedServer
+from tests.fakes.server import ScriptedServer
 from tests.fakes.source import ListSource
 from tests.unit.engine.files import (
     CHECKSUM,
@@ -49,14 +47,6 @@ from tests.unit.engine.files import (
     a_group,
     a_record,
     with_copy,
-)
-
-IDENTITY = Identity(
-    account=ACCOUNT,
-    facility=FACILITY,
-    instrument=InstrumentRecord(1, "Scope"),
-    uploader="0b6",
-    origin="pc:/data",
 )
 
 
@@ -70,22 +60,20 @@ class Bench:
         self.ledger = MemoryLedger()
         self.ledger.clock = clock
         gate = Gate(clock, clock.cancel(), self.events.append, Random(1))
-        datasets = Datasets(
-            self.server, IDENTITY, Data(**data), self.events.append, dry_run=dry_run
+        settings = Settings(data=Data(**data), advanced=Advanced(full_check_days=full_check_days))
+        catalogue = make_catalogue(
+            self.server, self.ledger, gate, self.events.append, settings, dry_run=dry_run
         )
-        recall = ArchiveRecovery(self.server, self.ledger, gate, self.events.append, TarArchives())
-        policy = AuditPolicy(box="staging", full_check_days=full_check_days)
-        audit = Audit(self.ledger, self.events.append, clock, policy)
-        knowledge = DatasetIndex(self.server, self.ledger, gate, recall, audit)
         self.changed = ChangedFiles(
             self.ledger, self.events.append, clock, Data(**data), dry_run=dry_run
         )
         self.unfinished = {}
         self.asked = []
         self.check = Check(
-            knowledge,
-            datasets,
+            catalogue,
+            self.ledger,
             self.events.append,
+            gate,
             self.changed,
             self._find_unfinished,
             box="staging",

@@ -4,12 +4,13 @@ from contextlib import contextmanager
 
 import pytest
 
+from mydata_like.catalogues.mytardis.reverify import LASTS, Reverification, Reverify
+from mydata_like.catalogues.mytardis.server_check import FRESH, LARGE, ServerCheck
 from mydata_like.core.archives import Indexed
 from mydata_like.core.deletion import CleanupCandidate, DeletedFile, KeptFile
 from mydata_like.core.errors import ArchiveError, RejectedError, ServerUnavailableError
 from mydata_like.core.model import Datafile, DatafileId, DatasetId, Entry, EntryState, Replica
-from mydata_like.engine.local_cleanup import AT_ONCE, FRESH, LARGE, LocalCleanup, ServerCheck
-from mydata_like.engine.reverify import LASTS, Reverification, Reverify
+from mydata_like.engine.local_cleanup import AT_ONCE, LocalCleanup
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
 from tests.fakes.server import ScriptedServer
@@ -87,7 +88,7 @@ def free(server, ledger, disk, clock, found, *, form=None):
     cancel, deeds, noted = clock.cancel(), Deeds(), []
     reverify = Reverify(server, clock, cancel, Reverification("box", patience=PATIENCE))
     proof = ServerCheck(server, form, clock, cancel, 60.0, box="box", reverify=reverify)
-    fates = list(LocalCleanup(proof, ledger, disk, deeds, noted.extend)(found))
+    fates = list(LocalCleanup(proof, ledger, disk, deeds, noted.extend, cancel)(found))
     assert (
         deeds.noted == disk.deleted == [fate.key for fate in fates if isinstance(fate, DeletedFile)]
     )
@@ -315,9 +316,10 @@ def test_a_damaged_archive_is_read_once_and_keeps_its_files(server, ledger, cloc
 
 def test_to_look_asks_for_no_verification(server, ledger, clock):
     found = add(server, ledger, "a.dat")
-    proof = ServerCheck(server, None, clock, clock.cancel(), 60.0, box="box")
+    cancel = clock.cancel()
+    proof = ServerCheck(server, None, clock, cancel, 60.0, box="box")
 
-    (fate,) = LocalCleanup(proof, ledger, SlowDisk(clock), None, [].extend)([found])
+    (fate,) = LocalCleanup(proof, ledger, SlowDisk(clock), None, [].extend, cancel)([found])
 
     assert isinstance(fate, DeletedFile)
     assert server.calls["request_verification"] == 0

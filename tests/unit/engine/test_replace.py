@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from mydata_like.catalogues.mytardis.register import _registration
 from mydata_like.core.errors import Problem, TransientError
 from mydata_like.core.events import FileFailed, FileReplaced, FileWaiting
 from mydata_like.core.model import Entry, EntryState, HoldReason, Registered, Staged
@@ -14,9 +15,9 @@ from mydata_like.core.staging_path import kept_path
 from mydata_like.engine.changed_files import ChangedFiles
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.recover import Recovery, UnreportedFiles
-from mydata_like.engine.register import _registration
 from mydata_like.engine.replace import DAY, KeptCopies, Replace
 from mydata_like.settings.schema import Advanced, Data
+from tests.fakes.catalogue import make_catalogue
 from tests.fakes.clock import FakeClock
 from tests.fakes.context import make_context
 from tests.fakes.ledger import MemoryLedger
@@ -79,7 +80,7 @@ class Bench:
         self.context = make_context(
             gate,
             self.events.append,
-            server=self.server,
+            catalogue=make_catalogue(self.server, self.ledger, gate, self.events.append),
             ledger=self.ledger,
             channels=self.lines,
         )

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+from mydata_like.catalogues.mytardis.uploader import MachineRecord
 from mydata_like.hostos.machine_info import (
     Interface,
     choose_interface,
@@ -18,7 +19,6 @@ from mydata_like.hostos.machine_info import (
     find_traits,
     list_addresses,
 )
-from mydata_like.server.uploader import MachineRecord
 
 
 def address(family: int, text: str, mask: str | None = None) -> SimpleNamespace:

@@ -9,13 +9,13 @@ from threading import Event
 
 import pytest
 
+from mydata_like.catalogues.mytardis.client import ApiClient
+from mydata_like.catalogues.mytardis.http_upload import HttpTransport
 from mydata_like.core.errors import FileChangedError
 from mydata_like.core.local_files import ArchiveMember
 from mydata_like.core.model import Dataset, DatasetId, FileToSend, Layout, Payload
 from mydata_like.engine.scan import Scan
 from mydata_like.hostos.clock import SystemClock
-from mydata_like.server.client import ApiClient
-from mydata_like.server.http_upload import HttpTransport
 from mydata_like.settings.schema import Data, Server, Settings
 from mydata_like.transfer.archive_writer import TINY, open_content
 from mydata_like.transfer.channel import describe_member
