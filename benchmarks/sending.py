@@ -83,7 +83,7 @@ def _work(transport: Any, payloads: "SimpleQueue[Any]") -> tuple[float, list[Any
 
 def _payloads(plan: dict[str, Any]) -> Iterator[Any]:
     """Group the files as the engine does: tiny ones in batches, others alone."""
-    from mydata_like.core.model import Dataset, DatasetId, FileToSend, Payload
+    from mydata_like.core.model import Dataset, DatasetId, FileRecord, Payload
     from mydata_like.settings.schema import Transfer
 
     limits, dataset = Transfer(**plan["settings"]), Dataset(DatasetId(1), "benchmark")
@@ -91,7 +91,7 @@ def _payloads(plan: dict[str, Any]) -> Iterator[Any]:
     batch: list[Any] = []
     size = 0
     for path in Path(plan["list"]).read_text().splitlines():
-        wanted = FileToSend(_look(plan["root"], path), dataset, path)
+        wanted = FileRecord(_look(plan["root"], path), dataset, path)
         if wanted.file.size >= limits.batch_below:
             yield Payload(next(numbers), (wanted,), batched=False)
             continue

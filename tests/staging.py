@@ -10,7 +10,7 @@ import tomlkit
 
 from mydata_like.core.events import Event
 from mydata_like.core.local_files import LocalFile
-from mydata_like.core.model import Dataset, DatasetId, FileToSend, Payload, StagingArea
+from mydata_like.core.model import Dataset, DatasetId, FileRecord, Payload, StagingArea
 from mydata_like.settings.schema import Transfer
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.keys import create_key
@@ -126,9 +126,9 @@ class Memory:
             self.known[host] = capabilities
 
 
-def wanted(member) -> FileToSend:
+def wanted(member) -> FileRecord:
     file = LocalFile(member.path, b"", b"", b"", *member[1:5], top=member.top)
-    return FileToSend(file, DATASET, os.fsdecode(member.remote))
+    return FileRecord(file, DATASET, os.fsdecode(member.remote))
 
 
 def single(member) -> Payload:

@@ -21,7 +21,7 @@ from mydata_like.app.staging_service import (
 from mydata_like.core.errors import AccessDeniedError, NotApprovedError, UploaderError
 from mydata_like.core.formatting import format_path, format_size
 from mydata_like.core.local_files import LocalFile
-from mydata_like.core.model import Dataset, DatasetId, FileToSend, Payload, StagingArea
+from mydata_like.core.model import Dataset, DatasetId, FileRecord, Payload, StagingArea
 from mydata_like.core.ports import CancelSignal, SentFile, Transport
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.atomic_write import write_private
@@ -276,7 +276,7 @@ def _try_host(
 
 def _send(transport: Transport, file: LocalFile, name: str) -> str:
     """Send a file as a run does; return its checksum."""
-    wanted = FileToSend(file, Dataset(DatasetId(0), ""), name)
+    wanted = FileRecord(file, Dataset(DatasetId(0), ""), name)
     payload = Payload(0, (wanted,), batched=False)
     (fate,) = transport.open_channel().send(payload, lambda *_: None)
     if not isinstance(fate, SentFile):

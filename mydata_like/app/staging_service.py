@@ -22,7 +22,7 @@ from mydata_like.core.errors import (
 )
 from mydata_like.core.events import Notice
 from mydata_like.core.formatting import format_size
-from mydata_like.core.model import FileToSend, StagingArea
+from mydata_like.core.model import FileRecord, StagingArea
 from mydata_like.core.ports import Clock, Emit
 from mydata_like.core.staging_path import aside_path, staged_path
 from mydata_like.hostos.clock import SystemClock
@@ -322,7 +322,7 @@ def open_http(
 ) -> HttpTransport:
     """Return the transport over HTTP; large files go in chunks if an area is approved for them."""
 
-    def open_file(wanted: FileToSend) -> FileSource | ArchiveSource:
+    def open_file(wanted: FileRecord) -> FileSource | ArchiveSource:
         return open_content(describe_member(wanted))
 
     chunked = None

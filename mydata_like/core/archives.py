@@ -7,7 +7,7 @@ from enum import Enum
 from typing import NamedTuple, Protocol, Self
 
 from mydata_like.core.local_files import ArchiveMember, LocalFile, signed
-from mydata_like.core.model import Datafile, DatafileId, DatasetId, Entry, EntryState, FileToSend
+from mydata_like.core.model import Datafile, DatafileId, DatasetId, Entry, EntryState, FileRecord
 
 
 class Indexed(NamedTuple):
@@ -40,24 +40,18 @@ class ArchiveRecord(NamedTuple):
     datafile: DatafileId | None = None
 
     @classmethod
-    def of(
-        cls,
-        wanted: FileToSend,
-        state: EntryState,
-        checksum: str,
-        datafile: DatafileId | None = None,
-    ) -> Self:
-        """Return the row for the state of an archive to send."""
-        file = wanted.file
+    def of(cls, record: FileRecord) -> Self:
+        """Return the row for an archive's present state."""
+        entry = Entry.of(record)
         return cls(
-            wanted.dataset.id,
-            archive_path(file.directory.decode(), file.name.decode()),
-            file.size,
-            file.modified_ns,
-            state,
-            checksum,
-            wanted.remote,
-            datafile,
+            entry.dataset,
+            archive_path(record.file.directory.decode(), record.file.name.decode()),
+            entry.size,
+            entry.modified_ns,
+            entry.state,
+            entry.checksum,
+            entry.remote,
+            entry.datafile,
         )
 
     @property

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, Self, TypeVar, get_args
 from mydata_like.core.errors import Problem
 from mydata_like.core.formatting import format_path
 from mydata_like.core.local_files import LocalFile
-from mydata_like.core.model import FileToSend
+from mydata_like.core.model import FileRecord
 from mydata_like.core.parsing import find_moment, parse_moment
 
 T = TypeVar("T")
@@ -138,8 +138,8 @@ class FileWanted:
     verified_at: datetime | None = None
 
     @classmethod
-    def of(cls, wanted: FileToSend) -> Self:
-        file, record = wanted.file, wanted.datafile
+    def of(cls, wanted: FileRecord) -> Self:
+        file, record = wanted.file, wanted.earlier
         if record is None or not record.replicas:
             return cls(path=file.key, size=file.size)
         return cls(

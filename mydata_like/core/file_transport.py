@@ -6,7 +6,7 @@ from itertools import count
 from mydata_like.core.channel_time import NOTHING_SPENT
 from mydata_like.core.errors import TransientError
 from mydata_like.core.events import ChannelChanged
-from mydata_like.core.model import FileToSend, Payload
+from mydata_like.core.model import FileRecord, Payload
 from mydata_like.core.ports import Channel, Emit, Progress, SentFile, UnsentFile
 from mydata_like.core.token_bucket import TokenBucket
 
@@ -84,7 +84,7 @@ class FileChannel(ABC):
 
     @abstractmethod
     def send_file(
-        self, index: int, wanted: FileToSend, progress: Progress
+        self, index: int, wanted: FileRecord, progress: Progress
     ) -> SentFile | UnsentFile:
         """Send one member; return its outcome, or raise what ends the whole payload."""
 

@@ -263,26 +263,64 @@ class StagingArea:
     host_keys: tuple[str, ...] = ()
 
 
-class FileToSend(NamedTuple):
-    """A local file that the server lacks, and its path there.
+class EntryState(StrEnum):
+    """The state of a local file, as far as the ledger knows.
 
-    `remote` is the path below the staging area's location. `datafile` is the record to repair, if
+    FOUND is that of a file that has not arrived yet, and has no row.
+    REPAIRED is a registered file whose record had other bytes before: the record's verified flag is
+    invalid until the server verifies it again. CHANGED is a file of which the server has verified
+    an earlier version, which has this size, time and checksum.
+    """
+
+    FOUND = "found"
+    STAGED = "staged"
+    REGISTERED = "registered"
+    REPAIRED = "repaired"
+    VERIFIED = "verified"
+    CHANGED = "changed"
+    FAILED = "failed"
+
+
+@dataclass(slots=True)
+class FileRecord:
+    """A file, or an archive of files, on its way from the local disk to a verified record.
+
+    The stages change it in place: `state` is FOUND until its bytes have arrived, then STAGED,
+    REGISTERED and VERIFIED. One stage at a time has it.
+
+    `remote` is the path below the staging area's location. `earlier` is the record to repair, if
     there is one. `round` counts how often the whole file was sent in this run and did not verify.
     If it was `interrupted`, an earlier attempt may have left bytes of it. With `members` it is
     an archive of these: `file` only describes its datafile on the server, and has no path. If it is
     `appended`, the server's verified bytes are the beginning of its own. `release` means that these
     may be replaced even where the host cannot keep them.
+
+    `checksum` is that of the bytes that arrived, and `datafile` the id of their record. `looks` are
+    the times of verification before this run changed the record: only a later one applies to our
+    bytes. The other replicas keep theirs and remain "verified" although their bytes are no longer
+    those of the record. If it was `placed_by_server` (uploads over HTTP), the transport has created
+    the record, and the server chose the path of the bytes.
     """
 
     file: LocalFile
     dataset: Dataset
     remote: str
-    datafile: Datafile | None = None
+    earlier: Datafile | None = None
     round: int = 0
     members: tuple[ArchiveMember, ...] = ()
     interrupted: bool = False
     appended: bool = False
     release: bool = False
+    state: EntryState = EntryState.FOUND
+    checksum: str = ""
+    datafile: DatafileId | None = None
+    looks: tuple[str, ...] = ()
+    placed_by_server: bool = False
+
+    @property
+    def repairs(self) -> bool:
+        """Whether the server has a copy of other bytes under its record."""
+        return self.earlier is not None and bool(self.earlier.replicas)
 
     @property
     def replaces(self) -> bool:
@@ -290,7 +328,7 @@ class FileToSend(NamedTuple):
 
         An archive never replaces a verified one.
         """
-        return bool(self.datafile and self.datafile.replicas) and not self.members
+        return self.repairs and not self.members
 
     @property
     def files(self) -> tuple[LocalFile, ...]:
@@ -304,34 +342,44 @@ class FileToSend(NamedTuple):
         """Its own key, and those of the files of an archive: each stands for all of it."""
         return (self.file.key, *(member.file.key for member in self.members))
 
-    def checked_files(self, checksum: str) -> list[tuple[LocalFile, str]]:
-        """Return the local files with their checksums; `checksum` is that of the whole."""
+    @property
+    def checked_files(self) -> list[tuple[LocalFile, str]]:
+        """The local files with their checksums."""
         if not self.members:
-            return [(self.file, checksum)]
+            return [(self.file, self.checksum)]
         return [(member.file, member.checksum) for member in self.members]
+
+    def arrive(self, checksum: str) -> Self:
+        """Note that its bytes, of this checksum, are proven to be in the staging area."""
+        self.state, self.checksum = EntryState.STAGED, checksum
+        return self
+
+    def become(self, record: Datafile) -> Self:
+        """Note that a record describes its bytes, which the server is to verify."""
+        self.state, self.checksum = EntryState.REGISTERED, record.checksum
+        self.datafile, self.looks = record.id, record.looks
+        return self
+
+    def send_again(self) -> Self:
+        """Note that its bytes are to be sent again, and that nothing is known of them."""
+        self.state, self.checksum = EntryState.FOUND, ""
+        self.datafile, self.looks, self.placed_by_server = None, (), False
+        return self
+
+
+Batch = list[FileRecord]  # what one stage passes to the next
 
 
 class Payload(NamedTuple):
     """The bytes of one transfer: one file, or a batch of tiny files if `batched`."""
 
     id: int
-    members: tuple[FileToSend, ...]
+    members: tuple[FileRecord, ...]
     batched: bool
 
     @property
     def size(self) -> int:
         return sum(member.file.size for member in self.members)
-
-
-class Staged(NamedTuple):
-    """A file proven to be in the staging area; the server has no record of it yet.
-
-    `registered` is true if the transport created the record itself (the HTTP fallback).
-    """
-
-    wanted: FileToSend
-    checksum: str
-    registered: bool = False
 
 
 class Replacement(NamedTuple):
@@ -377,27 +425,11 @@ class KeptCopy(NamedTuple):
     until: int = 0
 
 
-class Registered(NamedTuple):
-    """A datafile that waits for the server's verification.
-
-    `before` are the times of verification before this run changed the record: only a later one
-    applies to our bytes. The other replicas keep theirs and remain "verified" although their bytes
-    are no longer those of the record. `placed_by_server` is true if the server chose the path of
-    the bytes (the HTTP fallback).
-    """
-
-    wanted: FileToSend
-    checksum: str
-    datafile: DatafileId | None = None
-    before: tuple[str, ...] = ()
-    placed_by_server: bool = False
-
-
 class Match(NamedTuple):
     """A checksum on the server, and the state of a local file that has it."""
 
     checksum: str
-    known: "Entry | Registered"
+    known: "Entry | FileRecord"
 
 
 class VerifiedCopy(NamedTuple):
@@ -422,7 +454,7 @@ class Comparison(NamedTuple):
 
     file: LocalFile
     matches: tuple[Match, ...]
-    differs: FileToSend | Problem
+    differs: FileRecord | Problem
     copy: VerifiedCopy | None = None
 
 
@@ -497,7 +529,7 @@ class CheckedGroup(NamedTuple):
     """
 
     group: FileGroup
-    open: list[FileToSend | Staged | Registered]
+    open: Batch
     unread: Sequence[Comparison] = ()
 
 
@@ -532,22 +564,6 @@ class EarlierWrite(NamedTuple):
 
     until: datetime
     staged: frozenset[tuple[str, str]]
-
-
-class EntryState(StrEnum):
-    """The state of a local file, as far as the ledger knows.
-
-    REPAIRED is a registered file whose record had other bytes before: the record's verified flag is
-    invalid until the server verifies it again. CHANGED is a file of which the server has verified
-    an earlier version, which has this size, time and checksum.
-    """
-
-    STAGED = "staged"
-    REGISTERED = "registered"
-    REPAIRED = "repaired"
-    VERIFIED = "verified"
-    CHANGED = "changed"
-    FAILED = "failed"
 
 
 class Entry(NamedTuple):
@@ -588,24 +604,25 @@ class Entry(NamedTuple):
         )
 
     @classmethod
-    def of(
-        cls,
-        wanted: FileToSend,
-        state: EntryState,
-        checksum: str,
-        datafile: DatafileId | None = None,
-    ) -> Self:
-        """Return the row for the state of a file to send."""
-        file = wanted.file
+    def of(cls, record: FileRecord) -> Self:
+        """Return the row for a file's present state; it has the record's id once that is proven.
+
+        If a record had other bytes, its verified flag says nothing about these. This holds even if
+        the run is interrupted after the server has received the new checksum and before its answer
+        arrives.
+        """
+        file, state = record.file, record.state
+        if record.repairs and state in (EntryState.STAGED, EntryState.REGISTERED):
+            state = EntryState.REPAIRED
         return cls(
             file.key,
             file.size,
             file.modified_ns,
             state,
-            wanted.dataset.id,
-            checksum,
-            wanted.remote,
-            datafile,
+            record.dataset.id,
+            record.checksum,
+            record.remote,
+            record.datafile if state is EntryState.VERIFIED else None,
             ctime_ns=file.ctime_ns,
             inode=signed(file.inode),
         )

@@ -25,7 +25,7 @@ from mydata_like.core.model import (
     DatasetListing,
     EarlierWrite,
     Entry,
-    FileToSend,
+    FileRecord,
     KeptCopy,
     NewestDatafile,
     OpenFiles,
@@ -115,7 +115,7 @@ class Channel(Protocol):
         """
 
     def replace(
-        self, replacements: Sequence[Replacement], files: Mapping[bytes, FileToSend]
+        self, replacements: Sequence[Replacement], files: Mapping[bytes, FileRecord]
     ) -> list[SentFile | UnsentFile]:
         """Move temporarily stored bytes to their final path; return each result, in order.
 

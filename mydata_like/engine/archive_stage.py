@@ -6,19 +6,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from mydata_like.core.archives import archive_name, archive_path, member_name
 from mydata_like.core.local_files import ArchiveMember, LocalFile
 from mydata_like.core.model import (
+    Batch,
     CheckedGroup,
     Dataset,
     DatasetFolder,
     DatasetId,
-    FileToSend,
-    Registered,
-    Staged,
+    EntryState,
+    FileRecord,
 )
 from mydata_like.core.ports import Ledger
 from mydata_like.core.staging_path import staged_path
 from mydata_like.settings.transfer_sections import Archive, ArchiveRule, Scope, parse_archive_rule
-
-Open = FileToSend | Staged | Registered
 
 MOST_MEMBERS = 10_000  # per archive; limits the index and the size of one instruction to a channel
 # The most that a member takes in addition to its bytes: headers, padding and its line in the index.
@@ -40,9 +38,7 @@ class Bundle:
         self.size_limit = settings.size_limit
         self._names = _Names(ledger)
 
-    def __call__(
-        self, groups: Iterable[CheckedGroup | list[FileToSend | Registered]]
-    ) -> Iterator[list[Open]]:
+    def __call__(self, groups: Iterable[CheckedGroup | Batch]) -> Iterator[Batch]:
         folders: dict[bytes, _Folder] = {}
         for checked in groups:
             if isinstance(checked, list):
@@ -63,8 +59,8 @@ class Bundle:
         return next((rule for rule in fitting if rule.pattern.match(path)), None)
 
     def build(
-        self, folder: DatasetFolder, directory: bytes, files: Sequence[FileToSend]
-    ) -> FileToSend:
+        self, folder: DatasetFolder, directory: bytes, files: Sequence[FileRecord]
+    ) -> FileRecord:
         """Return an archive of wanted files; `directory` is its place in the dataset.
 
         Its size is the sum of its files; the size of the archive itself is measured when it is
@@ -87,7 +83,7 @@ class Bundle:
             0,
         )
         remote = staged_path(dataset.name, dataset.id, text, name)
-        return FileToSend(file, dataset, remote, members=members)
+        return FileRecord(file, dataset, remote, members=members)
 
 
 class _Names:
@@ -129,16 +125,16 @@ class _Folder:
         self._next = 0
         self._directory = b""
         self._pools: dict[tuple[ArchiveRule, bytes], _Pool] = {}
-        self._resumed: dict[str, tuple[Staged | Registered, list[ArchiveMember]]] = {}
+        self._resumed: dict[str, tuple[FileRecord, list[ArchiveMember]]] = {}
 
-    def take(self, checked: CheckedGroup) -> Iterator[list[Open]]:
+    def take(self, checked: CheckedGroup) -> Iterator[Batch]:
         """Take a group; yield what need not wait, and archives that are complete."""
-        passing: list[Open] = []
-        waiting: list[Open] = []
+        passing: Batch = []
+        waiting: Batch = []
         for item in checked.open:
-            if isinstance(item, FileToSend):
+            if item.state is EntryState.FOUND:
                 (waiting if self._bundle.rules else passing).append(item)
-            elif item.wanted.members:
+            elif item.members:
                 self._resume(item)
             else:
                 passing.append(item)
@@ -152,31 +148,32 @@ class _Folder:
                 self.finished = True
                 yield list(self.close())
 
-    def close(self) -> Iterator[Open]:
+    def close(self) -> Iterator[FileRecord]:
         """Yield the rest, when no more files are coming."""
         for number in sorted(self._early):  # these follow a group that never arrived
             yield from self._sort(self._early[number])
         yield from self._close_pools(list(self._pools))
         for item, members in self._resumed.values():
-            yield item._replace(wanted=item.wanted._replace(members=tuple(members)))
+            item.members = tuple(members)
+            yield item
 
-    def _resume(self, item: Staged | Registered) -> None:
+    def _resume(self, item: FileRecord) -> None:
         """Take one file of an archive that an earlier run has sent."""
-        _, members = self._resumed.setdefault(item.wanted.remote, (item, []))
-        members += item.wanted.members
+        _, members = self._resumed.setdefault(item.remote, (item, []))
+        members += item.members
 
-    def _sort(self, group: CheckedGroup) -> Iterator[Open]:
+    def _sort(self, group: CheckedGroup) -> Iterator[FileRecord]:
         """Sort files by the rules; yield the archives that this completes."""
         if not self._bundle.rules:
             return
-        wanted = {item.file.key: item for item in group.open if isinstance(item, FileToSend)}
+        wanted = {item.file.key: item for item in group.open}
         for file in group.group.files:
             item = wanted.get(file.key)
             if file.directory != self._directory:
                 self._directory = file.directory
                 yield from self._close_pools([key for key in self._pools if self._has_left(key)])
             rule = self._bundle.find_rule(file, self._folder.above)
-            if rule is not None and (item is None or item.datafile is None):
+            if rule is not None and (item is None or item.earlier is None):
                 yield from self._pool(rule, file).take(item)
             elif item is not None:
                 yield item
@@ -195,7 +192,7 @@ class _Folder:
             return False
         return not (self._directory + b"/").startswith(directory + b"/")
 
-    def _close_pools(self, keys: Iterable[tuple[ArchiveRule, bytes]]) -> Iterator[FileToSend]:
+    def _close_pools(self, keys: Iterable[tuple[ArchiveRule, bytes]]) -> Iterator[FileRecord]:
         for key in keys:
             yield from self._pools.pop(key).close()
 
@@ -211,10 +208,10 @@ class _Pool:
         self._directory = directory
         self._enough = enough
         self._seen = 0
-        self._held: list[FileToSend] = []
+        self._held: list[FileRecord] = []
         self._size = FRAME
 
-    def take(self, item: FileToSend | None) -> Iterator[FileToSend]:
+    def take(self, item: FileRecord | None) -> Iterator[FileRecord]:
         """Take a file, or None for one that needs nothing; yield archives that are full."""
         self._seen += 1
         if item is not None:
@@ -225,7 +222,7 @@ class _Pool:
             self._held, self._size = rest, FRAME + sum(map(self._room, rest))
             yield from map(self._build, full)
 
-    def close(self) -> Iterator[FileToSend]:
+    def close(self) -> Iterator[FileRecord]:
         """Yield the rest, as an archive or as single files."""
         if self._seen < self._enough:
             yield from self._held
@@ -235,9 +232,9 @@ class _Pool:
     def _is_full(self, files: int, size: int) -> bool:
         return files > MOST_MEMBERS or size > self._bundle.size_limit
 
-    def _parts(self) -> list[list[FileToSend]]:
+    def _parts(self) -> list[list[FileRecord]]:
         """Return the collected files in parts that each fit into one archive."""
-        parts: list[list[FileToSend]] = [[]]
+        parts: list[list[FileRecord]] = [[]]
         size = FRAME
         for item in self._held:
             size += self._room(item)
@@ -247,10 +244,10 @@ class _Pool:
             parts[-1].append(item)
         return parts
 
-    def _room(self, item: FileToSend) -> int:
+    def _room(self, item: FileRecord) -> int:
         """Return the most bytes that a file can take in an archive."""
         name = len(member_name(self._folder.path, item.file))
         return item.file.size + OVERHEAD + PER_CHARACTER * name
 
-    def _build(self, files: Sequence[FileToSend]) -> FileToSend:
+    def _build(self, files: Sequence[FileRecord]) -> FileRecord:
         return self._bundle.build(self._folder, self._directory, files)

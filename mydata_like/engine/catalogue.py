@@ -2,28 +2,23 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from mydata_like.core.archives import ArchiveRecord
 from mydata_like.core.errors import ItemError
 from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import (
+    Batch,
     Datafile,
     DatafileId,
     Dataset,
     DatasetFolder,
     Entry,
-    FileToSend,
-    Registered,
     Registration,
-    Staged,
 )
-from mydata_like.engine.outcome_recorder import Verified
 from mydata_like.engine.pipeline import StageInput
 
-T = TypeVar("T")
-R = TypeVar("R")
-Stage = Callable[[StageInput[T]], Iterator[R]]
+Stage = Callable[[StageInput[Batch]], Iterator[Batch]]
 
 
 class FolderExcludedError(ItemError):
@@ -106,18 +101,18 @@ class Catalogue(Protocol):
         """
 
     @property
-    def register(self) -> Stage[list[Staged | Registered], list[Registered]]:
+    def register(self) -> Stage:
         """The stage that creates or changes the records of files whose bytes have arrived.
 
         Files that are registered already pass. What cannot be registered is reported by events.
         """
 
     @property
-    def verify(self) -> Stage[list[Registered], FileToSend | Staged | Verified]:
+    def verify(self) -> Stage:
         """The stage that waits for the proof of bytes.
 
-        It yields proven files, and those to be sent or registered again. What is not proven in time
-        is reported by events.
+        It yields proven files, and in batches of their own those to be sent or registered again.
+        What is not proven in time is reported by events.
         """
 
     def fetch_records(self, ids: Sequence[DatafileId], *, sure: bool = False) -> list[Datafile]:

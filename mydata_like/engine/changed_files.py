@@ -15,7 +15,7 @@ from mydata_like.core.model import (
     ChangedFile,
     Datafile,
     DatasetId,
-    FileToSend,
+    FileRecord,
     HoldReason,
     VerifiedCopy,
 )
@@ -129,8 +129,8 @@ class ChangedFiles:
         return self.can_replace and file.size > copy.size > 0 and not known
 
     def judge(
-        self, wanted: FileToSend, copy: VerifiedCopy, *, appended: bool = False
-    ) -> FileToSend | Problem:
+        self, wanted: FileRecord, copy: VerifiedCopy, *, appended: bool = False
+    ) -> FileRecord | Problem:
         """Return the file as it is to be sent, or why it is not.
 
         `appended` states that the copy is the beginning of the file.
@@ -145,11 +145,13 @@ class ChangedFiles:
             if wanted.replaces and not self.can_replace:
                 hold = HoldReason.HTTP
             elif appended or not copy.size:
-                return wanted._replace(appended=True)
+                wanted.appended = True
+                return wanted
             elif (
                 choice is ChangeChoice.REPLACE or copy.freely or self._settings.changed == "replace"
             ):
-                return wanted._replace(release=True)
+                wanted.release = True
+                return wanted
             else:
                 hold = self._find_hold(wanted, copy, row)
             self._record(wanted, copy, row, hold)
@@ -158,9 +160,9 @@ class ChangedFiles:
             self._notify()
             return describe_hold(file, copy, hold)
 
-    def hold_for_host(self, wanted: FileToSend) -> None:
+    def hold_for_host(self, wanted: FileRecord) -> None:
         """Hold a file until the user chooses, since its host cannot keep the verified copy."""
-        record = wanted.datafile
+        record = wanted.earlier
         assert record
         copy = VerifiedCopy(record.size, record.checksum, record.verified_time(wanted.remote))
         with self._lock:
@@ -169,7 +171,7 @@ class ChangedFiles:
             self._notify()
 
     def _find_hold(
-        self, wanted: FileToSend, copy: VerifiedCopy, row: ChangedFile | None
+        self, wanted: FileRecord, copy: VerifiedCopy, row: ChangedFile | None
     ) -> HoldReason:
         if has_shrunk(wanted.file, copy):
             return HoldReason.SHRUNK
@@ -194,7 +196,7 @@ class ChangedFiles:
         return bool(row and row.counted_at and row.counted_at > self._since.timestamp())
 
     def _record(
-        self, wanted: FileToSend, copy: VerifiedCopy, row: ChangedFile | None, hold: HoldReason
+        self, wanted: FileRecord, copy: VerifiedCopy, row: ChangedFile | None, hold: HoldReason
     ) -> None:
         """Record the file; it counts for the brake unless the brake or the setting holds it."""
         file, counted_at = wanted.file, row.counted_at if row else None

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple
@@ -23,6 +24,7 @@ from mydata_like.core.events import (
 )
 from mydata_like.core.local_files import ArchiveMember, LocalFile
 from mydata_like.core.model import (
+    Batch,
     CheckedGroup,
     Comparison,
     Datafile,
@@ -30,11 +32,9 @@ from mydata_like.core.model import (
     Entry,
     EntryState,
     FileGroup,
-    FileToSend,
+    FileRecord,
     Match,
     Recheck,
-    Registered,
-    Staged,
     VerifiedCopy,
 )
 from mydata_like.core.ports import Emit, Ledger
@@ -56,8 +56,7 @@ logger = logging.getLogger(__name__)
 TOGETHER = 8  # groups whose records are fetched in one request
 COLLECTING = 0.1  # seconds for which a group that needs records waits for others
 
-Open = FileToSend | Staged | Registered
-Judged = Open | Comparison | Entry | Problem
+Judged = FileRecord | Comparison | Entry | Problem
 SIZE = attrgetter("size")
 ELSEWHERE = Problem(
     "server.elsewhere",
@@ -225,7 +224,7 @@ class Check:
         self, judged: Sequence[tuple[LocalFile, Judged]]
     ) -> Sequence[tuple[LocalFile, Judged]]:
         """Return a problem instead of each file that would be read and may not be finished."""
-        read = [file for file, found in judged if isinstance(found, FileToSend | Comparison)]
+        read = [file for file, found in judged if _must_be_read(found)]
         waiting = self._find_unfinished(read) if read else {}
         return [(file, waiting.get(file.key, found)) for file, found in judged]
 
@@ -267,9 +266,9 @@ class Check:
             return files
         return [file for file in files if file.key in found.keys or file.name.endswith(b".tar")]
 
-    def _report_open(self, open_files: list[Open]) -> None:
+    def _report_open(self, open_files: Batch) -> None:
         for item in open_files:
-            if isinstance(item, FileToSend):
+            if item.state is EntryState.FOUND:
                 self._emit(FileWanted.of(item))
 
     def _judge(self, view: FolderView, file: LocalFile, entry: Entry | None) -> Judged:
@@ -294,7 +293,7 @@ class Check:
 
     def _judge_inside(
         self, view: FolderView, file: LocalFile, entry: Entry
-    ) -> Staged | Registered | Entry | None:
+    ) -> FileRecord | Entry | None:
         """Decide by the archive that contains the file; None if that archive is gone.
 
         A lost archive is not sent again as it was: its files go into another one.
@@ -304,15 +303,16 @@ class Check:
             return None
         member = ArchiveMember(file, member_name(view.folder, file), entry.checksum)
         stand_in = archive.as_file(view.folder)
-        wanted = FileToSend(stand_in, view.dataset, archive.remote, record, members=(member,))
+        wanted = FileRecord(stand_in, view.dataset, archive.remote, record, members=(member,))
         verdict = judge_archive(archive, record)
         if verdict is ArchiveState.STAGED:
-            return Staged(wanted, archive.checksum)
+            return wanted.arrive(archive.checksum)
         if verdict is ArchiveState.GONE or record is None:
             return None
         if verdict is ArchiveState.VERIFIED:
             return entry._replace(state=EntryState.VERIFIED, datafile=record.id)
-        return Registered(wanted, archive.checksum, record.id, record.looks)
+        wanted.become(record).checksum = archive.checksum  # the record may be unreadable
+        return wanted
 
     def _judge_record(self, view: FolderView, file: LocalFile, entry: Entry) -> Judged:
         """Decide by the server's record of a file whose checksum is in the ledger."""
@@ -321,7 +321,8 @@ class Check:
             return describe_strange_record(record.fault)
         wanted = self._want(view, file, record)
         if record is None and entry.state is EntryState.STAGED:
-            return Staged(wanted._replace(remote=entry.remote), entry.checksum)
+            wanted.remote = entry.remote
+            return wanted.arrive(entry.checksum)
         if record is None or not record.replicas:
             return UNREAD if record is None and view.unread else wanted
         if (record.size, record.checksum) != (file.size, entry.checksum):
@@ -355,8 +356,8 @@ class Check:
         return Comparison(file, tuple(matches), self._require_place(wanted), copy)
 
     def _differs(
-        self, wanted: FileToSend, copy: VerifiedCopy | None
-    ) -> FileToSend | Problem | Comparison:
+        self, wanted: FileRecord, copy: VerifiedCopy | None
+    ) -> FileRecord | Problem | Comparison:
         """Return a file to send, unless its verified copy must not be replaced now."""
         if copy and self._changed.keeps(wanted.file, copy):
             return KEPT_THERE
@@ -367,17 +368,17 @@ class Check:
             return Comparison(wanted.file, (), wanted, copy)
         return self._changed.judge(wanted, copy)
 
-    def _require_place(self, wanted: FileToSend) -> FileToSend | Problem:
+    def _require_place(self, wanted: FileRecord) -> FileRecord | Problem:
         """Return a file to send, unless its record cannot be replaced."""
-        record = wanted.datafile
+        record = wanted.earlier
         hopeless = record and record.replicas and not record.find_replica(self._box)
         return ELSEWHERE if hopeless and self._changed.can_replace else wanted
 
     def _find_copy(
-        self, view: FolderView, wanted: FileToSend, entry: Entry | None
+        self, view: FolderView, wanted: FileRecord, entry: Entry | None
     ) -> VerifiedCopy | None:
         """Return what the server has of a file that must not be lost, also in an archive."""
-        record, copy = wanted.datafile, None
+        record, copy = wanted.earlier, None
         if record and record.replicas:
             stored = record.find_replica(self._box) or record.replicas[0]
             verified_at = stored.verified_at if stored.verified else None
@@ -398,8 +399,8 @@ class Check:
         return bool(earlier and same) or self._changed.has_seen(file, record.size, record.checksum)
 
     def _describe(
-        self, wanted: FileToSend, record: Datafile, entry: Entry | None
-    ) -> Entry | Registered:
+        self, wanted: FileRecord, record: Datafile, entry: Entry | None
+    ) -> Entry | FileRecord:
         """Return the status of a file that has the record's content.
 
         A record that was verified with other bytes before still counts as verified.
@@ -407,8 +408,10 @@ class Check:
         repaired = entry and (entry.state, entry.checksum) == (EntryState.REPAIRED, record.checksum)
         unproven = repaired or record.id in self._replaced
         if (record.find_replica(self._box) or record).verified and not unproven:
-            return Entry.of(wanted, EntryState.VERIFIED, record.checksum, record.id)
-        return Registered(wanted, record.checksum, record.id, record.looks)
+            return Entry.of(wanted)._replace(
+                state=EntryState.VERIFIED, checksum=record.checksum, datafile=record.id
+            )
+        return replace(wanted).become(record)
 
     def _find_inside(self, view: FolderView, file: LocalFile, entry: Entry) -> Entry | None:
         """Return the row of a file that is in an archive, if its content is unchanged.
@@ -423,18 +426,26 @@ class Check:
         row = entry._replace(state=EntryState.VERIFIED, datafile=archive.datafile)
         return row.adopt(file)
 
-    def _want(self, view: FolderView, file: LocalFile, record: Datafile | None) -> FileToSend:
+    def _want(self, view: FolderView, file: LocalFile, record: Datafile | None) -> FileRecord:
         if record and record.replicas:
             stored = record.find_replica(self._box) or record.replicas[0]
-            return FileToSend(file, view.dataset, stored.uri, record)
+            return FileRecord(file, view.dataset, stored.uri, record)
         directory, name = file.directory.decode(), file.name.decode()
         remote = staged_path(view.dataset.name, view.dataset.id, directory, name)
-        return FileToSend(file, view.dataset, remote, record)
+        return FileRecord(file, view.dataset, remote, record)
+
+
+def _is_to_be_sent(found: Judged) -> bool:
+    return isinstance(found, FileRecord) and found.state is EntryState.FOUND
+
+
+def _must_be_read(found: Judged) -> bool:
+    return isinstance(found, Comparison) or _is_to_be_sent(found)
 
 
 def _require_content(found: Judged, file: LocalFile, group: FileGroup) -> Judged:
     """Return a problem if the file must be read, which would first download it."""
-    if file.key in group.remote and isinstance(found, FileToSend | Comparison):
+    if file.key in group.remote and _must_be_read(found):
         return REMOTE
     return found
 
@@ -468,5 +479,6 @@ def _find_earlier(
         verified = entry and entry.state is EntryState.VERIFIED
         if not (entry and verified and entry.dataset == view.dataset.id):
             continue
-        if isinstance(found, FileToSend | Problem) and not entry.is_of(file):
+        differs = isinstance(found, Problem) or _is_to_be_sent(found)
+        if differs and not entry.is_of(file):
             yield entry._replace(state=EntryState.CHANGED)

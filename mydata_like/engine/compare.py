@@ -7,12 +7,12 @@ from mydata_like.core.errors import Cancelled, FileChangedError, Problem
 from mydata_like.core.events import FileFailed, FileVerified, FileWaiting, FileWanted
 from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import (
+    Batch,
     CheckedGroup,
     Comparison,
     Entry,
     EntryState,
-    FileToSend,
-    Registered,
+    FileRecord,
 )
 from mydata_like.core.ports import Emit, FileChecksum, Ledger
 from mydata_like.core.problems import LEFT_FOR_LATER
@@ -30,8 +30,6 @@ UNREAD = Problem(
     "The server has a file of this name and size. The local file must be read to compare them.",
     "A run reads it once and compares the checksum. It is sent only if it differs.",
 )
-
-Result = FileToSend | Registered
 
 
 class Backlog:
@@ -96,7 +94,7 @@ class Compare:
         self._lock = Lock()
         self._readers = 0
 
-    def __call__(self, source: StageInput[CheckedGroup]) -> Iterator[CheckedGroup | list[Result]]:
+    def __call__(self, source: StageInput[CheckedGroup]) -> Iterator[CheckedGroup | Batch]:
         while not source.finished or self._queue:
             with self._reading() as allowed:
                 found = self._read_some() if allowed else []
@@ -115,7 +113,7 @@ class Compare:
         for item in checked.unread:
             if item.matches:
                 self._emit(FileWaiting.of(item.file, UNREAD))
-            elif isinstance(item.differs, FileToSend):  # it differs, and probably was appended to
+            elif isinstance(item.differs, FileRecord):  # it differs, and probably was appended to
                 self._emit(FileWanted.of(item.differs))
             else:
                 self._emit(describe_unsent(item.file, item.differs))
@@ -134,11 +132,11 @@ class Compare:
             with self._lock:
                 self._readers -= allowed
 
-    def _read_some(self) -> list[Result]:
+    def _read_some(self) -> Batch:
         """Read some of the queued files; return those that are not verified yet."""
         until = self._gate.clock.monotonic() + REPORT_INTERVAL
         same: list[tuple[LocalFile, Entry]] = []
-        found: list[Result] = []
+        found: Batch = []
         try:
             while len(same) < AT_ONCE and self._gate.clock.monotonic() < until:
                 item = self._queue.take()
@@ -153,7 +151,7 @@ class Compare:
             self._keep(same)
         return found
 
-    def _read(self, item: Comparison) -> Entry | Result | None:
+    def _read(self, item: Comparison) -> Entry | FileRecord | None:
         """Return the status of a file by its checksum; None if nothing can be done about it."""
         try:
             result = self._compare(item)
@@ -161,16 +159,17 @@ class Compare:
             kind = FileWaiting if error.problem_code in LEFT_FOR_LATER else FileFailed
             self._emit(kind.of(item.file, error.problem))
             return None
-        if isinstance(result, FileToSend | Problem):
+        wanted = isinstance(result, FileRecord) and result.state is EntryState.FOUND
+        if wanted or isinstance(result, Problem):
             self._note_change(item.file)
         if isinstance(result, Problem):
             self._emit(describe_unsent(item.file, result))
             return None
-        if isinstance(result, FileToSend):
+        if isinstance(result, FileRecord) and wanted:
             self._emit(FileWanted.of(result))
         return result
 
-    def _compare(self, item: Comparison) -> Entry | Result | Problem:
+    def _compare(self, item: Comparison) -> Entry | FileRecord | Problem:
         """Read a file and return its state, or the file to send if it differs.
 
         The beginning of a file that has grown is read once more than it is sent: a hold must be

@@ -8,19 +8,17 @@ from typing import Final, Protocol
 from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import (
+    Batch,
     CheckedGroup,
     FileGroup,
-    FileToSend,
     FolderSums,
     OpenFiles,
-    Registered,
-    Staged,
 )
 from mydata_like.core.ports import CancelSignal, Clock
 
 logger = logging.getLogger(__name__)
 
-Compared = CheckedGroup | list[FileToSend | Registered]  # what is not verified
+Compared = CheckedGroup | Batch  # what is not verified
 
 HELD_UP: Final = 1.0  # seconds without new files after which the lookahead starts
 TICK: Final = 0.25  # seconds between checks for that
@@ -100,7 +98,7 @@ class Discovery:
 
     def _record_open(self, compared: Compared) -> None:
         """Record unverified files, whatever the ledger had stored."""
-        items: Sequence[FileToSend | Staged | Registered]
+        items: Batch
         if isinstance(compared, CheckedGroup):
             place = compared.group.folder.path, compared.group.number
             if place in self._unsent:
@@ -109,8 +107,7 @@ class Discovery:
             items = compared.open
         else:
             items = compared
-        wanted = (item if isinstance(item, FileToSend) else item.wanted for item in items)
-        files = [file for each in wanted for file in each.files]
+        files = [file for each in items for file in each.files]
         if files and not self._dry_run:
             self._find_inventory().record_found(files, self._since, unsent=True)
 

@@ -1,8 +1,8 @@
 """The recorder that stores problem files and the state of each folder in the ledger."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from mydata_like.core.archives import ArchiveRecord
 from mydata_like.core.errors import Problem
@@ -21,13 +21,10 @@ from mydata_like.core.events import (
 )
 from mydata_like.core.model import (
     UNSENT,
-    DatafileId,
     Entry,
-    EntryState,
-    FileToSend,
+    FileRecord,
     FolderSums,
     Outcome,
-    Registered,
 )
 from mydata_like.core.ports import Ledger
 from mydata_like.engine.pipeline import Lock
@@ -178,44 +175,23 @@ class OutcomeRecorder:
             self._changed.add(sums.path)
 
 
-class LedgerStep(NamedTuple):
-    """The progress of a wanted file or archive."""
-
-    wanted: FileToSend
-    state: EntryState
-    checksum: str
-    datafile: DatafileId | None = None
-
-
-class Verified(NamedTuple):
-    """Files that the server has verified, with the ids of their records."""
-
-    items: Sequence[Registered]
-
-
-def record_staged(ledger: Ledger, steps: Iterable[LedgerStep]) -> None:
+def record_sent(ledger: Ledger, batch: Sequence[FileRecord]) -> None:
     """Record what was just sent; an archive contains exactly what was sent in it."""
-    for archive, step in _record(ledger, steps):
-        members = step.wanted.members
+    for archive, record in _record(ledger, batch):
         ledger.record_archive(
-            archive, [archive.entry(member.file, member.checksum) for member in members]
+            archive, [archive.entry(member.file, member.checksum) for member in record.members]
         )
 
 
-def record_steps(ledger: Ledger, steps: Iterable[LedgerStep]) -> None:
-    """Record the progress of what was sent."""
-    for archive, _ in _record(ledger, steps):
+def record_states(ledger: Ledger, batch: Sequence[FileRecord]) -> None:
+    """Record the present states of what was sent."""
+    for archive, _ in _record(ledger, batch):
         ledger.record_archive(archive)
 
 
-def _record(ledger: Ledger, steps: Iterable[LedgerStep]) -> list[tuple[ArchiveRecord, LedgerStep]]:
+def _record(ledger: Ledger, batch: Sequence[FileRecord]) -> list[tuple[ArchiveRecord, FileRecord]]:
     """Record files that have a record of their own; return the archives."""
-    entries, archives = [], []
-    for step in steps:
-        if step.wanted.members:
-            archives.append((ArchiveRecord.of(*step), step))
-        else:
-            entries.append(Entry.of(*step))
+    entries = [Entry.of(record) for record in batch if not record.members]
     if entries:
         ledger.record(entries)
-    return archives
+    return [(ArchiveRecord.of(record), record) for record in batch if record.members]

@@ -5,7 +5,7 @@ from itertools import chain, count
 from typing import TypeVar
 
 from mydata_like.core.archives import ArchiveFormat
-from mydata_like.core.model import FileToSend, Payload, Registered, Staged
+from mydata_like.core.model import Batch, EntryState, FileRecord, Payload
 from mydata_like.core.ports import Clock
 from mydata_like.engine.pipeline import StageInput
 from mydata_like.engine.send_order import Packed, SendOrder
@@ -35,9 +35,7 @@ class Pack:
         self._choices = choices
         self._ids = count(1)
 
-    def __call__(
-        self, source: StageInput[list[FileToSend | Staged | Registered]]
-    ) -> Iterator[Packed]:
+    def __call__(self, source: StageInput[Batch]) -> Iterator[Packed]:
         order, batch = self._choices.order, _Batch(self._settings, self._clock)
         while order or order.is_reordered or not source.finished:
             if order.is_reordered:
@@ -55,21 +53,21 @@ class Pack:
 
     def _place(
         self,
-        ready: Iterable[list[FileToSend]],
-        source: StageInput[list[FileToSend | Staged | Registered]],
+        ready: Iterable[list[FileRecord]],
+        source: StageInput[Batch],
     ) -> Iterator[Packed]:
         """Yield payloads, each once there is room for it; more files are taken in until then."""
         order = self._choices.order
         for members in ready:
             payload = self._payload(members)
-            passing: list[list[Staged | Registered]] = []
+            passing: list[Batch] = []
             while not source.wait_for_room(payload):
                 passing += _take_in(_take_ready(source, order), order)
             order.note_packed(members)
             yield payload
             yield from passing
 
-    def _take(self, order: SendOrder, batch: "_Batch") -> Iterator[list[FileToSend]]:
+    def _take(self, order: SendOrder, batch: "_Batch") -> Iterator[list[FileRecord]]:
         """Yield what can be sent next; sending it takes time, in which the order may change."""
         while order:
             preferred = order.prefers_any
@@ -83,7 +81,7 @@ class Pack:
             if ready:
                 return
 
-    def _sort_in(self, item: FileToSend, batch: "_Batch") -> Iterator[list[FileToSend]]:
+    def _sort_in(self, item: FileRecord, batch: "_Batch") -> Iterator[list[FileRecord]]:
         """Yield what can be sent now: a large file, or the batch that this file would overfill."""
         if not self._is_tiny(item):
             yield [self._fit(item)]
@@ -92,29 +90,28 @@ class Pack:
             yield from batch.take()
         batch.add(item)
 
-    def _fit(self, item: FileToSend) -> FileToSend:
+    def _fit(self, item: FileRecord) -> FileRecord:
         """Return the file to send; the size of an archive depends on its current members."""
         if not item.members:
             return item
         size = self._form.measure(item.file.name, item.members)
-        return item._replace(file=item.file._replace(size=size))
+        item.file = item.file._replace(size=size)
+        return item
 
-    def _is_tiny(self, item: FileToSend) -> bool:
+    def _is_tiny(self, item: FileRecord) -> bool:
         """Return whether this may be in a batch: no archive, and no file that is sent again."""
         return item.file.size < self._settings.batch_below and not item.round and not item.members
 
-    def _payload(self, members: list[FileToSend]) -> Payload:
+    def _payload(self, members: list[FileRecord]) -> Payload:
         return Payload(next(self._ids), tuple(members), batched=len(members) > 1)
 
 
-def _take_in(
-    groups: Iterable[list[FileToSend | Staged | Registered]], order: SendOrder
-) -> Iterator[list[Staged | Registered]]:
+def _take_in(groups: Iterable[Batch], order: SendOrder) -> Iterator[Batch]:
     """Add what is to be sent to the order, and yield what needs no transfer."""
     for each in groups:
-        if passing := [item for item in each if not isinstance(item, FileToSend)]:
+        if passing := [item for item in each if item.state is not EntryState.FOUND]:
             yield passing
-        order.add(item for item in each if isinstance(item, FileToSend))
+        order.add(item for item in each if item.state is EntryState.FOUND)
 
 
 def _take_ready(source: StageInput[T], order: SendOrder) -> Iterator[T]:
@@ -129,7 +126,7 @@ class _Batch:
     def __init__(self, settings: Transfer, clock: Clock) -> None:
         self._settings = settings
         self._clock = clock
-        self.members: list[FileToSend] = []
+        self.members: list[FileRecord] = []
         self._size = 0
         self._born = 0.0
 
@@ -138,19 +135,19 @@ class _Batch:
         age = self._clock.monotonic() - self._born
         return bool(self.members) and age >= self._settings.batch_age
 
-    def has_room(self, item: FileToSend) -> bool:
+    def has_room(self, item: FileRecord) -> bool:
         if not self.members:
             return True
         full = len(self.members) >= self._settings.batch_limit
         return not full and self._size + item.file.size <= self._settings.batch_bytes
 
-    def add(self, item: FileToSend) -> None:
+    def add(self, item: FileRecord) -> None:
         if not self.members:
             self._born = self._clock.monotonic()
         self.members.append(item)
         self._size += item.file.size
 
-    def take(self) -> Iterator[list[FileToSend]]:
+    def take(self) -> Iterator[list[FileRecord]]:
         """Yield the members, if any, and start a new batch."""
         if self.members:
             members, self.members, self._size = self.members, [], 0

@@ -1,11 +1,11 @@
 """The last stage: records in the ledger what the server has verified, and reports it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from mydata_like.core.events import FileVerified
-from mydata_like.core.model import EntryState, FileToSend, Registered, Staged
+from mydata_like.core.model import Batch, EntryState
 from mydata_like.core.ports import Emit, Ledger
-from mydata_like.engine.outcome_recorder import LedgerStep, Verified, record_steps
+from mydata_like.engine.outcome_recorder import record_states
 from mydata_like.engine.pipeline import StageInput
 
 
@@ -19,20 +19,12 @@ class Record:
         self._ledger = ledger
         self._emit = emit
 
-    def __call__(
-        self, source: StageInput[FileToSend | Staged | Verified]
-    ) -> Iterator[FileToSend | Staged]:
-        for found in source:
-            if isinstance(found, Verified):
-                self._record(found.items)
-            else:
-                yield found
-
-    def _record(self, items: Sequence[Registered]) -> None:
-        steps = [
-            LedgerStep(it.wanted, EntryState.VERIFIED, it.checksum, it.datafile) for it in items
-        ]
-        record_steps(self._ledger, steps)
-        for item in items:
-            for file, checksum in item.wanted.checked_files(item.checksum):
-                self._emit(FileVerified(path=file.key, size=file.size, checksum=checksum))
+    def __call__(self, source: StageInput[Batch]) -> Iterator[Batch]:
+        for batch in source:
+            if batch[0].state is not EntryState.VERIFIED:
+                yield batch
+                continue
+            record_states(self._ledger, batch)
+            for record in batch:
+                for file, checksum in record.checked_files:
+                    self._emit(FileVerified(path=file.key, size=file.size, checksum=checksum))

@@ -13,14 +13,13 @@ from typing import Final
 from mydata_like.core.errors import HELD, Problem, TransientError
 from mydata_like.core.events import FileFailed, FileReplaced, FileWaiting
 from mydata_like.core.model import (
+    Batch,
     Datafile,
     Entry,
     EntryState,
-    FileToSend,
+    FileRecord,
     KeptCopy,
-    Registered,
     Replacement,
-    Staged,
 )
 from mydata_like.core.parsing import find_moment, moment_of
 from mydata_like.core.ports import Channel, SentFile, UnsentFile
@@ -36,7 +35,7 @@ FAILURES: Final = 4  # of the connection or the host, for the same bytes, before
 MISSING: Final = "staging.missing"
 DAY: Final = 24 * 3600
 
-Replacing = tuple[Replacement, Staged]
+Replacing = tuple[Replacement, FileRecord]
 Fates = list[SentFile | UnsentFile]
 
 
@@ -122,13 +121,13 @@ class Replace:
         self._noted: dict[bytes, Replacement] = {}  # by the file's key
         self._failures = 0
 
-    def note(self, staged: Iterable[Staged]) -> None:
+    def note(self, staged: Iterable[FileRecord]) -> None:
         """Record in the ledger what is to be replaced, before anything is changed."""
         mark = self._context.transport.mark
         now = int(self._gate.clock.now().timestamp())
         noted, copies = [], []
         for item in staged:
-            if not item.wanted.replaces or item.registered:
+            if not item.replaces or item.placed_by_server:
                 continue
             copy = _describe_copy(item)
             noted.append(_describe(item, mark, now, copy))
@@ -139,17 +138,15 @@ class Replace:
             with self._lock:
                 self._noted.update((it.key, it) for it in noted)
 
-    def __call__(
-        self, source: StageInput[list[Staged | Registered]]
-    ) -> Iterator[list[Staged | Registered]]:
+    def __call__(self, source: StageInput[Batch]) -> Iterator[Batch]:
         waiting: list[Replacing] = []
         while waiting or not source.finished:
             items = None if source.finished else source.poll(0.0 if waiting else None)
-            passing: list[Staged | Registered] = []
+            passing: Batch = []
             for item in items or ():
                 with self._lock:
-                    noted = self._noted.pop(item.wanted.file.key, None)
-                if noted and isinstance(item, Staged):
+                    noted = self._noted.pop(item.file.key, None)
+                if noted and item.state is EntryState.STAGED:
                     waiting.append((noted, item))
                 else:
                     passing.append(item)
@@ -161,7 +158,7 @@ class Replace:
                 if placed:
                     yield [*placed]
 
-    def _place(self, part: Sequence[Replacing]) -> tuple[list[Staged], list[Replacing]]:
+    def _place(self, part: Sequence[Replacing]) -> tuple[Batch, list[Replacing]]:
         """Move bytes into place, if a channel is available now; return those to try again, too."""
         with self._context.channels.borrowed_first(PATIENCE) as channel:
             if channel is None:
@@ -187,38 +184,44 @@ class Replace:
 
     def _replace(self, channel: Channel, part: Sequence[Replacing]) -> Fates:
         """Move bytes into place; earlier ones that cannot be kept only if the user chose that."""
-        files = {noted.key: item.wanted for noted, item in part}
+        files = {noted.key: item for noted, item in part}
         fates = self._move(channel, [noted for noted, _ in part], files)
         for index, (noted, item) in enumerate(part):
             fate = fates[index]
-            if isinstance(fate, UnsentFile) and fate.problem.code == HELD and item.wanted.release:
+            if isinstance(fate, UnsentFile) and fate.problem.code == HELD and item.release:
                 (fates[index],) = self._move(channel, [noted._replace(kept="")], files)
                 if isinstance(fates[index], SentFile):
                     self._copies.give_up(noted)
         return fates
 
     def _move(
-        self, channel: Channel, noted: Sequence[Replacement], files: Mapping[bytes, FileToSend]
+        self, channel: Channel, noted: Sequence[Replacement], files: Mapping[bytes, FileRecord]
     ) -> Fates:
         return self._gate.call(lambda: channel.replace(noted, files), staging=True)
 
-    def _leave(self, noted: Replacement, item: Staged, problem: Problem) -> None:
+    def _leave(self, noted: Replacement, item: FileRecord, problem: Problem) -> None:
         """Report a file whose bytes are not in place; if these were refused, forget them."""
         waits = problem.code in LEFT_FOR_LATER or problem.code == MISSING
         if problem.code == HELD:
             self._abandon(noted, item)
         kind = FileWaiting if waits else FileFailed
-        for file in item.wanted.files:
+        for file in item.files:
             self._context.emit(kind.of(file, problem))
 
-    def _abandon(self, noted: Replacement, item: Staged) -> None:
+    def _abandon(self, noted: Replacement, item: FileRecord) -> None:
         """Leave the earlier bytes as they are: the ledger has them as the server's."""
-        record = item.wanted.datafile
+        record = item.earlier
         assert record
-        earlier = Entry.of(item.wanted, EntryState.CHANGED, record.checksum, record.id)
-        self._ledger.record([earlier._replace(size=record.size, modified_ns=0)])
+        earlier = Entry.of(item)._replace(
+            state=EntryState.CHANGED,
+            size=record.size,
+            modified_ns=0,
+            checksum=record.checksum,
+            datafile=record.id,
+        )
+        self._ledger.record([earlier])
         self._copies.forget([noted])
-        self._changed.hold_for_host(item.wanted)
+        self._changed.hold_for_host(item)
         discard(self._context, [noted.staged])
         self._ledger.forget_replacements([noted])
 
@@ -235,22 +238,22 @@ def discard(context: RunContext, paths: Sequence[str]) -> bool:
     return True
 
 
-def _describe_copy(item: Staged) -> KeptCopy | None:
+def _describe_copy(item: FileRecord) -> KeptCopy | None:
     """Return the bytes to be kept; None if the record describes none that would be lost."""
-    wanted, record = item.wanted, item.wanted.datafile
+    record = item.earlier
     assert record
-    if wanted.appended or record.unfinished or record.checksum == item.checksum:
+    if item.appended or record.unfinished or record.checksum == item.checksum:
         return None
     return KeptCopy(
-        wanted.file.key,
-        wanted.dataset.id,
+        item.file.key,
+        item.dataset.id,
         record.id,
-        wanted.remote,
-        kept_path(wanted.remote, record.checksum),
+        item.remote,
+        kept_path(item.remote, record.checksum),
         record.size,
         record.checksum,
         record.modified,
-        record.verified_time(wanted.remote),
+        record.verified_time(item.remote),
     )
 
 
@@ -281,15 +284,15 @@ def describe_undo(undo: KeptCopy, record: Datafile, now: int) -> tuple[Replaceme
     return back, newer
 
 
-def _describe(item: Staged, mark: bytes, now: int, copy: KeptCopy | None) -> Replacement:
-    wanted, file = item.wanted, item.wanted.file
-    assert wanted.datafile
+def _describe(item: FileRecord, mark: bytes, now: int, copy: KeptCopy | None) -> Replacement:
+    file = item.file
+    assert item.earlier
     return Replacement(
         file.key,
-        wanted.dataset.id,
-        wanted.datafile.id,
-        wanted.remote,
-        aside_path(wanted.remote, file.size, file.modified_ns, mark),
+        item.dataset.id,
+        item.earlier.id,
+        item.remote,
+        aside_path(item.remote, file.size, file.modified_ns, mark),
         file.size,
         item.checksum,
         now,

@@ -1,7 +1,7 @@
 """One pass of the whole pipeline, from scan to record; the stages are listed in `Stages`."""
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain, takewhile
@@ -9,13 +9,12 @@ from typing import NamedTuple
 
 from mydata_like.core.errors import Cancelled, Problem, SettingsError, UploaderError
 from mydata_like.core.events import RunFinished, RunProgressed, RunStarted
-from mydata_like.core.model import CheckedGroup, FileGroup, FileToSend, Registered, Staged
+from mydata_like.core.model import Batch, CheckedGroup, EntryState, FileGroup
 from mydata_like.engine.archive_stage import Bundle
 from mydata_like.engine.availability import Availability
 from mydata_like.engine.check import Check
 from mydata_like.engine.compare import READERS, Compare
 from mydata_like.engine.discovery import Compared, Discovery
-from mydata_like.engine.outcome_recorder import Verified
 from mydata_like.engine.pack import Pack
 from mydata_like.engine.pipeline import StageInput, WorkerGroup, WorkQueue, feed, repeated, stage
 from mydata_like.engine.record import Record
@@ -27,9 +26,6 @@ from mydata_like.engine.scan import Scan
 from mydata_like.engine.send import Send
 
 logger = logging.getLogger(__name__)
-
-Open = list[FileToSend | Staged | Registered]
-Repeat = FileToSend | Staged  # to be sent again, or only registered again
 
 INTERRUPTED = Problem(
     "run.interrupted",
@@ -207,7 +203,7 @@ class Run:
                 if not (self._stages.scan.part.only or context.sources.alone):
                     self._stages.send.end()
 
-    def _process(self, found: Iterable[FileGroup], again: list[Repeat]) -> list[Repeat]:
+    def _process(self, found: Iterable[FileGroup], again: Batch) -> Batch:
         """Upload found and repeated files; return those to be sent again."""
         with self._group() as group:
             checked = self._checked(group, found)
@@ -220,7 +216,7 @@ class Run:
                 weigh=count_files,
             )
             bundled = stage(group, self._bundle, compared, limit=AHEAD, weigh=count_files)
-            repeats: list[Open] = [[*again]]
+            repeats = [[*again]]
             return self._deliver(group, chain(repeats, bundled) if again else bundled)
 
     def _group(self) -> WorkerGroup:
@@ -267,17 +263,15 @@ class Run:
     def _check(self, groups: StageInput[FileGroup]) -> Iterator[CheckedGroup]:
         """Check files; prepare the transport as soon as there is one to send."""
         for checked in self._stages.check(groups):
-            if any(isinstance(file, FileToSend) for file in checked.open):
+            if any(file.state is EntryState.FOUND for file in checked.open):
                 self._context.transport.prepare()
             yield checked
 
-    def _bundle(self, groups: Iterable[Compared]) -> Iterator[Open]:
+    def _bundle(self, groups: Iterable[Compared]) -> Iterator[Batch]:
         """Combine unverified files into archives after they are recorded in the ledger."""
         return self._stages.bundle(self._stages.discovery.pass_open(groups))
 
-    def _deliver(
-        self, group: WorkerGroup, checked: WorkQueue[Open] | Iterable[Open]
-    ) -> list[Repeat]:
+    def _deliver(self, group: WorkerGroup, checked: WorkQueue[Batch] | Iterable[Batch]) -> Batch:
         stages, transport = self._stages, self._context.transport
         try:
             packed = stage(group, stages.pack, checked, limit=PAYLOADS)
@@ -299,22 +293,15 @@ class Run:
                 limit=BEHIND,
                 weigh=count_files,
             )
-            looked = stage(
-                group, self._context.catalogue.verify, known, limit=BEHIND, weigh=count_seen
-            )
-            return list(stage(group, stages.record, looked))
+            looked = stage(group, self._context.catalogue.verify, known, limit=BEHIND, weigh=len)
+            return list(chain.from_iterable(stage(group, stages.record, looked)))
         except BaseException:
             # Senders wait for their channels, so these are closed before the group can be joined.
             transport.close()
             raise
 
 
-def count_seen(item: FileToSend | Staged | Verified) -> int:
-    """Return the number of files in the result of a check of records."""
-    return len(item.items) if isinstance(item, Verified) else 1
-
-
-def count_files(item: FileGroup | CheckedGroup | Sequence[FileToSend | Staged | Registered]) -> int:
+def count_files(item: FileGroup | CheckedGroup | Batch) -> int:
     """Return the number of files in an item between two stages; an archive counts its members."""
     match item:
         case FileGroup():
@@ -322,5 +309,4 @@ def count_files(item: FileGroup | CheckedGroup | Sequence[FileToSend | Staged | 
         case CheckedGroup():
             return len(item.group.files)
         case _:
-            wanted = (one if isinstance(one, FileToSend) else one.wanted for one in item)
-            return sum(max(1, len(one.members)) for one in wanted)
+            return sum(max(1, len(one.members)) for one in item)

@@ -1,7 +1,7 @@
 """The stage that sends payloads over the transport's channels, with retries."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from math import inf
@@ -18,11 +18,11 @@ from mydata_like.core.events import (
     TransferStarted,
 )
 from mydata_like.core.local_files import LocalFile
-from mydata_like.core.model import EntryState, FileToSend, Payload, Registered, Staged
+from mydata_like.core.model import Batch, FileRecord, Payload
 from mydata_like.core.ports import Channel, SentFile, UnsentFile
 from mydata_like.core.problems import LEFT_FOR_LATER
 from mydata_like.engine.gate import PAUSING, Gate
-from mydata_like.engine.outcome_recorder import LedgerStep, record_staged
+from mydata_like.engine.outcome_recorder import record_sent
 from mydata_like.engine.pipeline import Lock, StageInput
 from mydata_like.engine.run_context import RunContext
 from mydata_like.engine.user_overrides import CANCELLED, STOPPING, CutOffError
@@ -169,8 +169,8 @@ class Send:
         self,
         context: RunContext,
         attempts: int,
-        note: Callable[[Sequence[Staged]], object] = len,
-        hold: Callable[[FileToSend], object] = id,
+        note: Callable[[Batch], object] = len,
+        hold: Callable[[FileRecord], object] = id,
         *,
         waits_for_space: bool = False,
     ) -> None:
@@ -191,9 +191,7 @@ class Send:
         self._earlier = context.ledger.find_batches()  # that earlier runs began
         self._begun = frozenset(chain.from_iterable(self._earlier.values()))
 
-    def __call__(
-        self, payloads: StageInput[Payload | list[Staged | Registered]]
-    ) -> Iterator[list[Staged | Registered]]:
+    def __call__(self, payloads: StageInput[Payload | Batch]) -> Iterator[Batch]:
         with self._lock:
             self._working += 1
         while not payloads.finished:
@@ -214,7 +212,7 @@ class Send:
         """Forget the batches of earlier runs: all files have been found and sent, or are gone."""
         self._ledger.forget_batches(list(self._earlier))
 
-    def _send_unfit(self) -> Iterator[list[Staged | Registered]]:
+    def _send_unfit(self) -> Iterator[Batch]:
         """Send what did not fit, as soon as it fits; nothing else is being sent."""
         with self._lock:
             unfit, self._unfit = self._unfit, []
@@ -229,11 +227,12 @@ class Send:
                 self._gate.wait_released()
                 yield from self._send_wanted(self._drop_unwanted(payload))
 
-    def _send_wanted(self, payload: Payload) -> Iterator[list[Staged | Registered]]:
+    def _send_wanted(self, payload: Payload) -> Iterator[Batch]:
         if not payload.members:
             return
         if payload.batched and self._begun:
-            payload = payload._replace(members=tuple(map(self._mark_begun, payload.members)))
+            for it in payload.members:
+                it.interrupted = it.interrupted or it.file.key in self._begun
         try:
             with self._channels.borrowed() as channel, self._choices.carrying(payload):
                 yield from self._carry(channel, payload)
@@ -241,22 +240,19 @@ class Send:
             self._choices.finish(error)
             self._drop_unwanted(payload)
 
-    def _mark_begun(self, wanted: FileToSend) -> FileToSend:
-        return wanted._replace(interrupted=wanted.interrupted or wanted.file.key in self._begun)
-
     def _note_batch(self, payload: Payload) -> list[int]:
         """Record the members of a batch until all have arrived: the next run may continue it."""
         if not payload.batched:
             return []
         return [self._ledger.note_batch([wanted.file.key for wanted in payload.members])]
 
-    def _carry(self, channel: Channel, payload: Payload) -> Iterator[list[Staged | Registered]]:
+    def _carry(self, channel: Channel, payload: Payload) -> Iterator[Batch]:
         left, unsent = [payload], len(payload.members)
         noted = self._note_batch(payload)
         attempts = Attempts(self._attempts, payload.size)
         while True:
             attempts.begin()
-            refused: list[tuple[FileToSend, Problem]] = []
+            refused: list[tuple[FileRecord, Problem]] = []
             for part in left:
                 staged, unproven = self._attempt(channel, part, attempts)
                 unsent -= len(staged)
@@ -277,7 +273,7 @@ class Send:
 
     def _attempt(
         self, channel: Channel, payload: Payload, attempts: Attempts
-    ) -> tuple[list[Staged], list[tuple[FileToSend, Problem]]]:
+    ) -> tuple[Batch, list[tuple[FileRecord, Problem]]]:
         """Send once; return what is in the staging area now, and what may be sent again.
 
         If the user cancels a member in the meantime, the others are sent again without it, and with
@@ -300,8 +296,9 @@ class Send:
                 attempts.reported = False
             if not isinstance(error, CutOffError):
                 self._choices.finish(error)
-            begun_members = tuple(it._replace(interrupted=True) for it in payload.members)
-            return self._attempt(channel, payload._replace(members=begun_members), attempts)
+            for it in payload.members:
+                it.interrupted = True
+            return self._attempt(channel, payload, attempts)
         except TransientError as error:
             results = [
                 UnsentFile(i, error.problem, again=True) for i in range(len(payload.members))
@@ -337,29 +334,28 @@ class Send:
 
     def _sort(
         self, payload: Payload, results: list[SentFile | UnsentFile]
-    ) -> tuple[list[Staged], list[tuple[FileToSend, Problem]]]:
+    ) -> tuple[Batch, list[tuple[FileRecord, Problem]]]:
         """Return what is in the staging area, and what may be sent again; give up the rest."""
         staged, refused = [], []
         for result in results:
             wanted = payload.members[result.index]
             if isinstance(result, SentFile):
-                staged.append(self._admit(wanted, result))
+                self._admit(wanted, result)
+                staged.append(wanted)
             elif result.again and not self._is_unfit(wanted, result.problem):
                 refused.append((wanted, result.problem))
             else:
                 self._postpone(wanted, result.problem, payload)
         return staged, refused
 
-    def _report_end(
-        self, channel: Channel, payload: Payload, staged: list[Staged], begun: float
-    ) -> None:
+    def _report_end(self, channel: Channel, payload: Payload, staged: Batch, begun: float) -> None:
         seconds = self._gate.clock.monotonic() - begun
-        size = sum(item.wanted.file.size for item in staged)
+        size = sum(item.file.size for item in staged)
         self._emit(
             TransferFinished(
                 transfer=payload.id,
                 channel=channel.number,
-                files=sum(len(item.wanted.files) for item in staged),
+                files=sum(len(item.files) for item in staged),
                 bytes=size,
                 seconds=seconds,
             )
@@ -422,7 +418,7 @@ class Send:
         if alone and separate and lasting and not sent:
             raise describe_no_space()
 
-    def _is_unfit(self, wanted: FileToSend, problem: Problem) -> bool:
+    def _is_unfit(self, wanted: FileRecord, problem: Problem) -> bool:
         """Return whether a file is known not to fit into the staging area."""
         last = wanted.remote in self._last
         return problem.code == FULL and not last and self._space.excludes(wanted.file.size)
@@ -443,26 +439,23 @@ class Send:
             )
         )
 
-    def _admit(self, wanted: FileToSend, sent: SentFile) -> Staged:
-        """Return what arrived, without files that changed while an archive was sent."""
-        if not wanted.members:
-            return Staged(wanted, sent.checksum, sent.registered)
+    def _admit(self, wanted: FileRecord, sent: SentFile) -> None:
+        """Note that a file has arrived, an archive without files that changed meanwhile."""
+        wanted.placed_by_server = sent.registered
         members = []
-        for member, reading in zip(wanted.members, sent.inside, strict=True):
+        for member, reading in zip(wanted.members, sent.inside, strict=bool(wanted.members)):
             if reading.problem:
                 self._leave(member.file, reading.problem)
             else:
                 members.append(member._replace(checksum=reading.checksum))
-        return Staged(wanted._replace(members=tuple(members)), sent.checksum, sent.registered)
+        wanted.members = tuple(members)
+        wanted.arrive(sent.checksum)
 
-    def _keep(self, staged: list[Staged]) -> None:
-        record_staged(
-            self._ledger,
-            [LedgerStep(item.wanted, _state(item.wanted), item.checksum) for item in staged],
-        )
+    def _keep(self, staged: Batch) -> None:
+        record_sent(self._ledger, staged)
         self._note(staged)
         for item in staged:
-            for file, checksum in item.wanted.checked_files(item.checksum):
+            for file, checksum in item.checked_files:
                 self._emit(FileStaged(path=file.key, size=file.size, checksum=checksum))
 
     def _rest(self, channel: Channel, payload: Payload, problem: Problem, failed: int) -> None:
@@ -474,13 +467,14 @@ class Send:
         )
         self._gate.rest(delay)
 
-    def _divide(self, payload: Payload, members: list[FileToSend], failed: int) -> list[Payload]:
+    def _divide(self, payload: Payload, members: list[FileRecord], failed: int) -> list[Payload]:
         if failed < TOGETHER:
-            begun = (it._replace(interrupted=it.interrupted or payload.batched) for it in members)
-            return [Payload(payload.id, tuple(begun), batched=payload.batched)]
+            for it in members:
+                it.interrupted = it.interrupted or payload.batched
+            return [Payload(payload.id, tuple(members), batched=payload.batched)]
         return [Payload(payload.id, (member,), batched=False) for member in members]
 
-    def _postpone(self, wanted: FileToSend, problem: Problem, payload: Payload) -> None:
+    def _postpone(self, wanted: FileRecord, problem: Problem, payload: Payload) -> None:
         """Keep a file that does not fit until nothing else is sent, or give it up."""
         first = self._waits_for_space and wanted.remote not in self._last
         if problem.code == FULL and first:
@@ -488,7 +482,7 @@ class Send:
         else:
             self._give_up(wanted, problem)
 
-    def _give_up(self, wanted: FileToSend, problem: Problem, transfer: int = 0) -> None:
+    def _give_up(self, wanted: FileRecord, problem: Problem, transfer: int = 0) -> None:
         if problem.code == FULL:
             self._choices.note(describe_short_space())
         if problem.code == HELD:
@@ -502,13 +496,3 @@ class Send:
     def _leave(self, file: LocalFile, problem: Problem) -> None:
         kind = FileWaiting if problem.code in WAITING else FileFailed
         self._emit(kind(path=file.key, size=file.size, problem=problem))
-
-
-def _state(wanted: FileToSend) -> EntryState:
-    """Return the ledger state of staged bytes.
-
-    If a record had other bytes, its verified flag says nothing about these. This holds even if the
-    run is interrupted after the server has received the new checksum and before its answer arrives.
-    """
-    repaired = wanted.datafile is not None and bool(wanted.datafile.replicas)
-    return EntryState.REPAIRED if repaired else EntryState.STAGED

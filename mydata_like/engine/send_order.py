@@ -6,10 +6,10 @@ from itertools import chain, count, islice, starmap
 from typing import Final, NamedTuple, Protocol
 
 from mydata_like.core.formatting import format_path
-from mydata_like.core.model import FileToSend, Payload, Registered, Staged
+from mydata_like.core.model import Batch, FileRecord, Payload
 from mydata_like.engine.pipeline import Lock
 
-Packed = Payload | list[Staged | Registered]
+Packed = Payload | Batch
 
 LISTED: Final = (
     100  # files that wait here rather than in earlier stages, to be listed and preferred
@@ -45,9 +45,9 @@ class SendOrder:
     def __init__(self) -> None:
         self._lock = Lock()
         self._preferences: dict[str, int] = {}  # rank by path
-        self._ahead: deque[tuple[int, FileToSend]] = deque()  # rank and file, the highest first
-        self._rest: deque[FileToSend] = deque()
-        self._taken: dict[bytes, FileToSend] = {}  # by key
+        self._ahead: deque[tuple[int, FileRecord]] = deque()  # rank and file, the highest first
+        self._rest: deque[FileRecord] = deque()
+        self._taken: dict[bytes, FileRecord] = {}  # by key
         self._reordered = False  # since the last call of `put_back`
         self._queue: PackedQueue | None = None
 
@@ -95,7 +95,7 @@ class SendOrder:
             if self._preferences:
                 queue.order_by(self._rank_packed)
 
-    def add(self, files: Iterable[FileToSend]) -> None:
+    def add(self, files: Iterable[FileRecord]) -> None:
         """Add files to those that wait."""
         with self._lock:
             if self._preferences:
@@ -103,20 +103,20 @@ class SendOrder:
             else:
                 self._rest.extend(files)
 
-    def take(self) -> FileToSend:
+    def take(self) -> FileRecord:
         """Return the next file, to pack it; there must be one."""
         with self._lock:
             file = self._ahead.popleft()[1] if self._ahead else self._rest.popleft()
             self._taken[file.file.key] = file
             return file
 
-    def note_packed(self, files: Iterable[FileToSend]) -> None:
+    def note_packed(self, files: Iterable[FileRecord]) -> None:
         """Note that files that were taken are in a payload now."""
         with self._lock:
             for file in files:
                 self._taken.pop(file.file.key, None)
 
-    def list_next(self, most: int, is_left: Callable[[FileToSend], bool]) -> list[WaitingFile]:
+    def list_next(self, most: int, is_left: Callable[[FileRecord], bool]) -> list[WaitingFile]:
         """Return up to so many of the files that are sent next, except for those that are left."""
         with self._lock:
             packed = self._queue.peek() if self._queue is not None else []
@@ -130,20 +130,20 @@ class SendOrder:
             sizes = {it.file.key: it.file.size for it in waiting if not is_left(it)}
             return list(starmap(WaitingFile, islice(sizes.items(), most)))
 
-    def _sort_all(self, first: Iterable[FileToSend] = ()) -> None:
+    def _sort_all(self, first: Iterable[FileRecord] = ()) -> None:
         """Sort these files and then all that wait, by rank and otherwise as they are."""
         waiting = [*first, *(file for _, file in self._ahead), *self._rest]
         self._ahead.clear()
         self._rest.clear()
         self._sort_in(waiting)
 
-    def _sort_in(self, files: Iterable[FileToSend]) -> None:
+    def _sort_in(self, files: Iterable[FileRecord]) -> None:
         ranked = [(self._rank(file), file) for file in files]
         self._rest.extend(file for rank, file in ranked if not rank)
         ahead = [*self._ahead, *(it for it in ranked if it[0])]
         self._ahead = deque(sorted(ahead, key=_by_rank))
 
-    def _rank(self, wanted: FileToSend) -> int:
+    def _rank(self, wanted: FileRecord) -> int:
         """Return the highest rank of a file, or of any file in an archive; 0 if not preferred."""
         if not self._preferences:
             return 0
@@ -159,6 +159,6 @@ class SendOrder:
         return max(map(self._rank, members), default=0)
 
 
-def _by_rank(ranked: tuple[int, FileToSend]) -> int:
+def _by_rank(ranked: tuple[int, FileRecord]) -> int:
     """Return the key that sorts the highest rank first."""
     return -ranked[0]

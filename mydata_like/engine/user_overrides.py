@@ -7,7 +7,7 @@ from typing import NamedTuple
 from mydata_like.core.errors import Problem, TransientError, UploaderError
 from mydata_like.core.events import FileRetried
 from mydata_like.core.formatting import format_path
-from mydata_like.core.model import FileToSend, Payload
+from mydata_like.core.model import FileRecord, Payload
 from mydata_like.core.ports import Channel, Emit
 from mydata_like.engine.pipeline import Lock
 from mydata_like.engine.send_order import SendOrder, WaitingFile
@@ -39,7 +39,7 @@ class CutOffError(TransientError):
 
 
 class _SkippedFile(NamedTuple):
-    wanted: FileToSend
+    wanted: FileRecord
     outcome: str  # "failed" or "waiting"
     transfer: int  # by which it was not sent
 
@@ -62,7 +62,7 @@ class UserOverrides:
         self._under_way: dict[int, tuple[Payload, Channel]] = {}
         self._cut: set[int] = set()  # the numbers of interrupted channels
         self._left: dict[bytes, _SkippedFile] = {}
-        self._again: list[FileToSend] = []
+        self._again: list[FileRecord] = []
         self._over = False  # nothing more is sent again
         self.order = SendOrder()
         self.finishing = False
@@ -167,7 +167,7 @@ class UserOverrides:
         """Whether any decision may prevent sending a file."""
         return self.finishing or bool(self._cancelled) or bool(self._given_up)
 
-    def find_objection(self, wanted: FileToSend, transfer: int = 0) -> Problem | None:
+    def find_objection(self, wanted: FileRecord, transfer: int = 0) -> Problem | None:
         """Return why this transfer must not send this file now; None if it may."""
         if self.finishing:
             return STOPPING
@@ -203,26 +203,27 @@ class UserOverrides:
                 del self._under_way[channel.number]
                 self._cut.discard(channel.number)
 
-    def keep(self, wanted: FileToSend, outcome: str, transfer: int = 0) -> None:
+    def keep(self, wanted: FileRecord, outcome: str, transfer: int = 0) -> None:
         """Store a file that the user may retry; `outcome` is the one that was reported.
 
         A cancelled file that the user has released in the meantime is sent again.
         """
         with self._lock:
-            left = _SkippedFile(wanted._replace(interrupted=True), outcome, transfer)
+            wanted.interrupted = True
+            left = _SkippedFile(wanted, outcome, transfer)
             released = outcome == "waiting" and self.find_objection(wanted, transfer) is None
             if released and not self._over:
                 self._send_again(left)
             elif len(self._left) < KEPT:
                 self._left[wanted.files[0].key] = left
 
-    def take_again(self) -> list[FileToSend]:
+    def take_again(self) -> list[FileRecord]:
         """Return the files that are to be sent again now."""
         with self._lock:
             taken, self._again = self._again, []
             return taken
 
-    def take_last(self) -> list[FileToSend]:
+    def take_last(self) -> list[FileRecord]:
         """Return the files to send again; if there are none, no more are accepted."""
         with self._lock:
             taken, self._again = self._again, []
@@ -244,7 +245,7 @@ class UserOverrides:
         self._decide(path, cancelled=False)
         return True
 
-    def _is_cancelled(self, wanted: FileToSend) -> bool:
+    def _is_cancelled(self, wanted: FileRecord) -> bool:
         return any(map(self._is_left_out, wanted.keys))
 
     def _is_left_out(self, key: bytes) -> bool:
@@ -254,7 +255,7 @@ class UserOverrides:
         return self._cancelled.get(path, False)
 
 
-def _has_part_in(wanted: FileToSend, path: str) -> bool:
+def _has_part_in(wanted: FileRecord, path: str) -> bool:
     return any(_lies_in(format_path(key), path) for key in wanted.keys)
 
 

@@ -13,7 +13,7 @@ from typing import Final, Self
 
 from mydata_like.core.errors import TransientError, UploaderError
 from mydata_like.core.local_files import LocalFile
-from mydata_like.core.model import Dataset, DatasetId, FileToSend, Payload
+from mydata_like.core.model import Dataset, DatasetId, FileRecord, Payload
 from mydata_like.core.ports import Channel, SentFile
 from mydata_like.settings.transfer_sections import Transfer
 from mydata_like.speedtest.mounted_folder import MountedFolder
@@ -255,5 +255,5 @@ class _Sender:
 
 
 def _payload(number: int, files: list[tuple[LocalFile, str]]) -> Payload:
-    members = tuple(FileToSend(file, _NOWHERE, name) for file, name in files)
+    members = tuple(FileRecord(file, _NOWHERE, name) for file, name in files)
     return Payload(number, members, batched=len(members) > 1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from mydata_like.core.channel_time import NOTHING_SPENT, TimeByCause
 from mydata_like.core.errors import FULL, RunError, TransientError, UploaderError
 from mydata_like.core.events import ChannelChanged
-from mydata_like.core.model import FileToSend, Payload, Replacement
+from mydata_like.core.model import FileRecord, Payload, Replacement
 from mydata_like.core.ports import Progress, SentFile, UnsentFile
 from mydata_like.core.staging_path import aside_path
 from mydata_like.transfer.worker_messages import (
@@ -66,7 +66,7 @@ class StagingChannel:
         return self._run(worker, SendTask(members, payload.batched), progress)
 
     def replace(
-        self, replacements: Sequence[Replacement], files: Mapping[bytes, FileToSend]
+        self, replacements: Sequence[Replacement], files: Mapping[bytes, FileRecord]
     ) -> list[SentFile | UnsentFile]:
         """Move replacements to their final paths; see `core.ports.Channel`."""
         mark = self._pool.mark
@@ -193,9 +193,11 @@ class StagingChannel:
         )
 
 
-def _make_move(replacement: Replacement, wanted: FileToSend | None, mark: bytes) -> RenameTask:
+def _make_move(replacement: Replacement, wanted: FileRecord | None, mark: bytes) -> RenameTask:
     target = _encode(replacement.remote)
-    member = wanted and describe_member(wanted, mark)._replace(remote=target, aside=False)
+    member = None
+    if wanted is not None:
+        member = describe_member(wanted, mark)._replace(remote=target, aside=False)
     return RenameTask(
         _encode(replacement.staged),
         target,
@@ -210,7 +212,7 @@ def _encode(path: str) -> bytes:
     return path.encode("utf-8", "surrogateescape")
 
 
-def describe_member(wanted: FileToSend, mark: bytes = b"") -> Member:
+def describe_member(wanted: FileRecord, mark: bytes = b"") -> Member:
     """Return a file in the form that a channel worker receives."""
     file, remote = wanted.file, wanted.remote
     if wanted.replaces:

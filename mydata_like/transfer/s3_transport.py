@@ -11,7 +11,7 @@ from typing import Any, Final
 from mydata_like.core.errors import FULL, ItemError, Problem, StagingError, TransientError
 from mydata_like.core.file_transport import FileChannel, FileTransport
 from mydata_like.core.formatting import format_path
-from mydata_like.core.model import FileToSend, Payload, Replacement
+from mydata_like.core.model import FileRecord, Payload, Replacement
 from mydata_like.core.ports import Emit, Progress, SentFile, UnsentFile
 from mydata_like.core.staging_path import is_kept
 from mydata_like.transfer.archive_writer import open_content
@@ -112,7 +112,7 @@ class S3Channel(FileChannel):
             raise self._transport.cancelled() from None
 
     def send_file(
-        self, index: int, wanted: FileToSend, progress: Progress
+        self, index: int, wanted: FileRecord, progress: Progress
     ) -> SentFile | UnsentFile:
         flow = Flow(
             bucket=self._rate,
@@ -140,7 +140,7 @@ class S3Channel(FileChannel):
             return UnsentFile(index, error.problem, again=True)  # a smaller file may fit
 
     def replace(
-        self, replacements: Sequence[Replacement], files: Mapping[bytes, FileToSend]
+        self, replacements: Sequence[Replacement], files: Mapping[bytes, FileRecord]
     ) -> list[SentFile | UnsentFile]:
         """Let the service copy replacements to their final keys, and remove the originals.
 

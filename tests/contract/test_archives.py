@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.local_files import LocalFile
-from mydata_like.core.model import FileToSend, Payload
+from mydata_like.core.model import FileRecord, Payload
 from mydata_like.core.ports import SentFile
 from mydata_like.transfer.archive_writer import measure_archive
 from tests.archives import NAME, members_of
@@ -41,7 +41,7 @@ def wanted(tmp_path):
     members = members_of(tmp_path / "source", CONTENTS)
     size = measure_archive(NAME, members)
     file = LocalFile(b"", b"Set 1/" + NAME, b"", NAME, size, members[0].file.modified_ns, 0, 0)
-    return FileToSend(file, DATASET, "Set%201-1/" + os.fsdecode(NAME), members=tuple(members))
+    return FileRecord(file, DATASET, "Set%201-1/" + os.fsdecode(NAME), members=tuple(members))
 
 
 def path_of(member) -> Path:

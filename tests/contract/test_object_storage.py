@@ -5,6 +5,7 @@ import os
 import threading
 import time
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -206,7 +207,7 @@ def replacing(member):
     remote = os.fsdecode(member.remote)
     replica = Replica(remote, "box", verified=True, verified_at="yesterday")
     record = Datafile(DatafileId(7), DATASET.id, None, "x", 100, EARLIER, "", (replica,))
-    return Payload(1, (wanted(member)._replace(datafile=record),), batched=False)
+    return Payload(1, (replace(wanted(member), earlier=record),), batched=False)
 
 
 def replacement(member, size=None) -> Replacement:

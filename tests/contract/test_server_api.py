@@ -24,7 +24,7 @@ from mydata_like.core.errors import (
     TransientError,
 )
 from mydata_like.core.local_files import LocalFile
-from mydata_like.core.model import Dataset, DatasetId, FileToSend, Payload, Registration
+from mydata_like.core.model import Dataset, DatasetId, FileRecord, Payload, Registration
 from mydata_like.core.ports import SentFile
 from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.demo.demo_server import EmbeddedServer
@@ -364,7 +364,7 @@ def test_a_file_sent_by_http_is_verified(client, embedded, tmp_path):
     file = local_file(tmp_path / "a b.txt", b"hello")
     channel = HttpTransport(client, lambda wanted: open_file(wanted.file)).open_channel()
 
-    fates = channel.send(Payload(1, (FileToSend(file, dataset, "r"),), False), lambda *_: None)
+    fates = channel.send(Payload(1, (FileRecord(file, dataset, "r"),), False), lambda *_: None)
 
     assert fates == [SentFile(0, hashlib.md5(b"hello").hexdigest(), registered=True)]
     assert embedded.wait_verified()
@@ -377,7 +377,7 @@ def big_file(tmp_path):
 
 
 def send_in_chunks(client, embedded, dataset, file, bucket=None):
-    wanted, seen = FileToSend(file, dataset, f"x-{dataset.id}/big.bin"), []
+    wanted, seen = FileRecord(file, dataset, f"x-{dataset.id}/big.bin"), []
 
     def follow(size, omitted=0):
         seen.append((size, omitted))

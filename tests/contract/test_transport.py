@@ -3,13 +3,14 @@
 import hashlib
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mydata_like.core.errors import TransientError
 from mydata_like.core.events import ChannelChanged
-from mydata_like.core.model import Datafile, DatafileId, FileToSend, Payload, Replacement, Replica
+from mydata_like.core.model import Datafile, DatafileId, FileRecord, Payload, Replacement, Replica
 from mydata_like.core.ports import SentFile, UnsentFile
 from mydata_like.core.staging_path import aside_path, kept_path
 from mydata_like.ssh.capabilities import HostCapabilities
@@ -228,13 +229,13 @@ def test_channels_work_side_by_side(place, transport):
     assert all(map(place.arrived, members))
 
 
-def replacing(member) -> tuple[Replacement, FileToSend]:
+def replacing(member) -> tuple[Replacement, FileRecord]:
     """Return a file whose record has verified bytes, and how new ones take their place."""
     found = wanted(member)
     found = found._replace(file=found.file._replace(key=member.path))
     replica = Replica(found.remote, "box", verified=True, verified_at="then")
     record = Datafile(DatafileId(1), DATASET.id, "", "", 8, EARLIER, "", (replica,))
-    changed = found._replace(datafile=record)
+    changed = found._replace(earlier=record)
     staged = aside_path(found.remote, member.size, member.modified_ns, b"")
     replacement = Replacement(
         member.path,
@@ -274,7 +275,7 @@ def lay_aside(channel, members, *, release=False):
     """Send what replaces verified bytes; return the replacements and the wanted files by key."""
     pairs = [replacing(member) for member in members]
     if release:  # nothing is kept then, as on hosts that cannot rename
-        pairs = [(it._replace(kept=""), found._replace(release=True)) for it, found in pairs]
+        pairs = [(it._replace(kept=""), replace(found, release=True)) for it, found in pairs]
     for _, found in pairs:
         (fate,) = channel.send(Payload(1, (found,), batched=False), ignore)
         here = Path(os.fsdecode(found.file.path)).read_bytes()
@@ -355,7 +356,7 @@ def test_new_bytes_of_known_files_and_new_files_share_a_batch(place, staging, tr
     changed = changed[:-1]  # a newline keeps files apart from others
     pairs = [replacing(member) for member in changed]
     if staging.kind == "scp":
-        pairs = [(it._replace(kept=""), found._replace(release=True)) for it, found in pairs]
+        pairs = [(it._replace(kept=""), replace(found, release=True)) for it, found in pairs]
     mixed = (wanted(new[0]), *(found for _, found in pairs), wanted(new[1]))
     channel = transport.open_channel()
 

@@ -23,7 +23,7 @@ from mydata_like.catalogues.mytardis.http_upload import (
 )
 from mydata_like.catalogues.mytardis.serializers import expect
 from mydata_like.core.errors import RejectedError, TransientError, UnansweredError
-from mydata_like.core.model import NO_CHECKSUM, FileToSend
+from mydata_like.core.model import NO_CHECKSUM, FileRecord
 from mydata_like.core.ports import Progress
 from mydata_like.core.token_bucket import TokenBucket
 
@@ -54,7 +54,7 @@ class ChunkedUpload:
         self._box = box
 
     def __call__(
-        self, wanted: FileToSend, source: Body, bucket: TokenBucket, progress: Progress
+        self, wanted: FileRecord, source: Body, bucket: TokenBucket, progress: Progress
     ) -> str:
         """Upload a file, or its missing part, and return its checksum."""
         found = find_records(self._client, wanted)
@@ -87,7 +87,7 @@ class ChunkedUpload:
         _check_success(self._client.fetch(service, _parse_success))
         return checksum
 
-    def _make(self, wanted: FileToSend) -> None:
+    def _make(self, wanted: FileRecord) -> None:
         """Create the unfinished record; after a lost reply, check whether it exists."""
         document = draft_record(self._client, wanted)
         document |= {"md5sum": NO_CHECKSUM, "modification_time": _NEVER}

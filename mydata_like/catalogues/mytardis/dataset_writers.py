@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from math import inf
 
-from mydata_like.core.model import DatasetId, EarlierWrite, Staged
+from mydata_like.core.model import DatasetId, EarlierWrite, FileRecord
 from mydata_like.core.ports import Clock, Ledger
 from mydata_like.engine.pipeline import Lock
 
@@ -13,7 +13,7 @@ CROWD = 4000  # files that may wait here
 
 
 class DatasetQueues:
-    """Staged files by dataset, and the datasets that are free; safe to use from any thread.
+    """Files to register by dataset, and the datasets that are free; safe to use from any thread.
 
     A dataset belongs to the worker that took it until it is released. A dataset can be postponed:
     it is not offered before its time, with or without files.
@@ -21,16 +21,16 @@ class DatasetQueues:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._files: dict[DatasetId, deque[Staged]] = {}
+        self._files: dict[DatasetId, deque[FileRecord]] = {}
         self._taken: set[DatasetId] = set()
         self._due: dict[DatasetId, float] = {}  # of the postponed datasets
         self._count = 0
 
-    def add(self, files: Iterable[Staged]) -> None:
+    def add(self, files: Iterable[FileRecord]) -> None:
         """Add files to the end of a dataset's queue."""
         with self._lock:
             for file in files:
-                self._files.setdefault(file.wanted.dataset.id, deque()).append(file)
+                self._files.setdefault(file.dataset.id, deque()).append(file)
                 self._count += 1
 
     def take(self, now: float) -> DatasetId | None:
@@ -43,7 +43,7 @@ class DatasetQueues:
                     return dataset
         return None
 
-    def take_files(self, dataset: DatasetId, most: int) -> list[Staged]:
+    def take_files(self, dataset: DatasetId, most: int) -> list[FileRecord]:
         """Return up to `most` files of a dataset that was taken."""
         with self._lock:
             waiting = self._files.get(dataset)
@@ -55,7 +55,7 @@ class DatasetQueues:
                 del self._files[dataset]
             return files
 
-    def put_back(self, dataset: DatasetId, files: Iterable[Staged]) -> None:
+    def put_back(self, dataset: DatasetId, files: Iterable[FileRecord]) -> None:
         """Put files back at the front of a dataset's queue."""
         with self._lock:
             returned = [*files]

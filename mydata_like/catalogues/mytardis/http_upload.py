@@ -32,7 +32,7 @@ from mydata_like.core.errors import (
 from mydata_like.core.file_transport import FileChannel, FileTransport
 from mydata_like.core.formatting import format_path
 from mydata_like.core.local_files import Reading
-from mydata_like.core.model import Datafile, DatasetId, FileToSend, Replacement
+from mydata_like.core.model import Datafile, DatasetId, FileRecord, Replacement
 from mydata_like.core.parsing import moment_of_ns
 from mydata_like.core.ports import Emit, Progress, SentFile, UnsentFile
 from mydata_like.core.token_bucket import TokenBucket
@@ -143,14 +143,14 @@ class UploadTarget(Body, Protocol):
         """The result of reading each file of an archive, after all is read."""
 
 
-OpenSource = Callable[[FileToSend], AbstractContextManager[UploadTarget]]
+OpenSource = Callable[[FileRecord], AbstractContextManager[UploadTarget]]
 
 
 class Uploader(Protocol):
     """Uploads one large file at the rate of the bucket; returns its checksum."""
 
     def __call__(
-        self, wanted: FileToSend, source: Body, bucket: TokenBucket, progress: Progress
+        self, wanted: FileRecord, source: Body, bucket: TokenBucket, progress: Progress
     ) -> str: ...
 
 
@@ -196,7 +196,7 @@ class HttpChannel(FileChannel):
         self._client = transport.client
 
     def replace(
-        self, replacements: Sequence[Replacement], files: Mapping[bytes, FileToSend]
+        self, replacements: Sequence[Replacement], files: Mapping[bytes, FileRecord]
     ) -> list[SentFile | UnsentFile]:
         """Report failure: HTTP cannot replace files, nor access those that SSH has staged."""
         held = Problem(HELD, "Nothing can be replaced without SSH.")
@@ -206,7 +206,7 @@ class HttpChannel(FileChannel):
         """Do nothing: files that SSH has staged cannot be accessed."""
 
     def send_file(
-        self, index: int, wanted: FileToSend, progress: Progress
+        self, index: int, wanted: FileRecord, progress: Progress
     ) -> SentFile | UnsentFile:
         """Send one file, unless the server has a record of it, whose content is then compared."""
         try:
@@ -216,7 +216,7 @@ class HttpChannel(FileChannel):
                 if self._transport.chunked and size > _LARGE:
                     checksum = self._transport.chunked(wanted, source, self._rate, progress)
                 elif existing := (
-                    wanted.datafile or self._find(wanted) or self._outlast_earlier(wanted)
+                    wanted.earlier or self._find(wanted) or self._outlast_earlier(wanted)
                 ):
                     progress(size, size)
                     checksum = adopt(existing, wanted, read_checksum(source))
@@ -228,7 +228,7 @@ class HttpChannel(FileChannel):
                 raise
             return UnsentFile(index, error.problem, again=isinstance(error, TransientError))
 
-    def _post(self, wanted: FileToSend, source: Body, progress: Progress) -> str:
+    def _post(self, wanted: FileRecord, source: Body, progress: Progress) -> str:
         """Send file and record; after a lost reply, check whether the record exists."""
 
         def note() -> float:  # the server may create the record from now on
@@ -272,7 +272,7 @@ class HttpChannel(FileChannel):
         return body.checksum
 
     def _outlast(
-        self, wanted: FileToSend, sent_at: float, lost: UnansweredError | None
+        self, wanted: FileRecord, sent_at: float, lost: UnansweredError | None
     ) -> Datafile | None:
         """Return the record if it appears before a request without an answer has ended."""
 
@@ -283,11 +283,11 @@ class HttpChannel(FileChannel):
         work = wanted.file.size / _SLOWEST_STORAGE
         return self._client.outlast(sent_at, lost, find, work)
 
-    def _forget(self, wanted: FileToSend, body: Multipart) -> None:
+    def _forget(self, wanted: FileRecord, body: Multipart) -> None:
         if self._client.writes and body.sent_at is not None:
             self._client.writes.end(_number(wanted))
 
-    def _outlast_earlier(self, wanted: FileToSend) -> Datafile | None:
+    def _outlast_earlier(self, wanted: FileRecord) -> Datafile | None:
         """Return the record that an earlier request has created, if there was one.
 
         It may be of an earlier run, or of an attempt that ended before its result was known.
@@ -303,7 +303,7 @@ class HttpChannel(FileChannel):
         begun = self._client.now() + rest - self._client.write_timeout
         return self._outlast(wanted, begun, None)
 
-    def _find(self, wanted: FileToSend) -> Datafile | None:
+    def _find(self, wanted: FileRecord) -> Datafile | None:
         """Find a record of this name: an existing one must never be created again."""
         found = find_records(self._client, wanted)
         if not found:
@@ -311,12 +311,12 @@ class HttpChannel(FileChannel):
         return found[0][0] if found else None
 
 
-def _number(wanted: FileToSend) -> DatasetId:
+def _number(wanted: FileRecord) -> DatasetId:
     """Return the number that identifies a datafile in the record of writes."""
     return number_of(("datafile", wanted.dataset.id, *place(wanted)))
 
 
-def find_records(client: ApiClient, wanted: FileToSend) -> list[tuple[Datafile, Any]]:
+def find_records(client: ApiClient, wanted: FileRecord) -> list[tuple[Datafile, Any]]:
     """Return the records with a wanted file's name, with their rows."""
     directory, name = place(wanted)
     query: Query = {"dataset__id": wanted.dataset.id, "filename": name, "directory": directory}
@@ -325,7 +325,7 @@ def find_records(client: ApiClient, wanted: FileToSend) -> list[tuple[Datafile, 
     return [it for it in rows if (it[0].directory or "", it[0].name) == (directory, name)]
 
 
-def place(wanted: FileToSend) -> tuple[str, str]:
+def place(wanted: FileRecord) -> tuple[str, str]:
     """Return a file's directory and name as they are sent to the server."""
     try:
         return wanted.file.directory.decode(), wanted.file.name.decode()
@@ -337,7 +337,7 @@ def place(wanted: FileToSend) -> tuple[str, str]:
         ) from error
 
 
-def draft_record(client: ApiClient, wanted: FileToSend) -> dict[str, object]:
+def draft_record(client: ApiClient, wanted: FileRecord) -> dict[str, object]:
     """Return the record of a wanted file without its checksum."""
     modified = moment_of_ns(wanted.file.modified_ns).isoformat()
     return {
@@ -356,7 +356,7 @@ def read_checksum(source: Body) -> str:
     return source.finish()
 
 
-def adopt(record: Datafile | None, wanted: FileToSend, checksum: str) -> str:
+def adopt(record: Datafile | None, wanted: FileRecord, checksum: str) -> str:
     """Return the checksum if an existing record has our bytes; raise otherwise."""
     if (
         record
@@ -370,7 +370,7 @@ def adopt(record: Datafile | None, wanted: FileToSend, checksum: str) -> str:
     raise cannot_repair(wanted)
 
 
-def cannot_repair(wanted: FileToSend) -> RejectedError:
+def cannot_repair(wanted: FileRecord) -> RejectedError:
     """Return the error that the bytes of an existing record cannot be replaced over HTTP."""
     return RejectedError(
         f"The server has different content for {format_path(wanted.file.key)}, "

@@ -23,18 +23,17 @@ from mydata_like.core.errors import (
 )
 from mydata_like.core.events import FileFailed, FileRegistered, FileWaiting, Notice
 from mydata_like.core.model import (
+    Batch,
     Datafile,
     DatasetId,
     EntryState,
-    FileToSend,
-    Registered,
+    FileRecord,
     Registration,
-    Staged,
 )
 from mydata_like.core.parsing import moment_of_ns
 from mydata_like.core.ports import Clock, Emit, Ledger
 from mydata_like.engine.gate import Gate
-from mydata_like.engine.outcome_recorder import LedgerStep, record_steps
+from mydata_like.engine.outcome_recorder import record_states
 from mydata_like.engine.pipeline import Lock, StageInput
 
 logger = logging.getLogger(__name__)
@@ -91,17 +90,13 @@ class Register:
         self._interrupted: dict[DatasetId, frozenset[tuple[str, str]]] = {}  # as in `_LostAnswer`
         self._refusing: set[DatasetId] = set()  # their last record was rejected for good
 
-    def __call__(self, source: StageInput[list[Staged | Registered]]) -> Iterator[list[Registered]]:
+    def __call__(self, source: StageInput[Batch]) -> Iterator[Batch]:
         while True:
-            items = self._await(source)
-            ready = [items or [], *source.take_ready(self._pace.size - len(items or ()))]
-            passing: list[Registered] = []
-            staged: list[Staged] = []
-            for item in chain.from_iterable(ready):
-                if isinstance(item, Registered):
-                    passing.append(item)
-                else:
-                    staged.append(item)
+            first = self._await(source) or []
+            more = source.take_ready(self._pace.size - len(first))
+            items = [*first, *chain.from_iterable(more)]
+            staged = [item for item in items if item.state is EntryState.STAGED]
+            passing = [item for item in items if item.state is EntryState.REGISTERED]
             if passing:
                 yield passing
             self._waiting.add(staged)
@@ -109,9 +104,7 @@ class Register:
             if source.finished and self._waiting.find_due() == inf:
                 return
 
-    def _await(
-        self, source: StageInput[list[Staged | Registered]]
-    ) -> list[Staged | Registered] | None:
+    def _await(self, source: StageInput[Batch]) -> Batch | None:
         """Return what has been sent, or None when a postponed dataset is due."""
         due = self._waiting.find_due()
         rest = None if due == inf else max(0.0, due - self._clock.monotonic())
@@ -120,7 +113,7 @@ class Register:
             return None
         return source.poll(rest)
 
-    def _serve_all(self) -> Iterator[list[Registered]]:
+    def _serve_all(self) -> Iterator[Batch]:
         """Register the waiting files of datasets that no other worker has."""
         while True:
             dataset = self._waiting.take(self._clock.monotonic())
@@ -134,7 +127,7 @@ class Register:
             else:
                 return
 
-    def _serve(self, dataset: DatasetId) -> Iterator[list[Registered]]:
+    def _serve(self, dataset: DatasetId) -> Iterator[Batch]:
         """Register a batch of a dataset, unless another request may still be writing to it."""
         lost = self._lost_answers.get(dataset) or self._find_earlier(dataset)
         if lost is not None:
@@ -149,12 +142,12 @@ class Register:
         elif batch:
             yield from self._settle(batch)
 
-    def _is_doubtful(self, dataset: DatasetId, batch: list[Staged]) -> bool:
+    def _is_doubtful(self, dataset: DatasetId, batch: Batch) -> bool:
         """Return whether an earlier run's last request may have registered some of these."""
         staged = self._interrupted.get(dataset, frozenset())
-        return any((it.wanted.remote, it.checksum) in staged for it in batch)
+        return any((it.remote, it.checksum) in staged for it in batch)
 
-    def _settle_doubtful(self, batch: list[Staged]) -> Iterator[list[Registered]]:
+    def _settle_doubtful(self, batch: Batch) -> Iterator[Batch]:
         try:
             known, others = self._split(batch)
         except ItemError as unknown:
@@ -176,7 +169,7 @@ class Register:
         self._lost_answers[dataset] = lost
         return lost
 
-    def _check_request(self, dataset: DatasetId, lost: "_LostAnswer") -> Iterator[list[Registered]]:
+    def _check_request(self, dataset: DatasetId, lost: "_LostAnswer") -> Iterator[Batch]:
         """Check the result of a request with a lost answer, and continue if it is clear."""
         try:
             over = self._clock.monotonic() >= lost.end or self._was_executed(dataset, lost)
@@ -194,9 +187,7 @@ class Register:
             return
         yield from self._finish_request(dataset, lost)
 
-    def _finish_request(
-        self, dataset: DatasetId, lost: "_LostAnswer"
-    ) -> Iterator[list[Registered]]:
+    def _finish_request(self, dataset: DatasetId, lost: "_LostAnswer") -> Iterator[Batch]:
         """Record the results of a request that has ended, and let the rest wait to be sent."""
         if lost.error is None:
             del self._lost_answers[dataset]
@@ -230,12 +221,12 @@ class Register:
         telling = next(filter(_changes_record, reversed(lost.batch)), None)
         if telling is None:
             return False
-        name = telling.wanted.file.name.decode()
+        name = telling.file.name.decode()
         found = self._gate.call(lambda: self._server.find_datafiles(dataset, name))
         return any(_is_kept(it, telling) for it in found if _key_of(it) == _key(telling))
 
-    def _settle(self, batch: list[Staged], failures: int = 0) -> Iterator[list[Registered]]:
-        dataset = batch[0].wanted.dataset.id
+    def _settle(self, batch: Batch, failures: int = 0) -> Iterator[Batch]:
+        dataset = batch[0].dataset.id
         if dataset in self._lost_answers:
             self._waiting.put_back(dataset, batch)
             return
@@ -250,9 +241,7 @@ class Register:
         else:
             yield from self._settle_failed(batch, error, failures)
 
-    def _settle_failed(
-        self, batch: list[Staged], error: UploaderError, failures: int
-    ) -> Iterator[list[Registered]]:
+    def _settle_failed(self, batch: Batch, error: UploaderError, failures: int) -> Iterator[Batch]:
         """List the records after a request that has ended, and send the rest again."""
         try:
             known, batch = self._split(batch)
@@ -271,10 +260,10 @@ class Register:
             yield from self._settle(batch, failures + 1)
         elif batch:
             if isinstance(error, RejectedError):
-                self._refusing.add(batch[0].wanted.dataset.id)
+                self._refusing.add(batch[0].dataset.id)
             self._fail(batch, error.problem)
 
-    def _wait_for(self, dataset: DatasetId, batch: list[Staged], error: UnansweredError) -> None:
+    def _wait_for(self, dataset: DatasetId, batch: Batch, error: UnansweredError) -> None:
         """Write nothing to a dataset until the result of a request is known."""
         self._failures[dataset] += 1
         now = self._clock.monotonic()
@@ -288,15 +277,15 @@ class Register:
         if seconds > 0:
             self._emit(Notice(problem=describe_wait(seconds, lost)))
 
-    def _allowed_failures(self, item: Staged, error: UploaderError) -> int:
+    def _allowed_failures(self, item: FileRecord, error: UploaderError) -> int:
         """Return the number of retries: none if the dataset rejects everything."""
         if not isinstance(error, RejectedError):
             return FAILURES
-        return 0 if item.wanted.dataset.id in self._refusing else REJECTIONS
+        return 0 if item.dataset.id in self._refusing else REJECTIONS
 
-    def _register(self, batch: list[Staged]) -> UploaderError | None:
+    def _register(self, batch: Batch) -> UploaderError | None:
         """Send one request; return its error, which may leave the result unknown."""
-        records = [_registration(item, self._box) for item in batch if not item.registered]
+        records = [_registration(item, self._box) for item in batch if not item.placed_by_server]
         if not records:
             return None
         with self._pace.turn(self._gate.rest):
@@ -319,10 +308,10 @@ class Register:
         self._writes.end(dataset)
         return None
 
-    def _split(self, batch: list[Staged]) -> tuple[list[Staged], list[Staged]]:
+    def _split(self, batch: Batch) -> tuple[Batch, Batch]:
         """Split a batch by the server's current records; return the known files and the others."""
         keys = {_key(item) for item in batch}
-        records = self._list(batch[0].wanted.dataset.id, keys)
+        records = self._list(batch[0].dataset.id, keys)
         known, others = [], []
         for item in batch:
             found = records.get(_key(item))
@@ -330,10 +319,11 @@ class Register:
                 known.append(item)
             elif found and found.fault:
                 self._leave_waiting(item, describe_strange_record(found.fault))
-            elif found and found.replicas and not found.copies_at(item.wanted.remote):
+            elif found and found.replicas and not found.copies_at(item.remote):
                 self._fail([item], CONFLICT)
             else:
-                others.append(item._replace(wanted=item.wanted._replace(datafile=found)))
+                item.earlier = found
+                others.append(item)
         return known, others
 
     def _list(self, dataset: DatasetId, keys: Set[Key]) -> dict[Key, Datafile]:
@@ -354,24 +344,25 @@ class Register:
 
         return self._gate.call(choose)
 
-    def _record(self, batch: list[Staged]) -> list[Registered]:
-        record_steps(
-            self._ledger,
-            [LedgerStep(item.wanted, _state(item.wanted), item.checksum) for item in batch],
-        )
+    def _record(self, batch: Batch) -> Batch:
         for item in batch:
-            self._refusing.discard(item.wanted.dataset.id)
-            for file in item.wanted.files:
+            item.state = EntryState.REGISTERED
+            if item.earlier:
+                item.datafile, item.looks = item.earlier.id, item.earlier.looks
+        record_states(self._ledger, batch)
+        for item in batch:
+            self._refusing.discard(item.dataset.id)
+            for file in item.files:
                 self._emit(FileRegistered(path=file.key, size=file.size))
-        return [_registered(item) for item in batch]
+        return batch
 
-    def _leave_waiting(self, item: Staged, problem: Problem) -> None:
-        for file in item.wanted.files:
+    def _leave_waiting(self, item: FileRecord, problem: Problem) -> None:
+        for file in item.files:
             self._emit(FileWaiting.of(file, problem))
 
-    def _fail(self, batch: list[Staged], problem: Problem) -> None:
+    def _fail(self, batch: Batch, problem: Problem) -> None:
         for item in batch:
-            for file in item.wanted.files:
+            for file in item.files:
                 self._emit(FileFailed.of(file, problem))
 
 
@@ -390,7 +381,7 @@ class _LostAnswer(NamedTuple):
     `staged`.
     """
 
-    batch: list[Staged]
+    batch: Batch
     end: float
     begun: float  # when the wait for it began
     staged: frozenset[tuple[str, str]] = frozenset()
@@ -479,52 +470,38 @@ class RequestPace:
             self._slow[answered] = records, seconds
 
 
-def _registration(item: Staged, box: str) -> Registration:
-    wanted, file = item.wanted, item.wanted.file
-    record = wanted.datafile
+def _registration(item: FileRecord, box: str) -> Registration:
+    file, record = item.file, item.earlier
     modified = moment_of_ns(file.modified_ns).isoformat()
     return Registration(
-        wanted.dataset.id,
+        item.dataset.id,
         file.directory.decode(),
         file.name.decode(),
         file.size,
         item.checksum,
         modified,
         modified,
-        None if record and record.replicas else wanted.remote,
+        None if item.repairs else item.remote,
         box,
         record.id if record else None,
     )
 
 
-def _state(wanted: FileToSend) -> EntryState:
-    """Return the ledger state; a record verified with other bytes still counts as verified."""
-    repaired = wanted.datafile is not None and bool(wanted.datafile.replicas)
-    return EntryState.REPAIRED if repaired else EntryState.REGISTERED
-
-
-def _registered(item: Staged) -> Registered:
-    record = item.wanted.datafile
-    if record is None:
-        return Registered(item.wanted, item.checksum, placed_by_server=item.registered)
-    return Registered(item.wanted, item.checksum, record.id, record.looks, item.registered)
-
-
-def _key(item: Staged) -> Key:
-    file = item.wanted.file
-    return item.wanted.dataset.id, file.directory.decode(), file.name.decode()
+def _key(item: FileRecord) -> Key:
+    file = item.file
+    return item.dataset.id, file.directory.decode(), file.name.decode()
 
 
 def _key_of(record: Datafile) -> Key:
     return record.dataset, record.directory or "", record.name
 
 
-def _changes_record(item: Staged) -> bool:
+def _changes_record(item: FileRecord) -> bool:
     """Return whether its record will be visibly different once it is registered."""
-    before = item.wanted.datafile
-    return not item.registered and not (before and _is_kept(before, item))
+    before = item.earlier
+    return not item.placed_by_server and not (before and _is_kept(before, item))
 
 
-def _is_kept(record: Datafile, item: Staged) -> bool:
+def _is_kept(record: Datafile, item: FileRecord) -> bool:
     """Return whether the server has the record that was to be created or changed."""
     return record.checksum == item.checksum and bool(record.replicas)

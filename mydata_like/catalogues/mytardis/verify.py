@@ -14,20 +14,19 @@ from mydata_like.core.errors import ItemError, Problem
 from mydata_like.core.events import FileFailed, FileWaiting
 from mydata_like.core.id_set import IdSet
 from mydata_like.core.model import (
+    Batch,
     Datafile,
     DatafileId,
     Dataset,
     DatasetId,
     DatasetStats,
     EntryState,
-    FileToSend,
-    Registered,
+    FileRecord,
     Replica,
-    Staged,
 )
 from mydata_like.core.ports import Emit, Ledger
 from mydata_like.engine.gate import Gate
-from mydata_like.engine.outcome_recorder import LedgerStep, Verified, record_steps
+from mydata_like.engine.outcome_recorder import record_states
 from mydata_like.engine.pipeline import StageInput
 from mydata_like.settings.schema import Advanced
 
@@ -50,14 +49,14 @@ class VerificationState(Enum):
     PENDING = "pending"
 
 
-def judge(record: Datafile, item: Registered, box: str = "") -> VerificationState:
+def judge(record: Datafile, item: FileRecord, box: str = "") -> VerificationState:
     """Return the server's result; a verification before our bytes arrived does not count.
 
     `box` is the storage box to which we upload. The replica at our path in it decides, since others
     may have other bytes. If there is none, the server has moved the file or chosen the place, and
     any replica counts.
     """
-    size = item.wanted.file.size
+    size = item.file.size
     if record.fault:
         return VerificationState.PENDING
     if (record.checksum, record.size) != (item.checksum, size) or not record.replicas:
@@ -72,23 +71,22 @@ def judge(record: Datafile, item: Registered, box: str = "") -> VerificationStat
     return VerificationState.PENDING
 
 
-def _find_ours(record: Datafile, item: Registered, box: str) -> list[Replica]:
+def _find_ours(record: Datafile, item: FileRecord, box: str) -> list[Replica]:
     """Return the replicas at the path to which we uploaded."""
     if item.placed_by_server:
         return []
-    remote = item.wanted.remote
+    remote = item.remote
     return [it for it in record.replicas if it.uri == remote and (not box or it.location == box)]
 
 
-def _is_new_look(replica: Replica, item: Registered) -> bool:
+def _is_new_look(replica: Replica, item: FileRecord) -> bool:
     """Return whether the server may have verified our bytes; it may not report the time.
 
     A record that had a replica before was verified with other bytes then.
     """
     if replica.verified_at is None:
-        repaired = item.wanted.datafile is not None and bool(item.wanted.datafile.replicas)
-        return replica.verified and not repaired
-    return replica.verified_at not in item.before
+        return replica.verified and not item.repairs
+    return replica.verified_at not in item.looks
 
 
 Judged = tuple[Datafile, VerificationState]
@@ -101,7 +99,7 @@ class PendingStores(NamedTuple):
     `early` has records that were seen before they were known to be ours.
     """
 
-    new: MutableMapping[Key, Registered]
+    new: MutableMapping[Key, FileRecord]
     early: MutableMapping[Key, Datafile]
 
 
@@ -120,24 +118,25 @@ class PendingVerification:
         self._new, self._early = rooms
         self._seen = 0  # how many of the new ones have an id, from a listing
         self._settled = IdSet()  # records behind the offset that need no further check
-        self._old: dict[DatafileId, Registered] = {}
+        self._old: dict[DatafileId, FileRecord] = {}
         self._asked: dict[DatafileId, float] = {}  # when verification was requested
         self._confirmed: set[DatafileId] = set()  # changed records that were verified once
-        self._ready: list[Registered] = []  # verified, with their ids
+        self._ready: Batch = []  # verified, with their ids
         self._missed: dict[Key, float] = {}  # when a complete listing first lacked it
         self._listed_all = False
 
     def __len__(self) -> int:
         return len(self._new) + len(self._old) + len(self._ready)
 
-    def add(self, item: Registered) -> None:
+    def add(self, item: FileRecord) -> None:
         if item.datafile is not None:
             self._old[item.datafile] = item
             return
         key = key_of(item)
         record = self._early.pop(key, None) if self._early else None
         if record is not None and self.judge(record, item) is VerificationState.VERIFIED:
-            self._ready.append(item._replace(datafile=record.id))
+            item.datafile = record.id
+            self._ready.append(item)
             return
         if record is not None:
             self.offset = 0
@@ -153,7 +152,7 @@ class PendingVerification:
         """Whether records were seen that may later turn out to be ours."""
         return bool(self._early)
 
-    def judge(self, record: Datafile, item: Registered) -> VerificationState:
+    def judge(self, record: Datafile, item: FileRecord) -> VerificationState:
         """Return what a record says about one of our files."""
         return judge(record, item, self._box)
 
@@ -236,7 +235,7 @@ class PendingVerification:
         self.offset += done
         return refused + pending
 
-    def _see(self, record: Datafile, item: Registered | None) -> VerificationState:
+    def _see(self, record: Datafile, item: FileRecord | None) -> VerificationState:
         """Judge a record, and note that ours exists."""
         if item is None:
             return VerificationState.PENDING
@@ -247,17 +246,18 @@ class PendingVerification:
             self._settled.add(record.id)
             self._ready.append(self.take(record))
         elif item.datafile is None:
-            self._new[key_of(item)] = item._replace(datafile=record.id)
+            item.datafile = record.id
+            self._new[key_of(item)] = item  # it may have been read from a file
             self._seen += 1
         return verdict
 
-    def _is_certain(self, record: Datafile, item: Registered) -> bool:
+    def _is_certain(self, record: Datafile, item: FileRecord) -> bool:
         """Return whether a verification was of the bytes that the record describes now.
 
         The server may have verified the earlier bytes of a changed record just before, or be doing
         it. So only the second verification counts of those requested after the change.
         """
-        if not item.before or record.id in self._confirmed:
+        if not item.looks or record.id in self._confirmed:
             return True
         if self._asked.pop(record.id, None) is not None:
             self._confirmed.add(record.id)
@@ -275,7 +275,7 @@ class PendingVerification:
             self._settled.add(record.id)
         return record.verified
 
-    def find_missing(self, now: float, *, thorough: bool) -> list[Registered]:
+    def find_missing(self, now: float, *, thorough: bool) -> Batch:
         """Remove and return files missing from two listings, the second of them `thorough`."""
         if not self._listed_all or len(self._new) == self._seen:
             self._missed.clear()
@@ -289,22 +289,24 @@ class PendingVerification:
             del self._missed[key]
         return [self._new.pop(key) for key in due]
 
-    def find(self, record: Datafile) -> Registered | None:
+    def find(self, record: Datafile) -> FileRecord | None:
         found = self._old.get(record.id) if self._old else None
         return found or self._new.get(_key(record))
 
-    def take(self, record: Datafile) -> Registered:
+    def take(self, record: Datafile) -> FileRecord:
         """Remove a record's file, and return it with its id."""
         if self._old and record.id in self._old:
             return self._old.pop(record.id)
         item = self._new.pop(_key(record))
         self._seen -= item.datafile is not None
-        # `_replace` takes three times as long.
-        return Registered(item.wanted, item.checksum, record.id, item.before, item.placed_by_server)
+        item.datafile = record.id
+        return item
 
-    def take_ready(self) -> list[Registered]:
+    def take_ready(self) -> Batch:
         """Remove and return the files that were seen to be verified."""
         ready, self._ready = self._ready, []
+        for item in ready:
+            item.state = EntryState.VERIFIED
         return ready
 
     def was_asked(self, record: Datafile, now: float) -> bool | None:
@@ -318,9 +320,10 @@ class PendingVerification:
         """From now on, accept only a verification later than the record's last one."""
         item = self.take(record)
         self._asked[record.id] = now
-        self.add(item._replace(datafile=record.id, before=record.looks))
+        item.looks = record.looks
+        self.add(item)
 
-    def take_all(self) -> Iterator[list[Registered]]:
+    def take_all(self) -> Iterator[Batch]:
         """Remove and yield all files, in parts."""
         items = iter(self._new.values())
         while part := list(islice(items, MANY)):
@@ -330,9 +333,9 @@ class PendingVerification:
         self._old.clear()
 
 
-def key_of(item: Registered) -> Key:
+def key_of(item: FileRecord) -> Key:
     """Return the directory and name of a file on the server."""
-    file = item.wanted.file
+    file = item.file
     return file.directory.decode(), file.name.decode()
 
 
@@ -360,9 +363,6 @@ STILL_PENDING = Problem(
     "The server has the file, but has not verified it yet.",
     "Keep the local file. The next run checks again. If this persists, contact the administrator.",
 )
-
-
-Found = FileToSend | Staged | Verified  # to be sent, registered or recorded
 
 
 class Verification(NamedTuple):
@@ -397,7 +397,7 @@ class Verify:
         self._lost: Counter[bytes] = Counter()  # records not stored, by the file's key
         self._separately = False  # whether records are fetched for each dataset alone
 
-    def __call__(self, source: StageInput[list[Registered]]) -> Iterator[Found]:
+    def __call__(self, source: StageInput[Batch]) -> Iterator[Batch]:
         rhythm = PollInterval(self._clock, self._settings.verify_interval)
         while self._watches or not source.finished:
             items = self._await(source, rhythm.rest)
@@ -414,15 +414,15 @@ class Verify:
                 yield from self._look_or_log(watch, older)
             rhythm.step(news=bool(items))
 
-    def _await(self, source: StageInput[list[Registered]], rest: float) -> list[Registered] | None:
+    def _await(self, source: StageInput[Batch], rest: float) -> Batch | None:
         """Return what has been registered, or None when the next check is due."""
         if source.finished:  # a finished source does not wait
             self._gate.rest(rest)
             return None
         return source.poll(rest if self._watches else None)
 
-    def _watch(self, item: Registered) -> None:
-        dataset = item.wanted.dataset
+    def _watch(self, item: FileRecord) -> None:
+        dataset = item.dataset
         if dataset.id not in self._watches:
             watch = self._open_watch(dataset)
             watch.progressed = self._find_moment()
@@ -460,7 +460,7 @@ class Verify:
         else:
             self._offsets[watch.dataset] = watch.offset
 
-    def _look_or_log(self, watch: PendingVerification, older: _Records | None) -> Iterator[Found]:
+    def _look_or_log(self, watch: PendingVerification, older: _Records | None) -> Iterator[Batch]:
         """Check a dataset; one that cannot be checked now does not block the others."""
         before = len(watch)
         try:
@@ -478,9 +478,9 @@ class Verify:
         """Return the time on a clock that stops while the run is stopped."""
         return self._clock.monotonic() - self._gate.stopped
 
-    def _look(self, watch: PendingVerification, older: _Records | None) -> Iterator[Found]:
+    def _look(self, watch: PendingVerification, older: _Records | None) -> Iterator[Batch]:
         if ready := watch.take_ready():
-            yield Verified(ready)
+            yield ready
         if not watch:
             return
         now = self._find_moment()
@@ -490,7 +490,7 @@ class Verify:
         thorough = impatient or watch.should_recheck(now)
         records = self._gate.call(lambda: watch.fetch(self._server, older, thorough=thorough))
         if ready := watch.take_ready():
-            yield Verified(ready)
+            yield ready
         yield from self._resolve(watch, records, impatient=impatient)
         for item in watch.find_missing(now, thorough=thorough):
             yield from self._register_again(item)
@@ -501,7 +501,7 @@ class Verify:
 
     def _resolve(
         self, watch: PendingVerification, records: list[Judged], *, impatient: bool
-    ) -> Iterator[FileToSend]:
+    ) -> Iterator[Batch]:
         """Request verification, or send files again; `impatient` requests it for all."""
         unasked: list[Datafile] = []
         for record, verdict in records:
@@ -511,7 +511,7 @@ class Verify:
             asked = watch.was_asked(record, self._find_moment())
             if asked is False:
                 # The server does not verify a changed record automatically.
-                eager = verdict is VerificationState.REFUSED or bool(item.before)
+                eager = verdict is VerificationState.REFUSED or bool(item.looks)
                 if eager or (impatient and len(unasked) < ASK_AT_ONCE):
                     unasked.append(record)
             elif asked and verdict is VerificationState.REFUSED:
@@ -523,38 +523,37 @@ class Verify:
             watch.note_request(record, self._find_moment())
         ask_all(self._server, self._gate, [record.id for record in records])
 
-    def _send_again(self, item: Registered, record: Datafile) -> Iterator[FileToSend]:
-        if item.wanted.round:
+    def _send_again(self, item: FileRecord, record: Datafile) -> Iterator[Batch]:
+        if item.round:
             self._fail(item, NEVER_VERIFIED)
             return
         logger.warning("The server did not verify datafile %d; it is sent again", record.id)
-        moved = record.replicas and not record.copies_at(item.wanted.remote)
-        uri = record.replicas[0].uri if moved else item.wanted.remote
-        yield item.wanted._replace(remote=uri, datafile=record, round=1, release=True)
+        moved = record.replicas and not record.copies_at(item.remote)
+        uri = record.replicas[0].uri if moved else item.remote
+        item.remote, item.earlier, item.round, item.release = uri, record, 1, True
+        yield [item.send_again()]
 
-    def _register_again(self, item: Registered) -> Iterator[FileToSend | Staged]:
+    def _register_again(self, item: FileRecord) -> Iterator[Batch]:
         """Register a file again whose record was acknowledged and not stored, a few times.
 
         If the server has chosen the place of the bytes, these are lost as well.
         """
-        key = item.wanted.file.key
+        key = item.file.key
         self._lost[key] += 1
+        item.state = EntryState.STAGED
         if not item.placed_by_server:
-            record_steps(self._ledger, [LedgerStep(item.wanted, EntryState.STAGED, item.checksum)])
+            record_states(self._ledger, [item])
         if self._lost[key] > RECORDS_LOST:
             self._fail(item, NEVER_KEPT)
             return
-        logger.warning("The server has not stored the record of %s", item.wanted.remote)
-        if item.placed_by_server:
-            yield item.wanted
-            return
-        yield Staged(item.wanted, item.checksum)
+        logger.warning("The server has not stored the record of %s", item.remote)
+        yield [item.send_again() if item.placed_by_server else item]
 
-    def _fail(self, item: Registered, problem: Problem) -> None:
-        for file in item.wanted.files:
+    def _fail(self, item: FileRecord, problem: Problem) -> None:
+        for file in item.files:
             self._emit(FileFailed.of(file, problem))
 
     def _give_up(self, watch: PendingVerification) -> None:
         for item in chain.from_iterable(watch.take_all()):
-            for file in item.wanted.files:
+            for file in item.files:
                 self._emit(FileWaiting.of(file, STILL_PENDING))

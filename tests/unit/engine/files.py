@@ -1,5 +1,7 @@
 """Local files, datasets and records for tests of the stages."""
 
+from dataclasses import replace
+
 from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import (
     Datafile,
@@ -7,11 +9,12 @@ from mydata_like.core.model import (
     Dataset,
     DatasetFolder,
     DatasetId,
+    Entry,
+    EntryState,
     FileGroup,
-    FileToSend,
+    FileRecord,
     OwnerKind,
     Replica,
-    Staged,
 )
 
 MODIFIED_NS = 1_700_000_000_123_456_000
@@ -38,12 +41,39 @@ def a_group(*files: LocalFile, folder: DatasetFolder | None = None) -> FileGroup
     return FileGroup(folder or a_folder(), files, last=True)
 
 
-def a_wanted(name: str = "a.txt", *, size: int = 3, datafile: Datafile | None = None) -> FileToSend:
-    return FileToSend(a_file(name, size=size), DATASET, f"Set%201-7/{name}", datafile)
+def a_wanted(name: str = "a.txt", *, size: int = 3, earlier: Datafile | None = None) -> FileRecord:
+    return FileRecord(a_file(name, size=size), DATASET, f"Set%201-7/{name}", earlier)
 
 
-def a_staged(name: str = "a.txt", checksum: str = CHECKSUM) -> Staged:
-    return Staged(a_wanted(name), checksum)
+def as_staged(record: FileRecord, checksum: str) -> FileRecord:
+    return replace(record).arrive(checksum)
+
+
+def as_registered(
+    record: FileRecord,
+    checksum: str,
+    datafile: DatafileId | None = None,
+    looks: tuple[str, ...] = (),
+    **changes: bool,
+) -> FileRecord:
+    found = replace(record, checksum=checksum, datafile=datafile, looks=looks, **changes)
+    return replace(found, state=EntryState.REGISTERED)
+
+
+def as_verified(record: FileRecord, datafile: DatafileId | None = None) -> FileRecord:
+    return replace(record, state=EntryState.VERIFIED, datafile=datafile or record.datafile)
+
+
+def entry_of(
+    record: FileRecord, state: EntryState, checksum: str, datafile: DatafileId | None = None
+) -> Entry:
+    """Return the row of a file in this state."""
+    row = Entry.of(replace(record, checksum=checksum))
+    return row._replace(state=state, datafile=datafile)
+
+
+def a_staged(name: str = "a.txt", checksum: str = CHECKSUM) -> FileRecord:
+    return as_staged(a_wanted(name), checksum)
 
 
 def with_copy(record: Datafile, uri: str = "cached/a.txt") -> Datafile:

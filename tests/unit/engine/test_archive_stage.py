@@ -1,5 +1,7 @@
 """Bundling: which files share an archive, and that none is lost on the way."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,9 +12,7 @@ from mydata_like.core.model import (
     CheckedGroup,
     EntryState,
     FileGroup,
-    FileToSend,
-    Registered,
-    Staged,
+    FileRecord,
 )
 from mydata_like.engine import archive_stage as module
 from mydata_like.engine.archive_stage import Bundle
@@ -20,7 +20,15 @@ from mydata_like.engine.run import count_files
 from mydata_like.settings.transfer_sections import Archive as Settings
 from mydata_like.transfer.archive_reader import TarArchives
 from tests.fakes.ledger import MemoryLedger
-from tests.unit.engine.files import DATASET, MODIFIED_NS, a_folder, a_record, a_staged, a_wanted
+from tests.unit.engine.files import (
+    DATASET,
+    MODIFIED_NS,
+    a_folder,
+    a_record,
+    a_staged,
+    a_wanted,
+    as_registered,
+)
 
 FOLDER = a_folder()
 
@@ -33,8 +41,8 @@ def a_file(number: int, directory: str = "raw", size: int = 3) -> LocalFile:
     )
 
 
-def wanted(file: LocalFile, **changes) -> FileToSend:
-    return FileToSend(file, DATASET, f"Set%201-7/{file.name.decode()}", **changes)
+def wanted(file: LocalFile, **changes) -> FileRecord:
+    return FileRecord(file, DATASET, f"Set%201-7/{file.name.decode()}", **changes)
 
 
 def checked(files, *, known=(), number=0, last=True) -> CheckedGroup:
@@ -98,7 +106,7 @@ def test_known_files_make_a_folder_one_of_many_tiny_files():
 def test_a_file_that_has_a_record_keeps_it():
     files = [a_file(n) for n in range(4)]
     group = checked(files)
-    group.open[0] = wanted(files[0], datafile=a_record())
+    group.open[0] = wanted(files[0], earlier=a_record())
 
     assert shown(bundle(group)) == [[0, 0], [1, 2, 3]]
 
@@ -204,7 +212,7 @@ def test_nothing_is_lost_and_no_archive_is_larger_than_allowed(sizes, enough):
 def test_no_name_is_given_twice():
     ledger = MemoryLedger()
     (archive,) = bundle(checked([a_file(n) for n in range(3)]), ledger=ledger)
-    ledger.record_archive(ArchiveRecord.of(archive, EntryState.FAILED, ""), [])
+    ledger.record_archive(ArchiveRecord.of(replace(archive, state=EntryState.FAILED)), [])
 
     (again,) = bundle(checked([a_file(n) for n in range(3)]), ledger=ledger)
 
@@ -239,33 +247,34 @@ def test_a_member_begins_with_the_name_of_its_dataset_folder():
 # What earlier runs have left.
 
 
-def resumed(file: LocalFile, kind=Staged):
+def resumed(file: LocalFile, state=EntryState.STAGED):
     archive = ArchiveRecord(
         DATASET.id, "raw/x-0123abcd-0001.tar", 4096, 5, EntryState.STAGED, "1", "r"
     )
     member = ArchiveMember(file, b"Set 1/" + file.name, "0" * 32)
-    return kind(FileToSend(archive.as_file(FOLDER.path), DATASET, "r", members=(member,)), "1")
+    found = FileRecord(archive.as_file(FOLDER.path), DATASET, "r", members=(member,))
+    return replace(found.arrive("1"), state=state)
 
 
-@pytest.mark.parametrize("kind", [Staged, Registered])
+@pytest.mark.parametrize("state", [EntryState.STAGED, EntryState.REGISTERED])
 @pytest.mark.parametrize("rules", [(), ("*.dat below 1 kB from 3 files",)])
-def test_the_files_of_an_earlier_archive_become_it_again(kind, rules):
+def test_the_files_of_an_earlier_archive_become_it_again(state, rules):
     files = [a_file(n) for n in range(4)]
     groups = [
         CheckedGroup(FileGroup(FOLDER, tuple(files[:2]), last=False), []),
         CheckedGroup(FileGroup(FOLDER, tuple(files[2:]), last=True, number=1), []),
     ]
     for group in groups:
-        group.open.extend(resumed(file, kind) for file in group.group.files)
+        group.open.extend(resumed(file, state) for file in group.group.files)
 
     (item,) = bundle(*groups, rules=rules)
 
-    assert isinstance(item, kind)
-    assert [member.file for member in item.wanted.members] == files
+    assert item.state is state
+    assert [member.file for member in item.members] == files
 
 
 def test_without_rules_all_passes_by_at_once():
-    items = [a_wanted("a"), a_staged("b"), Registered(a_wanted("c"), "0" * 32)]
+    items = [a_wanted("a"), a_staged("b"), as_registered(a_wanted("c"), "0" * 32)]
     group = CheckedGroup(FileGroup(FOLDER, (), last=False), items)
 
     stage = Bundle(Settings(), MemoryLedger())

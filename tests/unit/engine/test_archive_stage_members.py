@@ -1,6 +1,7 @@
 """Archives through the stages: members are what counts, the server's records what is believed."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from mydata_like.core.events import (
     TransferStarted,
 )
 from mydata_like.core.local_files import ArchiveMember, LocalFile, Reading
-from mydata_like.core.model import EntryState, FileToSend, Payload, Registered, Replica, Staged
+from mydata_like.core.model import EntryState, FileRecord, Payload, Replica
 from mydata_like.core.ports import SentFile, UnsentFile
 from mydata_like.transfer import tar
 from mydata_like.transfer.archive_reader import TarArchives
@@ -35,6 +36,8 @@ from tests.unit.engine.files import (
     a_file,
     a_group,
     a_record,
+    as_registered,
+    as_staged,
 )
 from tests.unit.engine.test_pack import pack
 
@@ -43,7 +46,7 @@ REMOTE = f"Set%201-7/{NAME}"
 CHANGED = Problem("file.changed", "The file changed while it was read.")
 
 
-def an_archive(*names: str, checksums: str = "", size: int = 4096) -> FileToSend:
+def an_archive(*names: str, checksums: str = "", size: int = 4096) -> FileRecord:
     """A wanted archive; each letter of `checksums` makes a member's checksum."""
     sums = checksums.ljust(len(names))
     members = tuple(
@@ -51,7 +54,7 @@ def an_archive(*names: str, checksums: str = "", size: int = 4096) -> FileToSend
         for name, letter in zip(names, sums, strict=True)
     )
     file = LocalFile(b"", b"alice/Set 1/" + NAME.encode(), b"", NAME.encode(), size, 5, 0, 0)
-    return FileToSend(file, DATASET, REMOTE, members=members)
+    return FileRecord(file, DATASET, REMOTE, members=members)
 
 
 def row(state=EntryState.VERIFIED, checksum=CHECKSUM, size=4096, **changes) -> ArchiveRecord:
@@ -139,28 +142,28 @@ def test_a_changed_member_is_requested_alone():
 
     (item,) = bench(a_group(a_file("a", size=4), a_file("b")))
 
-    assert (item.file.name, item.datafile, item.members) == (b"a", None, ())
+    assert (item.file.name, item.earlier, item.members) == (b"a", None, ())
     assert bench.known == 1
 
 
 @pytest.mark.parametrize(
-    ("state", "found", "kind"),
+    ("state", "found", "now"),
     [
-        (EntryState.STAGED, None, Staged),
-        (EntryState.REGISTERED, record(verified=False), Registered),
-        (EntryState.REPAIRED, record(), Registered),
-        (EntryState.REPAIRED, record(checksum="1" * 32), Staged),
+        (EntryState.STAGED, None, EntryState.STAGED),
+        (EntryState.REGISTERED, record(verified=False), EntryState.REGISTERED),
+        (EntryState.REPAIRED, record(), EntryState.REGISTERED),
+        (EntryState.REPAIRED, record(checksum="1" * 32), EntryState.STAGED),
     ],
 )
-def test_what_is_not_verified_goes_on_as_the_archive_with_each_member(state, found, kind):
+def test_what_is_not_verified_goes_on_as_the_archive_with_each_member(state, found, now):
     bench = Checking(state)
     found = found and bench.add(found)
 
     items = bench(a_group(a_file("a"), a_file("b")))
 
-    assert [type(item) for item in items] == [kind, kind]
-    wanted = items[0].wanted
-    assert (wanted.remote, wanted.file.name, wanted.datafile) == (REMOTE, NAME.encode(), found)
+    assert [item.state for item in items] == [now, now]
+    wanted = items[0]
+    assert (wanted.remote, wanted.file.name, wanted.earlier) == (REMOTE, NAME.encode(), found)
     assert wanted.members == (ArchiveMember(a_file("a"), b"Set 1/a", CHECKSUM),)
 
 
@@ -341,7 +344,7 @@ def test_each_file_of_an_archive_is_staged_and_the_ledger_knows_which_archive():
 
     (staged,) = bench(alone(an_archive("a", "b")))
 
-    assert [m.checksum for m in staged.wanted.members] == ["a" * 32, "b" * 32]
+    assert [m.checksum for m in staged.members] == ["a" * 32, "b" * 32]
     assert bench.of_kind(FileStaged) == [
         FileStaged(path=a_file("a").key, size=3, checksum="a" * 32),
         FileStaged(path=a_file("b").key, size=3, checksum="b" * 32),
@@ -357,7 +360,7 @@ def test_a_file_that_moved_while_it_was_archived_is_not_part_of_it():
 
     (staged,) = bench(alone(an_archive("a", "b")))
 
-    assert [member.name for member in staged.wanted.members] == [b"Set 1/a"]
+    assert [member.name for member in staged.members] == [b"Set 1/a"]
     assert bench.of_kind(FileWaiting) == [
         FileWaiting(path=a_file("b").key, size=3, problem=CHANGED)
     ]
@@ -379,7 +382,7 @@ def test_an_archive_that_is_sent_again_forgets_what_it_no_longer_holds():
     )
     bench(alone(an_archive("a", "b")))
 
-    bench(alone(an_archive("a", "b")._replace(round=1, datafile=record())))
+    bench(alone(replace(an_archive("a", "b"), round=1, earlier=record())))
 
     ledger = bench.ledger
     assert list(ledger.entries) == [a_file("a").key]
@@ -393,7 +396,7 @@ def test_an_archive_is_one_record_and_each_file_is_reported():
     bench = test_register.Bench()
     bench.ledger.record_archive(row(EntryState.STAGED), [])
 
-    bench([Staged(an_archive("a", "b", checksums="ab"), "f" * 32)])
+    bench([as_staged(an_archive("a", "b", checksums="ab"), "f" * 32)])
 
     (made,) = bench.server.records.values()
     assert (made.name, made.size, made.checksum) == (NAME, 4096, "f" * 32)
@@ -406,13 +409,13 @@ def test_an_archive_is_one_record_and_each_file_is_reported():
 
 def test_each_file_is_verified_with_its_archive():
     bench = test_verify.Bench()
-    item = Registered(an_archive("a", "b", checksums="ab"), "f" * 32)
+    item = as_registered(an_archive("a", "b", checksums="ab"), "f" * 32)
     found = bench.server.add(DATASET.id, record(checksum="f" * 32, verified=False))
     archive = row(EntryState.REGISTERED, "f" * 32)
     bench.ledger.record_archive(archive, [archive.entry(a_file("a"), "a" * 32)])
     bench.server.verify()
 
-    assert bench([item._replace(datafile=found.id)]) == []
+    assert bench([replace(item, datafile=found.id)]) == []
     assert [(event.path, event.checksum) for event in bench.of_kind(FileVerified)] == [
         (a_file("a").key, "a" * 32),
         (a_file("b").key, "b" * 32),
@@ -426,9 +429,9 @@ def test_an_archive_that_never_verifies_fails_with_all_files():
     found = bench.server.add(DATASET.id, record(checksum="f" * 32, verified=False))
     bench.server.bad.add(NAME)
 
-    (again,) = bench([Registered(wanted, "f" * 32, found.id)])
-    assert (again.round, again.members, again.datafile.id) == (1, wanted.members, found.id)
+    (again,) = bench([as_registered(wanted, "f" * 32, found.id)])
+    assert (again.round, again.members, again.earlier.id) == (1, wanted.members, found.id)
 
-    assert bench([Registered(again, "f" * 32, found.id, ("look 0",))]) == []
+    assert bench([as_registered(again, "f" * 32, found.id, ("look 0",))]) == []
     assert {event.problem.code for event in bench.of_kind(FileFailed)} == {"verify.failed"}
     assert len(bench.of_kind(FileFailed)) == 2

@@ -10,7 +10,7 @@ from mydata_like.core.model import (
     ChangeChoice,
     Dataset,
     DatasetId,
-    FileToSend,
+    FileRecord,
     HoldReason,
     VerifiedCopy,
 )
@@ -45,7 +45,7 @@ class Bench:
     def __call__(self, name, size=900, dataset=SMALL, *, copy=COPY, appended=False, time=1):
         """Return the flags of the file to send, or the code of the problem."""
         file = a_file(name, size=size)._replace(modified_ns=time, ctime_ns=time)
-        wanted = FileToSend(file, dataset, f"x/{name}", a_record(name))
+        wanted = FileRecord(file, dataset, f"x/{name}", a_record(name))
         self.ledger.record_found([file], self.clock.now(), unsent=True)
         found = self.judge.judge(wanted, copy, appended=appended)
         if isinstance(found, Problem):

@@ -7,7 +7,7 @@ from statistics import mean
 import pytest
 
 from mydata_like.core.local_files import LocalFile
-from mydata_like.core.model import Dataset, DatasetId, FileToSend, Payload
+from mydata_like.core.model import Dataset, DatasetId, FileRecord, Payload
 from mydata_like.engine.channel_tuner import ChannelTuner, ThroughputSample
 from tests.fakes.road import ARCHIVE, LARGE, MB, STRIPED, TINY, Road, Trip
 
@@ -228,7 +228,7 @@ def test_what_a_long_way_begins_with_is_kept_where_processors_are_full():
 
 def expect(size, *, batched=False, climb=None, ceiling=16):
     file = LocalFile(b"/data/file", b"file", b"", b"file", size, 0, 0, 0)
-    member = FileToSend(file, Dataset(DatasetId(1), "set"), "file")
+    member = FileRecord(file, Dataset(DatasetId(1), "set"), "file")
     return (climb or ChannelTuner()).expect(Payload(1, (member,), batched=batched), ceiling)
 
 

@@ -22,12 +22,9 @@ from mydata_like.core.model import (
     Comparison,
     Dataset,
     DatasetStats,
-    Entry,
     EntryState,
-    FileToSend,
+    FileRecord,
     NewestDatafile,
-    Registered,
-    Staged,
     VerifiedCopy,
 )
 from mydata_like.engine.changed_files import ChangedFiles
@@ -46,6 +43,7 @@ from tests.unit.engine.files import (
     a_folder,
     a_group,
     a_record,
+    entry_of,
     with_copy,
 )
 
@@ -106,8 +104,8 @@ class Bench:
 
 def entry(dataset, state=EntryState.VERIFIED, *, name="a.txt", checksum=CHECKSUM, size=3, id=None):
     file = a_file(name, size=size)
-    wanted = FileToSend(file, dataset, f"Set%201-7/{name}")
-    return Entry.of(wanted, state, checksum, id)
+    wanted = FileRecord(file, dataset, f"Set%201-7/{name}")
+    return entry_of(wanted, state, checksum, id)
 
 
 def known(bench, dataset, record, **changes):
@@ -185,7 +183,7 @@ def test_a_file_that_the_ledger_does_not_know_is_compared_whatever_its_time_is()
 
     (match,) = unread.matches
     assert (match.checksum, match.known) == (CHECKSUM, entry(dataset, id=record.id))
-    assert unread.differs.datafile == record
+    assert unread.differs.earlier == record
     assert bench.of_kind(FilesKnown) == bench.of_kind(FileVerified) == []
 
 
@@ -221,7 +219,7 @@ def test_a_dataset_with_fewer_verified_replicas_than_before_is_listed_once():
 
     (item,) = bench(a_group(*files))
 
-    assert isinstance(item, Registered)
+    assert item.state is EntryState.REGISTERED
     assert item.datafile == first.id
     assert bench.server.calls["list_datafiles"] == 1
 
@@ -269,7 +267,7 @@ def test_what_others_added_to_a_dataset_is_listed_once():
     assert bench(a_group(a_file("a.txt"))) == bench(a_group(a_file("a.txt"))) == []
     assert bench.server.calls["list_datafiles"] == 1
     (wanted,) = bench(a_group(a_file("a.txt"), a_file("of others", size=4)))
-    assert wanted.datafile.name == "of others"  # which the ledger does not know
+    assert wanted.earlier.name == "of others"  # which the ledger does not know
 
 
 def test_rows_of_older_versions_get_the_numbers_of_their_records_in_one_listing():
@@ -299,16 +297,16 @@ def test_a_lost_record_in_whose_stead_another_one_came_is_noticed():
 
 
 @pytest.mark.parametrize(
-    ("change", "kind", "at_once"),
+    ("change", "state", "at_once"),
     [
-        ({"checksum": "f" * 32}, FileToSend, False),
-        ({"size": 4}, FileToSend, False),
-        ({"replicas": ()}, FileToSend, True),
-        ({"replicas": a_record(verified=False).replicas}, Registered, True),
+        ({"checksum": "f" * 32}, EntryState.FOUND, False),
+        ({"size": 4}, EntryState.FOUND, False),
+        ({"replicas": ()}, EntryState.FOUND, True),
+        ({"replicas": a_record(verified=False).replicas}, EntryState.REGISTERED, True),
     ],
     ids=["other bytes", "other size", "no copy", "not verified"],
 )
-def test_a_full_check_finds_what_the_proof_cannot_show(change, kind, at_once):
+def test_a_full_check_finds_what_the_proof_cannot_show(change, state, at_once):
     bench = Bench()
     dataset = bench.make_dataset()
     record = known(bench, dataset, a_record())
@@ -321,7 +319,7 @@ def test_a_full_check_finds_what_the_proof_cannot_show(change, kind, at_once):
         bench.clock.move(7 * 86_400)
     (item,) = bench(a_group(a_file("a.txt")))
 
-    assert isinstance(item, kind)
+    assert item.state is state
     assert [event.problem.code for event in bench.of_kind(Notice)] == ["server.lost"]
     assert bench(a_group(a_file("a.txt"))) == [item]  # no more told, and still to be done
     assert len(bench.of_kind(Notice)) == 1
@@ -373,7 +371,7 @@ def test_the_ledger_alone_is_not_believed_when_the_server_lost_a_record():
 
     (wanted,) = bench(a_group(a_file("a.txt")))
 
-    assert isinstance(wanted, FileToSend)
+    assert wanted.state is EntryState.FOUND
 
 
 def test_a_file_that_differs_from_its_record_is_sent_and_repairs_it():
@@ -383,7 +381,7 @@ def test_a_file_that_differs_from_its_record_is_sent_and_repairs_it():
 
     (wanted,) = bench(a_group(a_file("a.txt")))
 
-    assert wanted.datafile == record
+    assert wanted.earlier == record
     assert wanted.remote == record.replicas[0].uri
     assert bench.of_kind(FileWanted)[0].changed
 
@@ -396,7 +394,7 @@ def test_a_file_that_grew_is_read_to_see_whether_it_was_appended_to():
     (checked,) = bench.check(ListSource([a_group(a_file("a.txt"))], bench.clock))
 
     (unread,) = checked.unread
-    assert (unread.matches, unread.differs.datafile) == ((), record)
+    assert (unread.matches, unread.differs.earlier) == ((), record)
     assert unread.copy == VerifiedCopy(2, record.checksum, record.replicas[0].verified_at)
     assert bench.of_kind(FileWanted) == []
 
@@ -434,7 +432,7 @@ def test_a_record_with_another_checksum_than_we_sent_is_repaired():
 
     (wanted,) = bench(a_group(a_file("a.txt")))
 
-    assert wanted.datafile is not None
+    assert wanted.earlier is not None
 
 
 def test_a_local_file_that_changed_after_its_upload_is_sent_again():
@@ -445,7 +443,7 @@ def test_a_local_file_that_changed_after_its_upload_is_sent_again():
 
     (wanted,) = bench(a_group(a_file("a.txt", size=3)))
 
-    assert wanted.datafile is not None
+    assert wanted.earlier is not None
     assert bench.of_kind(FilesKnown) == []
 
 
@@ -471,8 +469,8 @@ def test_of_a_large_dataset_only_what_changed_is_asked_for():
 
     (wanted,) = change(bench, names, {"7.txt"})
 
-    assert wanted.datafile is not None
-    assert wanted.datafile.name == "7.txt"
+    assert wanted.earlier is not None
+    assert wanted.earlier.name == "7.txt"
     assert lookups(bench) == {"fetch_datafiles": 1}
     assert [event.files for event in bench.of_kind(FilesKnown)] == [499]
 
@@ -483,7 +481,7 @@ def test_changed_files_of_a_large_dataset_are_asked_for_together():
 
     wanted = change(bench, names, set(names[:50]))
 
-    assert [item.datafile.name for item in wanted] == names[:50]
+    assert [item.earlier.name for item in wanted] == names[:50]
     assert lookups(bench) == {"fetch_datafiles": 1}
 
 
@@ -493,7 +491,7 @@ def test_changed_files_of_several_groups_are_asked_for_together():
 
     wanted = change(bench, names, set(names[:5]), groups=5)
 
-    assert [item.datafile.name for item in wanted] == names[:5]
+    assert [item.earlier.name for item in wanted] == names[:5]
     assert lookups(bench) == {"fetch_datafiles": 1}
 
 
@@ -504,7 +502,7 @@ def test_an_invalid_record_fails_only_the_files_of_its_own_group():
 
     wanted = change(bench, names, set(names[:5]), groups=5)
 
-    assert [item.datafile.name for item in wanted] == names[1:5]
+    assert [item.earlier.name for item in wanted] == names[1:5]
     assert len(bench.of_kind(FileFailed)) == 100
     assert lookups(bench) == {"fetch_datafiles": 6}
 
@@ -515,7 +513,7 @@ def test_where_the_listing_is_cheaper_than_a_request_changed_files_are_found_in_
 
     wanted = change(bench, names, set(names[:50]))
 
-    assert [item.datafile.name for item in wanted] == names[:50]
+    assert [item.earlier.name for item in wanted] == names[:50]
     assert lookups(bench) == {"list_datafiles": 1}
 
 
@@ -535,8 +533,8 @@ def test_bytes_that_were_staged_before_a_kill_are_only_registered():
 
     (staged,) = bench(a_group(a_file("a.txt")))
 
-    assert isinstance(staged, Staged)
-    assert (staged.checksum, staged.wanted.remote) == (CHECKSUM, "Set%201-7/a.txt")
+    assert staged.state is EntryState.STAGED
+    assert (staged.checksum, staged.remote) == (CHECKSUM, "Set%201-7/a.txt")
 
 
 def test_a_record_that_is_not_verified_yet_only_waits():
@@ -547,7 +545,7 @@ def test_a_record_that_is_not_verified_yet_only_waits():
 
     (waiting,) = bench(a_group(a_file("a.txt")))
 
-    assert isinstance(waiting, Registered)
+    assert waiting.state is EntryState.REGISTERED
     assert waiting.datafile == record.id
 
 
@@ -559,8 +557,8 @@ def test_a_repaired_record_is_not_believed_before_the_server_looked_again():
 
     (waiting,) = bench(a_group(a_file("a.txt")))
 
-    assert isinstance(waiting, Registered)
-    assert waiting.before == ("look 0",)
+    assert waiting.state is EntryState.REGISTERED
+    assert waiting.looks == ("look 0",)
 
 
 def test_a_repaired_record_is_not_believed_before_the_server_looked_at_our_replica_again():
@@ -571,7 +569,7 @@ def test_a_repaired_record_is_not_believed_before_the_server_looked_at_our_repli
 
     (waiting,) = bench(a_group(a_file("a.txt")))
 
-    assert set(waiting.before) == {"look 0", "look at the cache"} == set(record.looks)
+    assert set(waiting.looks) == {"look 0", "look at the cache"} == set(record.looks)
 
 
 def test_a_record_that_changed_on_the_server_is_no_change_of_the_local_file():
@@ -582,7 +580,7 @@ def test_a_record_that_changed_on_the_server_is_no_change_of_the_local_file():
 
     (wanted,) = bench(a_group(a_file("a.txt")))
 
-    assert isinstance(wanted, FileToSend)
+    assert wanted.state is EntryState.FOUND
     assert bench.ledger.list_held() == []
 
 
@@ -616,7 +614,7 @@ def test_a_copy_that_was_verified_does_not_stand_for_ours_that_was_refused():
 
     (waiting,) = bench(a_group(a_file("a.txt")))
 
-    assert isinstance(waiting, Registered)
+    assert waiting.state is EntryState.REGISTERED
     assert waiting.datafile == record.id
 
 
@@ -627,7 +625,7 @@ def test_a_record_without_a_replica_is_repaired():
 
     (wanted,) = bench(a_group(a_file("a.txt")))
 
-    assert wanted.datafile == record
+    assert wanted.earlier == record
     assert not bench.of_kind(FileWanted)[0].changed
 
 

@@ -1,6 +1,7 @@
 """Comparing: files are read behind what is sent, and are what their checksums say."""
 
 import threading
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -10,10 +11,8 @@ from mydata_like.core.events import FileFailed, FileVerified, FileWaiting, FileW
 from mydata_like.core.model import (
     CheckedGroup,
     Comparison,
-    Entry,
     EntryState,
     Match,
-    Registered,
     VerifiedCopy,
 )
 from mydata_like.engine.changed_files import ChangedFiles
@@ -24,7 +23,15 @@ from mydata_like.engine.user_overrides import UserOverrides
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.schema import Data
 from tests.fakes.ledger import MemoryLedger
-from tests.unit.engine.files import CHECKSUM, a_file, a_group, a_record, a_wanted
+from tests.unit.engine.files import (
+    CHECKSUM,
+    a_file,
+    a_group,
+    a_record,
+    a_wanted,
+    as_registered,
+    entry_of,
+)
 
 PAUSED = Problem("paused.person", "Paused.")
 
@@ -74,12 +81,12 @@ class Bench:
 
 
 def verified(name="a.txt"):
-    return Entry.of(a_wanted(name), EntryState.VERIFIED, CHECKSUM, a_record().id)
+    return entry_of(a_wanted(name), EntryState.VERIFIED, CHECKSUM, a_record().id)
 
 
 def a_comparison(name="a.txt", **changes):
     matches = changes.pop("matches", (Match(CHECKSUM, verified(name)),))
-    differs = changes.pop("differs", a_wanted(name, datafile=a_record(name)))
+    differs = changes.pop("differs", a_wanted(name, earlier=a_record(name)))
     return Comparison(a_file(name), matches, differs)
 
 
@@ -131,7 +138,7 @@ def test_of_a_file_that_grew_only_the_earlier_length_is_read(checksum):
     _, [wanted] = bench(a_checked(item))
 
     assert sizes == [2]
-    assert wanted == item.differs._replace(appended=checksum == CHECKSUM)
+    assert wanted == replace(item.differs, appended=checksum == CHECKSUM)
     assert len(bench.ledger.changed) == (checksum != CHECKSUM)
 
 
@@ -149,7 +156,7 @@ def test_a_rewritten_file_that_is_held_waits_and_its_row_is_of_an_earlier_state(
 
 def test_one_of_several_checksums_is_enough():
     bench = Bench()
-    waits = Registered(a_wanted(), CHECKSUM, a_record().id)
+    waits = as_registered(a_wanted(), CHECKSUM, a_record().id)
     item = a_comparison(matches=(Match("f" * 32, verified()), Match(CHECKSUM, waits)))
 
     assert bench(a_checked(item)) == [a_checked(), [waits]]

@@ -14,14 +14,13 @@ from mydata_like.core.model import (
     Entry,
     EntryState,
     FileGroup,
-    FileToSend,
-    Registered,
-    Staged,
+    FileRecord,
 )
 from mydata_like.engine.discovery import HELD_UP, Discovery, Lookahead
 from mydata_like.engine.pipeline import CancelFlag
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
+from tests.unit.engine.files import as_registered, as_staged
 
 SET = Dataset(DatasetId(3), "set")
 FOLDER = DatasetFolder(path=b"ada/set", name="set", title=None, owner="ada")
@@ -80,9 +79,9 @@ def test_what_the_server_lacks_is_kept_whatever_was_known(clock):
     inventory = Inventory([verified(name) for name in (b"a", b"b", b"c", b"d")])
     discovery = Discovery(lambda: inventory, clock)
     (passed,) = discovery.pass_on([group(b"a", b"b", b"c", b"d")])
-    wanted = [FileToSend(local(name), SET, "r") for name in (b"a", b"b", b"c")]
+    wanted = [FileRecord(local(name), SET, "r") for name in (b"a", b"b", b"c")]
 
-    items = [wanted[0], Staged(wanted[1], "c"), Registered(wanted[2], "c")]
+    items = [wanted[0], as_staged(wanted[1], "c"), as_registered(wanted[2], "c")]
     checked = CheckedGroup(passed, items)
     assert list(discovery.pass_open([checked])) == [checked]
 
@@ -93,7 +92,7 @@ def test_a_dry_run_keeps_nothing(clock):
     inventory = Inventory()
     discovery = Discovery(lambda: inventory, clock, dry_run=True)
     (passed,) = discovery.pass_on([group(b"a")])
-    assert list(discovery.pass_open([CheckedGroup(passed, [FileToSend(local(b"a"), SET, "r")])]))
+    assert list(discovery.pass_open([CheckedGroup(passed, [FileRecord(local(b"a"), SET, "r")])]))
 
     assert (inventory.found, inventory.folders) == ({}, [])
 

@@ -1,10 +1,12 @@
 """Packing: nothing lost, limits kept, large files alone."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mydata_like.core.local_files import ArchiveMember
-from mydata_like.core.model import Payload, Registered
+from mydata_like.core.model import Payload
 from mydata_like.engine.pack import Pack
 from mydata_like.engine.pipeline import CancelFlag, WorkQueue
 from mydata_like.engine.user_overrides import UserOverrides
@@ -12,7 +14,7 @@ from mydata_like.settings.schema import Transfer
 from mydata_like.transfer.archive_reader import TarArchives
 from tests.fakes.clock import FakeClock
 from tests.fakes.source import ListSource
-from tests.unit.engine.files import a_record, a_staged, a_wanted
+from tests.unit.engine.files import a_record, a_staged, a_wanted, as_registered
 
 SETTINGS = Transfer(batch_below=100, batch_bytes=300, batch_files=5, batch_age=2.0)
 
@@ -80,7 +82,7 @@ def test_the_latest_preference_comes_first():
 
 def test_an_archive_is_preferred_by_its_own_name():
     members = tuple(ArchiveMember(file.file, file.file.name) for file in LARGE[:2])
-    archive = a_wanted("x.tar", size=200)._replace(members=members)
+    archive = replace(a_wanted("x.tar", size=200), members=members)
 
     sent = pack_with(lambda choices: choices.send_next(["alice/Set 1/x.tar"]), [[*LARGE, archive]])
 
@@ -217,13 +219,13 @@ def test_a_large_file_travels_alone_and_does_not_wait_for_a_batch():
 
 
 def test_a_changed_file_is_sent_together_with_new_ones():
-    packed = pack([[a_wanted("a"), a_wanted("known", datafile=a_record("known")), a_wanted("b")]])
+    packed = pack([[a_wanted("a"), a_wanted("known", earlier=a_record("known")), a_wanted("b")]])
 
     assert names(packed) == [["a", "known", "b"]]
 
 
 def test_a_file_that_did_not_verify_is_never_part_of_a_batch():
-    again = a_wanted("again", datafile=a_record("again"))._replace(round=1)
+    again = replace(a_wanted("again", earlier=a_record("again")), round=1)
 
     packed = pack([[a_wanted("a"), again, a_wanted("b")]])
 
@@ -231,7 +233,7 @@ def test_a_file_that_did_not_verify_is_never_part_of_a_batch():
 
 
 def test_what_needs_no_transfer_passes_by():
-    registered = Registered(a_wanted("r"), "0" * 32)
+    registered = as_registered(a_wanted("r"), "0" * 32)
 
     packed = pack([[a_staged("s"), a_wanted("a"), registered]])
 

@@ -1,7 +1,7 @@
 """Replacing: earlier bytes are kept or stay in place, and doubtful files are reported."""
 
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 import pytest
@@ -9,7 +9,7 @@ import pytest
 from mydata_like.catalogues.mytardis.register import _registration
 from mydata_like.core.errors import Problem, TransientError
 from mydata_like.core.events import FileFailed, FileReplaced, FileWaiting
-from mydata_like.core.model import Entry, EntryState, HoldReason, Registered, Staged
+from mydata_like.core.model import Entry, EntryState, HoldReason
 from mydata_like.core.ports import SentFile, UnsentFile
 from mydata_like.core.staging_path import kept_path
 from mydata_like.engine.changed_files import ChangedFiles
@@ -23,7 +23,16 @@ from tests.fakes.context import make_context
 from tests.fakes.ledger import MemoryLedger
 from tests.fakes.server import ScriptedServer
 from tests.fakes.source import ListSource
-from tests.unit.engine.files import CHECKSUM, DATASET, a_file, a_record, a_wanted
+from tests.unit.engine.files import (
+    CHECKSUM,
+    DATASET,
+    a_file,
+    a_record,
+    a_wanted,
+    as_registered,
+    as_staged,
+    as_verified,
+)
 
 KEY = a_file("a").key
 OTHER = "f" * 32
@@ -91,10 +100,10 @@ class Bench:
     def stage(self, name="a", checksum=OTHER, **changes):
         """Return a file whose new bytes lie aside; the server has verified the earlier ones."""
         record = self.server.add(DATASET.id, a_record(name, checksum=checksum))
-        wanted = a_wanted(name, datafile=record)._replace(**changes)
+        wanted = replace(a_wanted(name, earlier=record), **changes)
         if checksum != CHECKSUM:
             self.server.bad.add(name)  # until the bytes have taken their place
-        return Staged(wanted._replace(remote=record.replicas[0].uri), CHECKSUM)
+        return as_staged(replace(wanted, remote=record.replicas[0].uri), CHECKSUM)
 
     def change(self, staged):
         """Change the record, as the next stage does."""
@@ -136,11 +145,11 @@ def test_earlier_bytes_are_kept_and_the_record_is_unchanged_until_then(bench):
 
     assert bench(staged) == [staged]
 
-    record = bench.server.records[staged.wanted.datafile.id]
+    record = bench.server.records[staged.earlier.id]
     assert (noted.datafile, noted.checksum) == (record.id, CHECKSUM)
-    assert record == staged.wanted.datafile
+    assert record == staged.earlier
     assert bench.server.asked == []
-    assert bench.lines.kept == [kept_path(staged.wanted.remote, OTHER)] == [before.path]
+    assert bench.lines.kept == [kept_path(staged.remote, OTHER)] == [before.path]
     (copy,) = bench.ledger.find_kept(KEY)
     assert (before.until, copy.until - copy.at) == (0, 30 * DAY)
     assert (copy.checksum, copy.size) == (OTHER, record.size)
@@ -160,21 +169,21 @@ def test_many_files_are_moved_without_a_pause(bench):
 
 
 def test_what_is_not_noted_passes_by(bench):
-    known = Registered(a_wanted("b"), CHECKSUM)
-    new = Staged(a_wanted("c"), CHECKSUM)
+    known = as_registered(a_wanted("b"), CHECKSUM)
+    new = as_staged(a_wanted("c"), CHECKSUM)
 
     assert bench(known, new) == [known, new]
     assert bench.lines.replaced == []
 
 
 def test_others_pass_while_no_channel_is_free(bench):
-    staged, new = bench.stage(), Staged(a_wanted("b"), CHECKSUM)
+    staged, new = bench.stage(), as_staged(a_wanted("b"), CHECKSUM)
     bench.replace.note([staged])
     bench.lines.busy = 5
 
     passed = bench(staged, new)
 
-    assert [item.wanted.file.key for item in passed] == [a_file("b").key, KEY]
+    assert [item.file.key for item in passed] == [a_file("b").key, KEY]
 
 
 @pytest.mark.parametrize("kind", ["appended", "the same"])
@@ -258,7 +267,7 @@ def test_the_next_run_completes_what_was_interrupted(bench, changed):
 
     bench.recover()
 
-    record = bench.server.records[staged.wanted.datafile.id]
+    record = bench.server.records[staged.earlier.id]
     assert (record.checksum, record.verified) == (CHECKSUM, True)
     assert bench.lines.replaced == [KEY]
     assert bench.ledger.find_replacements() == []
@@ -273,7 +282,7 @@ def test_a_replacement_of_which_nothing_arrived_is_forgotten(bench):
 
     bench.recover()
 
-    assert bench.server.records[staged.wanted.datafile.id] == staged.wanted.datafile
+    assert bench.server.records[staged.earlier.id] == staged.earlier
     assert (bench.ledger.find_replacements(), bench.ledger.find_kept()) == ([], [])
 
 
@@ -326,7 +335,7 @@ def test_what_cannot_be_looked_at_waits(bench):
 def test_another_state_of_the_file_is_not_verified_any_more(bench):
     staged = bench.stage()
     cut_off(bench, staged)
-    bench.ledger.record([Entry.of(staged.wanted, EntryState.VERIFIED, OTHER)])
+    bench.ledger.record([Entry.of(as_verified(replace(staged, checksum=OTHER)))])
 
     bench.recovery().begin()
 

@@ -1,5 +1,7 @@
 """Files that a user cancels while a run goes, and files that are wanted again."""
 
+from dataclasses import replace
+
 import pytest
 
 from mydata_like.core.errors import TransientError
@@ -29,7 +31,7 @@ class Bench:
 
 def file(key):
     wanted = a_wanted("x")
-    return wanted._replace(file=wanted.file._replace(key=key))
+    return replace(wanted, file=wanted.file._replace(key=key))
 
 
 @pytest.fixture
@@ -181,19 +183,19 @@ def test_a_run_that_is_finishing_begins_nothing(bench):
 
 def test_the_files_of_an_archive_are_left_and_sent_together(bench):
     members = tuple(ArchiveMember(file(key).file, key) for key in (b"a/1", b"a/2"))
-    archive = file(b"")._replace(members=members)
+    archive = replace(file(b""), members=members)
     bench.choices.cancel("a/2")
     assert bench.choices.find_objection(archive) == CANCELLED
 
     bench.choices.keep(archive, "waiting")
     assert bench.choices.retry("a/2") is None
 
-    assert bench.choices.take_again() == [archive._replace(interrupted=True)]
+    assert bench.choices.take_again() == [replace(archive, interrupted=True)]
     assert [event.path for event in bench.events] == [b"a/1", b"a/2"]
 
 
 def test_an_archive_is_left_and_sent_by_its_own_name_too(bench):
-    archive = file(b"a/b.tar")._replace(members=(ArchiveMember(file(b"a/b/1").file, b"1"),))
+    archive = replace(file(b"a/b.tar"), members=(ArchiveMember(file(b"a/b/1").file, b"1"),))
     bench.choices.cancel("a/b.tar")
     assert bench.choices.find_objection(archive) == CANCELLED
     bench.choices.keep(archive, "waiting")
@@ -201,4 +203,4 @@ def test_an_archive_is_left_and_sent_by_its_own_name_too(bench):
     assert bench.choices.retry("a/b.tar") is None
 
     assert bench.choices.find_objection(archive) is None
-    assert bench.choices.take_again() == [archive._replace(interrupted=True)]
+    assert bench.choices.take_again() == [replace(archive, interrupted=True)]

@@ -6,8 +6,9 @@ import tracemalloc
 import pytest
 
 from mydata_like.core.local_files import LocalFile
-from mydata_like.core.model import Dataset, DatasetId, FileToSend, Registered
+from mydata_like.core.model import Dataset, DatasetId, FileRecord
 from mydata_like.ledger.spill_dict import SpillStore
+from tests.unit.engine.files import as_registered
 
 ODD = ["it's", "µ\N{MICROSCOPE}", "lone \ud800", "nul \0", "", "a/b"]
 
@@ -21,8 +22,8 @@ def store(request):
 
 def a_file(number):
     file = LocalFile(b"/d/x/%d" % number, b"x/%d" % number, b"", b"%d" % number, 2**62, -1, 1, 2)
-    wanted = FileToSend(file, Dataset(DatasetId(1), "x"), f"x-1/{number}")
-    return Registered(wanted, f"{number:032x}")
+    wanted = FileRecord(file, Dataset(DatasetId(1), "x"), f"x-1/{number}")
+    return as_registered(wanted, f"{number:032x}")
 
 
 def test_what_comes_in_comes_out_as_it_was(store):
@@ -34,7 +35,7 @@ def test_what_comes_in_comes_out_as_it_was(store):
 
     assert dict(mapping) == values
     assert sorted(mapping) == sorted(values)
-    assert list(map(repr, sorted(mapping.values()))) == list(map(repr, sorted(values.values())))
+    assert sorted(map(repr, mapping.values())) == sorted(map(repr, values.values()))
     assert mapping.get(("", "nowhere")) is None
 
 

@@ -13,7 +13,7 @@ from mydata_like.catalogues.mytardis.client import ApiClient
 from mydata_like.catalogues.mytardis.http_upload import HttpTransport
 from mydata_like.core.errors import FileChangedError
 from mydata_like.core.local_files import ArchiveMember
-from mydata_like.core.model import Dataset, DatasetId, FileToSend, Layout, Payload
+from mydata_like.core.model import Dataset, DatasetId, FileRecord, Layout, Payload
 from mydata_like.engine.scan import Scan
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.schema import Data, Server, Settings
@@ -61,7 +61,7 @@ def scanned(place):
 
 
 def member_of(file):
-    return describe_member(FileToSend(file, DATASET, "Set%201-7/file"))
+    return describe_member(FileRecord(file, DATASET, "Set%201-7/file"))
 
 
 def send_batch(place, file, **options):
@@ -118,7 +118,7 @@ def test_http_sends_nothing_of_it(place, scanned):
     with web_server() as web:
         client = ApiClient(Server(url=web.url, username="facility"), "key", clock, clock.cancel())
         transport = HttpTransport(client, lambda wanted: open_content(describe_member(wanted)))
-        wanted = FileToSend(scanned(SMALL), DATASET, "remote")
+        wanted = FileRecord(scanned(SMALL), DATASET, "remote")
         (fate,) = transport.open_channel().send(
             Payload(1, (wanted,), batched=False), lambda _: None
         )
@@ -130,7 +130,7 @@ def test_http_sends_nothing_of_it(place, scanned):
 
 def test_an_archive_has_nothing_of_it(place, scanned):
     small = scanned(SMALL)
-    wanted = FileToSend(small, DATASET, "Set%201-7/Set 1.tar")
+    wanted = FileRecord(small, DATASET, "Set%201-7/Set 1.tar")
     inside = (ArchiveMember(small, b"Set 1/file"),)
 
     with open_content(describe_member(wanted)._replace(inside=inside)) as source:

@@ -1,5 +1,6 @@
 """What waits by dataset: one worker at a time has a dataset, and those put off wait."""
 
+from dataclasses import replace
 from math import inf
 
 from mydata_like.catalogues.mytardis.dataset_writers import CROWD, DatasetQueues
@@ -11,7 +12,7 @@ OTHER = Dataset(DatasetId(8), "Set 2")
 
 def staged(name, dataset=DATASET):
     item = a_staged(name)
-    return item._replace(wanted=item.wanted._replace(dataset=dataset))
+    return replace(item, dataset=dataset)
 
 
 def test_a_dataset_that_was_taken_is_given_to_no_other_worker():

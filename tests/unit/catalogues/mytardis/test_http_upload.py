@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import time
+from dataclasses import replace
 from datetime import timedelta
 from itertools import count
 
@@ -16,7 +17,7 @@ from mydata_like.catalogues.mytardis.http_upload import HttpTransport
 from mydata_like.catalogues.mytardis.serializers import parse_datafile
 from mydata_like.core.errors import TransientError
 from mydata_like.core.local_files import LocalFile
-from mydata_like.core.model import Dataset, DatasetId, FileToSend, Payload
+from mydata_like.core.model import Dataset, DatasetId, FileRecord, Payload
 from mydata_like.core.ports import SentFile
 from mydata_like.transfer.file_source import open_source
 from tests.fakes.clock import FakeClock
@@ -90,7 +91,7 @@ def make(tmp_path):
             status.st_dev,
             status.st_ino,
         )
-        return FileToSend(file, DATASET, "remote")
+        return FileRecord(file, DATASET, "remote")
 
     return make
 
@@ -143,7 +144,7 @@ def test_progress_is_a_running_total_over_the_payload(shelf, transport, make):
 
 def test_a_file_that_changed_since_it_was_seen_fails_alone(web, shelf, transport, make):
     changed, sound = make(b"changed"), make(b"sound")
-    changed = changed._replace(file=changed.file._replace(size=4))
+    changed = replace(changed, file=changed.file._replace(size=4))
 
     first, second = send(transport, changed, sound)
 
@@ -236,7 +237,7 @@ def test_a_changed_file_cannot_be_repaired(web, shelf, transport, make):
     existing(shelf, b"other")
     record = parse_datafile(shelf.rows[0])
 
-    fates = send(transport, make()._replace(datafile=record))
+    fates = send(transport, replace(make(), earlier=record))
 
     assert fates[0].problem.code == "http.cannot-repair"
     assert web.count("POST") == 0

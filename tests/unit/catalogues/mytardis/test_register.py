@@ -13,13 +13,21 @@ from mydata_like.core.errors import (
     TransientError,
 )
 from mydata_like.core.events import FileFailed, FileRegistered
-from mydata_like.core.model import EntryState, Registered, Staged
+from mydata_like.core.model import EntryState
 from mydata_like.engine.gate import Gate
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
 from tests.fakes.server import ScriptedServer
 from tests.fakes.source import ListSource
-from tests.unit.engine.files import CHECKSUM, DATASET, a_record, a_staged, a_wanted
+from tests.unit.engine.files import (
+    CHECKSUM,
+    DATASET,
+    a_record,
+    a_staged,
+    a_wanted,
+    as_registered,
+    as_staged,
+)
 
 LIMIT = 300.0  # seconds that a request which writes may last
 
@@ -61,7 +69,7 @@ def test_many_files_are_registered_in_one_request():
     assert bench.server.calls["register"] == 1
     assert len(known) == len(bench.server.records) == len(bench.of_kind(FileRegistered)) == 20
     assert (
-        bench.ledger.find_entries([known[0].wanted.file.key])[known[0].wanted.file.key].state
+        bench.ledger.find_entries([known[0].file.key])[known[0].file.key].state
         is EntryState.REGISTERED
     )
 
@@ -262,11 +270,11 @@ def test_a_repair_changes_the_record_and_waits_for_a_new_look():
     bench = Bench()
     record = bench.server.add(DATASET.id, a_record("a", checksum="e" * 32))
 
-    (known,) = bench([Staged(a_wanted("a", datafile=record), CHECKSUM)])
+    (known,) = bench([as_staged(a_wanted("a", earlier=record), CHECKSUM)])
 
     assert bench.server.records[record.id].checksum == CHECKSUM
-    assert (known.datafile, known.before) == (record.id, ("look 0",))
-    key = known.wanted.file.key
+    assert (known.datafile, known.looks) == (record.id, ("look 0",))
+    key = known.file.key
     assert bench.ledger.find_entries([key])[key].state is EntryState.REPAIRED
 
 
@@ -274,15 +282,15 @@ def test_a_record_without_a_replica_gets_one():
     bench = Bench()
     record = bench.server.add(DATASET.id, a_record("a")._replace(replicas=()))
 
-    (known,) = bench([Staged(a_wanted("a", datafile=record), CHECKSUM)])
+    (known,) = bench([as_staged(a_wanted("a", earlier=record), CHECKSUM)])
 
     assert bench.server.records[record.id].replicas[0].uri == "Set%201-7/a"
-    assert known.before == ()
+    assert known.looks == ()
 
 
 def test_what_is_registered_already_passes_by():
     bench = Bench()
-    waiting = Registered(a_wanted("w"), CHECKSUM)
+    waiting = as_registered(a_wanted("w"), CHECKSUM)
 
     assert bench([waiting]) == [waiting]
     assert bench.server.calls["register"] == 0

@@ -1,5 +1,6 @@
 """Requests whose answer was lost: never two that write to one dataset, in no run and no thread."""
 
+from dataclasses import replace
 from datetime import timedelta
 from math import inf
 from random import Random
@@ -15,9 +16,9 @@ from mydata_like.catalogues.mytardis.register import (
 )
 from mydata_like.core.errors import Cancelled, RejectedError, UnansweredError
 from mydata_like.core.events import FileFailed, Notice
-from mydata_like.core.model import Dataset, DatasetId, EntryState
+from mydata_like.core.model import Dataset, DatasetId
 from mydata_like.engine.gate import Gate
-from mydata_like.engine.outcome_recorder import LedgerStep, record_steps
+from mydata_like.engine.outcome_recorder import record_states
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
 from tests.fakes.server import ScriptedServer
@@ -110,7 +111,7 @@ class Bench:
 
 def batch(count, dataset=DATASET):
     staged = [a_staged(f"f{number:03}") for number in range(count)]
-    return [it._replace(wanted=it.wanted._replace(dataset=dataset)) for it in staged]
+    return [replace(it, dataset=dataset) for it in staged]
 
 
 def test_a_request_that_goes_on_is_waited_for_and_not_repeated():
@@ -238,7 +239,7 @@ def test_a_refusal_was_received():
 def after_a_kill(items):
     """Return a ledger as a run leaves it that was killed while it registered these."""
     clock, ledger = FakeClock(), MemoryLedger()
-    record_steps(ledger, [LedgerStep(it.wanted, EntryState.STAGED, it.checksum) for it in items])
+    record_states(ledger, items)
     WriteTracker(ledger, clock, LIMIT).begin(DATASET.id)
     return clock, ledger
 

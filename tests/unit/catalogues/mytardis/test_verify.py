@@ -1,5 +1,7 @@
 """Verifying: nothing is called safe unless the server says so of these very bytes."""
 
+from dataclasses import replace
+from itertools import chain
 from random import Random
 
 import pytest
@@ -20,8 +22,6 @@ from mydata_like.core.model import (
     DatasetId,
     DatasetStats,
     EntryState,
-    Registered,
-    Staged,
 )
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.pipeline import CancelFlag, WorkQueue
@@ -31,7 +31,16 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
 from tests.fakes.server import ScriptedServer
 from tests.fakes.source import ListSource
-from tests.unit.engine.files import CHECKSUM, DATASET, a_record, a_staged, a_wanted, with_copy
+from tests.unit.engine.files import (
+    CHECKSUM,
+    DATASET,
+    a_record,
+    a_staged,
+    a_wanted,
+    as_registered,
+    as_staged,
+    with_copy,
+)
 
 
 class Bench:
@@ -51,18 +60,19 @@ class Bench:
 
     def register(self, *names):
         self.server.register([_registration(a_staged(name), "staging") for name in names])
-        return [Registered(a_wanted(name), CHECKSUM) for name in names]
+        return [as_registered(a_wanted(name), CHECKSUM) for name in names]
 
     def add_records(self, number):
         """Return so many registered files, of which the server knows."""
         names = list(map(str, range(number)))
         for name in names:
             self.server.add(DATASET.id, a_record(name, verified=False))
-        return [Registered(a_wanted(name), CHECKSUM) for name in names]
+        return [as_registered(a_wanted(name), CHECKSUM) for name in names]
 
     def __call__(self, *items, polls=200):
         """Run the stage and record; a call in the list of items happens when it is polled."""
-        return list(self.record(self.verify(ListSource([*items, *[None] * polls], self.clock))))
+        source = ListSource([*items, *[None] * polls], self.clock)
+        return list(chain.from_iterable(self.record(self.verify(source))))
 
     def of_kind(self, kind):
         return [event for event in self.events if isinstance(event, kind)]
@@ -76,7 +86,7 @@ def test_each_record_is_seen_once_however_good_the_numbers_look():
     assert bench(items) == []
     assert len(bench.of_kind(FileVerified)) == 2
     assert bench.server.calls["list_datafiles"] == 1
-    key = items[0].wanted.file.key
+    key = items[0].file.key
     entry = bench.ledger.find_entries([key])[key]
     (record, _) = bench.server.records.values()
     assert (entry.state, entry.datafile) == (EntryState.VERIFIED, record.id)
@@ -95,21 +105,21 @@ def test_numbers_of_other_files_verify_nothing():
 
 def test_a_record_that_two_listings_lack_is_made_again():
     bench = Bench()
-    kept, lost = bench.register("kept"), [Registered(a_wanted("lost"), CHECKSUM)]
+    kept, lost = bench.register("kept"), [as_registered(a_wanted("lost"), CHECKSUM)]
     bench.server.verify()
 
     again = bench([*kept, *lost])
 
-    assert again == [Staged(lost[0].wanted, CHECKSUM)]
+    assert again == [as_staged(lost[0], CHECKSUM)]
     assert bench.server.calls["list_datafiles"] == 2
     assert bench.clock.monotonic() >= LOOK_AGAIN_AFTER
-    key = lost[0].wanted.file.key
+    key = lost[0].file.key
     assert bench.ledger.find_entries([key])[key].state is EntryState.STAGED
 
 
 def test_a_record_that_is_never_kept_fails_with_a_code_of_its_own():
     bench = Bench()
-    lost = Registered(a_wanted("lost"), CHECKSUM)
+    lost = as_registered(a_wanted("lost"), CHECKSUM)
 
     rounds = [len(bench([lost])) for _ in range(RECORDS_LOST + 1)]
 
@@ -119,9 +129,9 @@ def test_a_record_that_is_never_kept_fails_with_a_code_of_its_own():
 
 def test_a_file_that_the_server_placed_and_lost_is_sent_again():
     bench = Bench()
-    lost = Registered(a_wanted("lost"), CHECKSUM, placed_by_server=True)
+    lost = as_registered(a_wanted("lost"), CHECKSUM, placed_by_server=True)
 
-    assert bench([lost]) == [lost.wanted]
+    assert bench([lost]) == [lost]
 
 
 def test_a_listing_from_a_cache_makes_nothing_again():
@@ -159,7 +169,7 @@ def test_a_verified_record_of_other_bytes_is_not_ours(changes):
     bench = Bench()
     bench.server.add(DATASET.id, a_record("a", **changes))
 
-    (again,) = bench([Registered(a_wanted("a"), CHECKSUM)])
+    (again,) = bench([as_registered(a_wanted("a"), CHECKSUM)])
 
     assert again.round == 1
     assert bench.of_kind(FileVerified) == []
@@ -170,7 +180,7 @@ def test_a_verified_copy_elsewhere_does_not_vouch_for_the_bytes_in_our_box():
     bench.server.add(DATASET.id, with_copy(a_record("a", verified=False), uri="Set%201-7/a"))
     bench.server.verify = lambda *_: None
 
-    bench([Registered(a_wanted("a"), CHECKSUM)], polls=500)
+    bench([as_registered(a_wanted("a"), CHECKSUM)], polls=500)
 
     assert bench.of_kind(FileVerified) == []
 
@@ -179,7 +189,7 @@ def test_bytes_that_the_server_has_moved_are_verified_where_they_are_now():
     bench = Bench()
     bench.server.add(DATASET.id, a_record("a", box="vault"))
 
-    bench([Registered(a_wanted("a"), CHECKSUM)])
+    bench([as_registered(a_wanted("a"), CHECKSUM)])
 
     assert len(bench.of_kind(FileVerified)) == 1
 
@@ -223,7 +233,7 @@ def test_what_does_not_verify_is_asked_for_once_and_sent_once_more():
 
     assert again.file.name == b"bad"
     assert again.round == 1
-    assert again.datafile is not None
+    assert again.earlier is not None
     assert len(bench.server.asked) == 1
     assert [event.path[-4:] for event in bench.of_kind(FileVerified)] == [b"good"]
 
@@ -234,7 +244,7 @@ def test_what_does_not_verify_the_second_time_fails_with_advice():
     bench.server.bad = {"bad"}
     bench.server.verify()
 
-    assert bench([item._replace(wanted=item.wanted._replace(round=1))]) == []
+    assert bench([replace(item, round=1)]) == []
     assert bench.of_kind(FileFailed)[0].problem.code == "verify.failed"
     assert bench.of_kind(FileVerified) == []
 
@@ -242,7 +252,7 @@ def test_what_does_not_verify_the_second_time_fails_with_advice():
 def test_a_look_taken_before_our_bytes_came_says_nothing():
     bench = Bench()
     record = bench.server.add(DATASET.id, a_record("a"))
-    stale = Registered(a_wanted("a", datafile=record), CHECKSUM, record.id, ("look 0",))
+    stale = as_registered(a_wanted("a", earlier=record), CHECKSUM, record.id, ("look 0",))
 
     bench([stale])
 
@@ -253,13 +263,13 @@ def test_a_look_taken_before_our_bytes_came_says_nothing():
 def test_a_look_at_earlier_bytes_that_ends_late_says_nothing_of_the_new_ones():
     bench = Bench()
     record = bench.server.add(DATASET.id, a_record("a"))
-    item = Registered(a_wanted("a", datafile=record), CHECKSUM, record.id, record.looks)
+    item = as_registered(a_wanted("a", earlier=record), CHECKSUM, record.id, record.looks)
     bench.server.bad = {"a"}
     bench.server.begun = {"a"}  # the first answer is of a look that had begun before
 
     (again,) = bench([item])
 
-    assert again.file == item.wanted.file
+    assert again.file == item.file
     assert bench.of_kind(FileVerified) == []
 
 
@@ -267,7 +277,7 @@ def repair_with_copy(bench, **changes):
     """Register other bytes of a file that has a second replica, with the earlier bytes."""
     record = bench.server.add(DATASET.id, with_copy(a_record("a"), **changes))
     bench.server.stale.add("cache")
-    return Registered(a_wanted("a", datafile=record), CHECKSUM, record.id, record.looks)
+    return as_registered(a_wanted("a", earlier=record), CHECKSUM, record.id, record.looks)
 
 
 def test_a_copy_of_earlier_bytes_does_not_vouch_for_those_that_replaced_them():
@@ -277,9 +287,9 @@ def test_a_copy_of_earlier_bytes_does_not_vouch_for_those_that_replaced_them():
 
     (again,) = bench([item])
 
-    assert bench.server.asked == [item.datafile]
+    assert bench.server.asked == [again.earlier.id]
     assert bench.of_kind(FileVerified) == []
-    assert again.remote == item.wanted.remote
+    assert again.remote == item.remote
 
 
 @pytest.mark.parametrize("uri", ["cached/a", "Set%201-7/a"], ids=["other path", "same path"])
@@ -302,8 +312,8 @@ def test_what_a_copy_lacks_is_not_refused_before_our_own_was_looked_at():
 def change_in(bench, dataset):
     """Register other bytes of a file in a dataset of this number."""
     record = bench.server.add(DatasetId(dataset), a_record("a"))
-    wanted = a_wanted("a", datafile=record)._replace(dataset=Dataset(DatasetId(dataset), "other"))
-    return Registered(wanted, CHECKSUM, record.id, record.looks)
+    wanted = replace(a_wanted("a", earlier=record), dataset=Dataset(DatasetId(dataset), "other"))
+    return as_registered(wanted, CHECKSUM, record.id, record.looks)
 
 
 def test_changed_records_of_many_datasets_take_one_query():
@@ -340,7 +350,7 @@ def test_a_record_whose_checksum_is_not_ours_is_not_verified():
     bench.register("a")
     bench.server.verify()
 
-    again = bench([Registered(a_wanted("a"), "f" * 32)])
+    again = bench([as_registered(a_wanted("a"), "f" * 32)])
 
     assert bench.of_kind(FileVerified) == []
     assert len(again) == 1
@@ -387,7 +397,7 @@ def test_it_rests_between_its_looks_when_nothing_more_comes():
 def test_one_dataset_that_does_not_verify_holds_no_other_back():
     bench = Bench()
     stuck = bench.register("a")
-    other = Registered(a_wanted("b")._replace(dataset=type(DATASET)(8, "Set 2")), CHECKSUM)
+    other = as_registered(replace(a_wanted("b"), dataset=type(DATASET)(8, "Set 2")), CHECKSUM)
     record = _registration(a_staged("b"), "staging")._replace(dataset=8)
     bench.server.register([record])
     bench.server.verify(lambda record: record.name == "b")
