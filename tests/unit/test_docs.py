@@ -16,7 +16,12 @@ from mydata_like.settings.mydata_cfg import WITHOUT_SETTING
 from mydata_like.settings.schema import iter_settings
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "SECURITY.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "packaging").rglob("*.md")),
+]
 # The commands of `make pages` that print a page, and the page.
 PRINTED = re.findall(r"python -m (.+) > (docs/\S+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
 DECISIONS = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
@@ -30,9 +35,11 @@ FOREIGN = {
     "--partial",
     "--totals",
     "AbortIncompleteMultipartUpload",
+    "CurrentUser",
     "FORMER_ADDRESS",
     "ListBucketMultipartUploads",
     "LongPathsEnabled",
+    "ProgramFiles",
     "QSortFilterProxyModel",
     "RWF_DONTCACHE",
     "SYSTEM_LIBSSH",
