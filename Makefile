@@ -141,7 +141,6 @@ pages: setup
 	$(BIN)/python -m mydata_like.settings.generated_text reference > docs/settings.md
 	$(BIN)/python -m mydata_like.settings.generated_text sample > docs/admin/settings.toml
 	$(BIN)/python -m mydata_like.core.events_reference docs/events.md
-	$(BIN)/python -m tests.structure --list docs/architecture.md
 	$(BIN)/python -m benchmarks.page
 
 wheel: .venv/program-ready

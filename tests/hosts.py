@@ -100,7 +100,7 @@ class Result(NamedTuple):
     wrong: str = ""
     files: float = 0.0  # per second
     bytes: float = 0.0  # per second
-    message: str = ""
+    reported: str = ""
 
 
 class _Server:
@@ -543,7 +543,7 @@ def try_kind(name: str, folder: Path, amounts: Amounts) -> Result:
             "; ".join([*wrong, *site.find_wrongs()][:3]),
             (amounts.tiny + len(kind.names)) / tiny_seconds,
             sum(amounts.large) / large_seconds,
-            find_message(runs),
+            find_reported(runs),
         )
 
 
@@ -566,10 +566,8 @@ def try_full(name: str, kind: Kind, folder: Path, amounts: Amounts) -> Result:
         if completed.code:
             wrong.append(f"then exit code {completed.code}: {completed.problem}")
         wrong += site.find_wrongs()
-        message = full.sums["problem"] and full.sums["problem"]["message"]
-        return Result(
-            name, find_version(kind), find_way(full), "; ".join(wrong[:3]), message=message or ""
-        )
+        code = f"`{full.sums['problem']['code']}`" if full.sums["problem"] else ""
+        return Result(name, find_version(kind), find_way(full), "; ".join(wrong[:3]), reported=code)
 
 
 def find_wrongs_of_full(site: Site, full: Ended, excess: str) -> Iterator[str]:
@@ -623,9 +621,9 @@ def find_way(ended: Ended) -> str:
     return ", ".join(sorted(ways))
 
 
-def find_message(runs: Sequence[Ended]) -> str:
+def find_reported(runs: Sequence[Ended]) -> str:
     """Return what the runs reported."""
-    notices = (event["problem"]["message"] for run in runs for event in run.events("notice"))
+    notices = (f"`{event['problem']['code']}`" for run in runs for event in run.events("notice"))
     limits = (event["reason"] for run in runs for event in run.events("limits_changed"))
     refusals = (reason for reason in limits if "allows no more" in reason)
     return " ".join(dict.fromkeys([*notices, *refusals]))
@@ -650,8 +648,8 @@ def is_available(kind: Kind) -> bool:
 
 
 HEAD = """\
-| kind | version | way | result | files/s | MB/s | message |
-| --- | --- | --- | --- | --- | --- | --- |"""
+| kind | version | way | result | files/s | MB/s | reported |
+|---|---|---|---|---|---|---|"""
 
 
 def format_row(result: Result) -> str:
@@ -662,7 +660,7 @@ def format_row(result: Result) -> str:
         result.wrong or "all bytes",
         f"{result.files:.0f}" if result.files else "",
         f"{result.bytes / 1e6:.0f}" if result.bytes else "",
-        result.message,
+        result.reported,
     )
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 

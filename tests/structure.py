@@ -2,8 +2,8 @@
 
 `python -m tests.structure [directory]` prints the figures, and what they were at 4b686c66. With
 `--sizes` it prints the table of sizes for `tests/sizes.toml`, with `--route` the way of one tiny
-file, and with `--list PAGE` it writes the list of modules into a page. The source is only parsed,
-not imported (except for `--route`), so it works in any directory that contains the package.
+file, and with `--list` all modules with their first sentence. The source is only parsed, not
+imported (except for `--route`), so it works in any directory that contains the package.
 """
 
 import ast
@@ -26,8 +26,6 @@ BUDGET = Path(__file__).with_name("sizes.toml")
 SLACK = 0.03  # share of a figure by which a package may be smaller
 SHORT = 3  # lines of a module that does not count as one
 OTHER_CODE = ("benchmarks", "packaging")  # folders of unit tests for what is not in the package
-LIST_BEGINS = "<!-- Made by `make pages` from the docstrings of all modules. -->\n"
-LIST_ENDS = "<!-- The end of what is made. -->\n"
 # References in a comment that make a statement about a library or a standard verifiable.
 EVIDENCE = re.compile(r"\b(?:\d+\.\d+|RFC ?\d+|CVE-\d|https?://|bug|issue)", re.IGNORECASE)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -337,14 +335,7 @@ def compare_sizes(
     return found
 
 
-def replace_module_list(page: str, house: Structure) -> str:
-    """Return the page with a new list of modules; all other text is kept."""
-    before, _, rest = page.partition(LIST_BEGINS)
-    _, _, after = rest.partition(LIST_ENDS)
-    return "".join((before, LIST_BEGINS, *_describe_modules(house), LIST_ENDS, after))
-
-
-def _describe_modules(house: Structure) -> Iterator[str]:
+def describe_modules(house: Structure) -> Iterator[str]:
     """Yield a heading for each package, and a line for each module: its name and its docstring."""
     package = ""
     for module in house.modules.values():
@@ -436,11 +427,10 @@ def print_figures(root: Path) -> None:
 
 
 def main() -> None:
-    """Print the figures or the way of one file, or write what is made from the modules."""
+    """Print the figures, the sizes, the modules, or the way of one file."""
     match sys.argv[1:]:
-        case ["--list", name]:
-            page = Path(name)
-            page.write_text(replace_module_list(page.read_text("utf-8"), Structure()), "utf-8")
+        case ["--list"]:
+            sys.stdout.writelines(describe_modules(Structure()))
         case ["--sizes"]:
             for package, counts in Structure().count_packages().items():
                 sys.stdout.write(f"{package} = {list(counts)}\n")

@@ -42,4 +42,4 @@ def test_a_full_kind_gets_what_fits_and_the_rest_when_it_has_space(tmp_path, kin
     result = try_kind(kind, tmp_path, FEW)
 
     assert (result.wrong, result.way) == ("", way)
-    assert "no space for some files" in result.message
+    assert result.reported == "`staging.full`"
