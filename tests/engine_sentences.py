@@ -41,7 +41,7 @@ CARRIERS = {
     "KeyKind": ((3, "advice"),),
     "ConversionNote": ((2, "reason"),),
     "LegacyKey": ((None, "reason"),),
-    "_Rule": ((None, "message"), (None, "hint")),  # in transfer/s3_errors
+    "_Rule": ((None, "message"), (None, "hint")),  # in transfer/s3/s3_errors
 }
 SETTING_ERRORS = {"ValueError", "UnusableError", "_SyntaxError"}  # of checks of settings
 # Modules whose sentences reach the window in other ways: every literal that is one.

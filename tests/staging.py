@@ -14,8 +14,8 @@ from mydata_like.core.model import Dataset, DatasetId, FileToSend, Payload, Stag
 from mydata_like.settings.schema import Transfer
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.keys import create_key
+from mydata_like.transfer.folder.staging_folder import MARKER, StagingFolder
 from mydata_like.transfer.pool import StagingTransport
-from mydata_like.transfer.staging_folder import MARKER, StagingFolder
 from tests.openssh import from_host, on_host, open_ssh, run_on_host
 from tests.site import Site
 from tests.sshd_fixture import script

@@ -30,10 +30,10 @@ from mydata_like.ssh.capabilities import allows_nothing
 from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.ssh.session import Endpoint
 from mydata_like.state.paths import StatePaths
-from mydata_like.transfer.folder_process import FolderProcess, open_folder_process
+from mydata_like.transfer.folder.folder_process import FolderProcess, open_folder_process
+from mydata_like.transfer.folder.staging_folder import StagingFolder
 from mydata_like.transfer.pool import list_limits
-from mydata_like.transfer.probe_file import ProbeConnection, open_probe
-from mydata_like.transfer.staging_folder import StagingFolder
+from mydata_like.transfer.ssh.probe_file import ProbeConnection, open_probe
 
 PERMISSIONS: Final = "mydata-default-permissions"  # the group that the MyData app creates
 _SIZE: Final = 100_000

@@ -19,9 +19,9 @@ from mydata_like.server.uploader import Box
 from mydata_like.settings.schema import Transfer
 from mydata_like.settings.values import is_loopback, parse_url
 from mydata_like.state.state_files import CLEANUP, TimestampStore, find_file
-from mydata_like.transfer.remote_shell import owner_mark
-from mydata_like.transfer.s3_client import Bucket, S3Options, open_client
-from mydata_like.transfer.s3_transport import S3Transport, remove_old_uploads
+from mydata_like.transfer.s3.s3_client import Bucket, S3Options, open_client
+from mydata_like.transfer.s3.s3_transport import S3Transport, remove_old_uploads
+from mydata_like.transfer.ssh.remote_shell import owner_mark
 
 logger = logging.getLogger(__name__)
 

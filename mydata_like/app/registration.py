@@ -26,8 +26,8 @@ from mydata_like.ssh.keys import (
     trusted_fingerprints,
 )
 from mydata_like.ssh.session import Endpoint
-from mydata_like.transfer.folder_process import open_folder_process
-from mydata_like.transfer.staging_folder import StagingFolder
+from mydata_like.transfer.folder.folder_process import open_folder_process
+from mydata_like.transfer.folder.staging_folder import StagingFolder
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ from mydata_like.speedtest.remote_host import ProbeFiles
 from mydata_like.speedtest.results import FULL, QUICK, SpeedTestEffort, SpeedTestResult
 from mydata_like.speedtest.runner import Questions, SpeedTestRunner, SpeedTestTarget
 from mydata_like.state.paths import StatePaths
-from mydata_like.transfer.staging_folder import StagingFolder
+from mydata_like.transfer.folder.staging_folder import StagingFolder
 
 
 def require_quiet(limits: Limits, clock: Clock) -> None:

@@ -45,7 +45,8 @@ from mydata_like.state.state_files import (
 from mydata_like.transfer.archive_writer import ArchiveSource, open_content
 from mydata_like.transfer.channel import describe_member
 from mydata_like.transfer.file_source import FileSource
-from mydata_like.transfer.folder_process import FolderRemover, open_folder_process
+from mydata_like.transfer.folder.folder_process import FolderRemover, open_folder_process
+from mydata_like.transfer.folder.staging_folder import StagingFolder
 from mydata_like.transfer.pool import (
     Destination,
     StagingTransport,
@@ -53,8 +54,8 @@ from mydata_like.transfer.pool import (
     build_endpoints,
     locate,
 )
-from mydata_like.transfer.probe_file import open_probe, require_login
-from mydata_like.transfer.remote_cleanup import (
+from mydata_like.transfer.ssh.probe_file import open_probe, require_login
+from mydata_like.transfer.ssh.remote_cleanup import (
     AGE,
     LOCATION,
     Leftover,
@@ -62,9 +63,8 @@ from mydata_like.transfer.remote_cleanup import (
     clean_up,
     open_remover,
 )
-from mydata_like.transfer.remote_shell import owner_mark, part_name
-from mydata_like.transfer.single_file import RESUMABLE
-from mydata_like.transfer.staging_folder import StagingFolder
+from mydata_like.transfer.ssh.remote_shell import owner_mark, part_name
+from mydata_like.transfer.ssh.single_file import RESUMABLE
 from mydata_like.transfer.worker_messages import Member
 from mydata_like.transfer.worker_process import WorkerStarter
 

@@ -33,7 +33,7 @@ from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import find_shards
 from mydata_like.ledger.file_queries import FileQueries
 from mydata_like.settings.schema import Settings
-from mydata_like.transfer.probe_file import open_probe
+from mydata_like.transfer.ssh.probe_file import open_probe
 
 # Called with the replacement that never arrived, and the bytes in its place; raises if the record
 # is not to describe these.

@@ -24,8 +24,8 @@ from mydata_like.speedtest.results import (
     Unit,
 )
 from mydata_like.ssh.capabilities import HostCapabilities, check_space
-from mydata_like.transfer.folder_process import FolderProcess
-from mydata_like.transfer.staging_folder import StagingFolder
+from mydata_like.transfer.folder.folder_process import FolderProcess
+from mydata_like.transfer.folder.staging_folder import StagingFolder
 from mydata_like.transfer.worker_process import answering
 
 _RENAMES: Final = 10

@@ -31,8 +31,8 @@ from mydata_like.ssh.capabilities import HostCapabilities, allows_nothing
 from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.channel import StagingChannel
-from mydata_like.transfer.remote_shell import owner_mark
-from mydata_like.transfer.staging_folder import StagingFolder
+from mydata_like.transfer.folder.staging_folder import StagingFolder
+from mydata_like.transfer.ssh.remote_shell import owner_mark
 from mydata_like.transfer.worker_messages import (
     DROPPED,
     STREAMS,

@@ -25,21 +25,21 @@ from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.ssh.capabilities import HostCapabilities, confirm, probe
 from mydata_like.ssh.connect import connect, import_ahead
 from mydata_like.ssh.session import OpenSession, SshSession
-from mydata_like.transfer.arrived_files import find_arrived
-from mydata_like.transfer.batch_sender import BatchSender
 from mydata_like.transfer.compression import Compression
-from mydata_like.transfer.file_replacement import (
+from mydata_like.transfer.folder.staging_folder import StagingFolder
+from mydata_like.transfer.interleaved_sender import InterleavedSender
+from mydata_like.transfer.shared_reader import SharedReader
+from mydata_like.transfer.ssh.arrived_files import find_arrived
+from mydata_like.transfer.ssh.batch_sender import BatchSender
+from mydata_like.transfer.ssh.file_replacement import (
     InPlaceSender,
     replace_by_shell,
 )
-from mydata_like.transfer.interleaved_sender import InterleavedSender
-from mydata_like.transfer.multi_stream import StreamLimit
-from mydata_like.transfer.remote_shell import SessionState, Shells, SpareShells
-from mydata_like.transfer.scp_sender import ScpSender
-from mydata_like.transfer.sftp_sender import SftpSender
-from mydata_like.transfer.shared_reader import SharedReader
-from mydata_like.transfer.single_file import SingleSender
-from mydata_like.transfer.staging_folder import StagingFolder
+from mydata_like.transfer.ssh.multi_stream import StreamLimit
+from mydata_like.transfer.ssh.remote_shell import SessionState, Shells, SpareShells
+from mydata_like.transfer.ssh.scp_sender import ScpSender
+from mydata_like.transfer.ssh.sftp_sender import SftpSender
+from mydata_like.transfer.ssh.single_file import SingleSender
 from mydata_like.transfer.tar import is_plain
 from mydata_like.transfer.throttled_session import ChannelTimer, ThrottledSession
 from mydata_like.transfer.worker_messages import (
@@ -157,7 +157,7 @@ def _process(pipe: Pipe, connect: Connect) -> None:
         return  # the worker was not needed
     if isinstance(config, StagingFolder):
         # Only this kind of work needs it.
-        from mydata_like.transfer.folder_process import serve
+        from mydata_like.transfer.folder.folder_process import serve
 
         serve(pipe, config)
         return
@@ -359,7 +359,7 @@ def connect_to_staging(config: WorkerConfig) -> tuple[OpenSession, HostCapabilit
     """Return a session and the capabilities of its host, or of a folder in its place."""
     if isinstance(config.endpoint, StagingFolder):
         # Few workers use a folder, and all others start faster without it.
-        from mydata_like.transfer.folder_session import open_folder
+        from mydata_like.transfer.folder.folder_session import open_folder
 
         return open_folder(config.endpoint, config.capabilities)
     if config.capabilities is None:

@@ -25,7 +25,7 @@ from mydata_like.core.errors import (
 from mydata_like.core.local_files import ArchiveMember, Reading
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.session import Endpoint
-from mydata_like.transfer.staging_folder import StagingFolder
+from mydata_like.transfer.folder.staging_folder import StagingFolder
 
 _LATEST: Final = 253_402_300_799  # the last second of the year 9999
 

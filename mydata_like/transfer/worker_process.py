@@ -11,7 +11,7 @@ from threading import Lock, Thread
 from typing import Final
 
 from mydata_like.core.errors import ServerUnavailableError, TransientError
-from mydata_like.transfer.staging_folder import StagingFolder
+from mydata_like.transfer.folder.staging_folder import StagingFolder
 from mydata_like.transfer.worker_messages import (
     ALL,
     DROPPED,

@@ -6,7 +6,7 @@ from mydata_like.app.object_storage import build_bucket
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.schema import Transfer
-from mydata_like.transfer.s3_client import Bucket
+from mydata_like.transfer.s3.s3_client import Bucket
 
 OPTIONS = {
     "bucket_name": "theirs",

@@ -20,7 +20,7 @@ from mydata_like.settings.schema import Data, Server, Settings
 from mydata_like.transfer.archive_writer import TINY, open_content
 from mydata_like.transfer.channel import describe_member
 from mydata_like.transfer.file_source import read_checksum
-from mydata_like.transfer.multi_stream import LARGE
+from mydata_like.transfer.ssh.multi_stream import LARGE
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import MODIFIED
 from tests.fakes.web import web_server

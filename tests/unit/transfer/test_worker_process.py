@@ -13,7 +13,7 @@ import pytest
 
 from mydata_like.core.errors import TransientError
 from mydata_like.ssh.session import Endpoint
-from mydata_like.transfer.staging_folder import StagingFolder
+from mydata_like.transfer.folder.staging_folder import StagingFolder
 from mydata_like.transfer.worker_messages import (
     ChannelOpened,
     JoinChannel,

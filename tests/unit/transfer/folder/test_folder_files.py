@@ -22,11 +22,11 @@ from mydata_like.core.model import StagingArea
 from mydata_like.core.openat import BY_DESCRIPTOR
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.session import SmallFile
-from mydata_like.transfer.folder_files import open_files, translated
-from mydata_like.transfer.folder_session import FolderSession
-from mydata_like.transfer.remote_shell import part_name
-from mydata_like.transfer.sftp_sender import SftpSender
-from mydata_like.transfer.staging_folder import MARKER
+from mydata_like.transfer.folder.folder_files import open_files, translated
+from mydata_like.transfer.folder.folder_session import FolderSession
+from mydata_like.transfer.folder.staging_folder import MARKER
+from mydata_like.transfer.ssh.remote_shell import part_name
+from mydata_like.transfer.ssh.sftp_sender import SftpSender
 from mydata_like.transfer.worker_messages import MemberResult, SendTask
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import state, throttled

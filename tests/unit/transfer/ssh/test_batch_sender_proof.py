@@ -2,7 +2,7 @@
 
 import pytest
 
-from mydata_like.transfer.batch_sender import describe, judge
+from mydata_like.transfer.ssh.batch_sender import describe, judge
 
 NAMES = [b"d/a", b"d/b", b"d/c"]
 

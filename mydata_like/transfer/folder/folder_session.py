@@ -8,8 +8,8 @@ from typing import NoReturn
 from mydata_like.core.errors import RejectedError, StagingError
 from mydata_like.ssh.capabilities import HostCapabilities, check_space, try_sample
 from mydata_like.ssh.session import CommandResult, Stream
-from mydata_like.transfer.folder_files import FolderFiles, first_writing, open_files, opening
-from mydata_like.transfer.staging_folder import StagingFolder
+from mydata_like.transfer.folder.folder_files import FolderFiles, first_writing, open_files, opening
+from mydata_like.transfer.folder.staging_folder import StagingFolder
 
 
 class FolderSession:

@@ -23,7 +23,6 @@ from mydata_like.ssh.capabilities import quote, says_full
 from mydata_like.ssh.session import CommandResult, Stream
 from mydata_like.transfer import tar
 from mydata_like.transfer.archive_writer import ArchiveSource, IndexLine, open_content
-from mydata_like.transfer.batch_sender import describe
 from mydata_like.transfer.compression import (
     NOT_UNPACKED,
     CompressedWriter,
@@ -32,13 +31,15 @@ from mydata_like.transfer.compression import (
     unpack,
 )
 from mydata_like.transfer.file_source import FileSource, open_source
-from mydata_like.transfer.multi_stream import (
+from mydata_like.transfer.sparse import Extent, measure
+from mydata_like.transfer.ssh.batch_sender import describe
+from mydata_like.transfer.ssh.multi_stream import (
     FAR,
     LARGE,
     StripedWriter,
     takes_long,
 )
-from mydata_like.transfer.remote_shell import (
+from mydata_like.transfer.ssh.remote_shell import (
     DROP,
     MARK,
     NO_DIRECTORY,
@@ -51,7 +52,6 @@ from mydata_like.transfer.remote_shell import (
     part_name,
     read_answer,
 )
-from mydata_like.transfer.sparse import Extent, measure
 from mydata_like.transfer.throttled_session import ThrottledStream
 from mydata_like.transfer.worker_messages import LOST, Member, MemberResult, Moving
 from mydata_like.transfer.zero_runs import find_data

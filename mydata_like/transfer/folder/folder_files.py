@@ -29,8 +29,8 @@ from mydata_like.core.formatting import format_path
 from mydata_like.core.openat import BY_DESCRIPTOR, FOLDER, NO_LINK, FolderCache
 from mydata_like.ssh.session import RemoteEntry, SmallFile
 from mydata_like.transfer.file_source import LARGE, advise
+from mydata_like.transfer.folder.staging_folder import MARKER, StagingFolder
 from mydata_like.transfer.sparse import zeros
-from mydata_like.transfer.staging_folder import MARKER, StagingFolder
 from mydata_like.transfer.tar import is_plain
 
 _FLAGS: Final = (

@@ -13,12 +13,12 @@ from typing import Any, Final
 
 from mydata_like.core.errors import RejectedError, TransientError, UploaderError
 from mydata_like.ssh.capabilities import HostCapabilities
-from mydata_like.transfer import folder_speed
-from mydata_like.transfer.folder_files import FolderFiles, first_writing, open_files
-from mydata_like.transfer.folder_session import leave_terminal, open_folder
-from mydata_like.transfer.probe_file import ProbeResult
-from mydata_like.transfer.remote_cleanup import Leftover, SftpRemover
-from mydata_like.transfer.staging_folder import MARKER, StagingFolder
+from mydata_like.transfer.folder import folder_speed
+from mydata_like.transfer.folder.folder_files import FolderFiles, first_writing, open_files
+from mydata_like.transfer.folder.folder_session import leave_terminal, open_folder
+from mydata_like.transfer.folder.staging_folder import MARKER, StagingFolder
+from mydata_like.transfer.ssh.probe_file import ProbeResult
+from mydata_like.transfer.ssh.remote_cleanup import Leftover, SftpRemover
 from mydata_like.transfer.worker_messages import (
     ChannelReply,
     FolderAnswer,

@@ -9,10 +9,10 @@ import pytest
 from mydata_like.core.errors import TransientError
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.dialing import NO_CHANNEL
-from mydata_like.transfer import multi_stream
-from mydata_like.transfer.multi_stream import StreamLimit
-from mydata_like.transfer.remote_shell import RemoteDirs, Shells, part_name
-from mydata_like.transfer.single_file import SingleSender, StripedSender
+from mydata_like.transfer.ssh import multi_stream
+from mydata_like.transfer.ssh.multi_stream import StreamLimit
+from mydata_like.transfer.ssh.remote_shell import RemoteDirs, Shells, part_name
+from mydata_like.transfer.ssh.single_file import SingleSender, StripedSender
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession, SlowToAnswer, state
 from tests.privileges import needs_shell

@@ -10,7 +10,7 @@ from mydata_like.core.parsing import parse_count
 from mydata_like.ssh.capabilities import PREAMBLE, HostCapabilities, probe, quote
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.session import Endpoint, SshSession
-from mydata_like.transfer.remote_shell import MARK
+from mydata_like.transfer.ssh.remote_shell import MARK
 
 # After `set`, $5 is the size; it is empty for a missing file.
 _INSPECT: Final = b'set -f; set -- $(ls -ldn %b); echo "mydata:$5"; echo "mydata:$(%b < %b)"'

@@ -8,8 +8,8 @@ from mydata_like.core.formatting import format_path
 from mydata_like.core.parsing import parse_count
 from mydata_like.ssh.capabilities import check_space, quote
 from mydata_like.transfer.archive_writer import open_content
-from mydata_like.transfer.batch_sender import describe
-from mydata_like.transfer.remote_shell import MARK, Shells, enter
+from mydata_like.transfer.ssh.batch_sender import describe
+from mydata_like.transfer.ssh.remote_shell import MARK, Shells, enter
 from mydata_like.transfer.tar import is_plain
 from mydata_like.transfer.worker_messages import (
     LOST,

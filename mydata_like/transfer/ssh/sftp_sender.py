@@ -28,13 +28,13 @@ from mydata_like.transfer.archive_writer import (
     open_content,
     read_tiny,
 )
-from mydata_like.transfer.batch_sender import describe
-from mydata_like.transfer.file_replacement import held, missing
 from mydata_like.transfer.file_source import FileSource
-from mydata_like.transfer.multi_stream import BLOCK, LARGE, StripedWriter
-from mydata_like.transfer.remote_shell import SessionState, hold_back, part_name
-from mydata_like.transfer.single_file import RESUMABLE
 from mydata_like.transfer.sparse import SMALLEST_HOLE
+from mydata_like.transfer.ssh.batch_sender import describe
+from mydata_like.transfer.ssh.file_replacement import held, missing
+from mydata_like.transfer.ssh.multi_stream import BLOCK, LARGE, StripedWriter
+from mydata_like.transfer.ssh.remote_shell import SessionState, hold_back, part_name
+from mydata_like.transfer.ssh.single_file import RESUMABLE
 from mydata_like.transfer.throttled_session import ThrottledSession
 from mydata_like.transfer.worker_messages import (
     Member,

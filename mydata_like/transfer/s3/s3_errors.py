@@ -14,7 +14,7 @@ from mydata_like.core.errors import (
     UploaderError,
 )
 from mydata_like.core.formatting import format_text
-from mydata_like.transfer.s3_client import Bucket
+from mydata_like.transfer.s3.s3_client import Bucket
 
 _SHOWN: Final = 200  # characters of the service's own text
 

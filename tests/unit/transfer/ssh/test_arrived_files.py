@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 from mydata_like.ssh.capabilities import HostCapabilities
-from mydata_like.transfer.arrived_files import find_arrived
-from mydata_like.transfer.remote_shell import Shells
+from mydata_like.transfer.ssh.arrived_files import find_arrived
+from mydata_like.transfer.ssh.remote_shell import Shells
 from tests.fakes.place import checksum
 from tests.fakes.session import LocalSession, state
 from tests.privileges import needs_shell

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, Protocol
 from mydata_like.core.errors import RejectedError, TransientError
 from mydata_like.ssh.capabilities import PREAMBLE, HostCapabilities, quote
 from mydata_like.ssh.session import SftpSession, SshSession
-from mydata_like.transfer.remote_shell import MARK, owner_mark
+from mydata_like.transfer.ssh.remote_shell import MARK, owner_mark
 
 LOCATION: Final = b""  # as a folder: the location itself
 AGE: Final = 7 * 24 * 3600  # seconds without a write after which a temporary file is removed

@@ -11,8 +11,8 @@ import pytest
 from mydata_like.core.errors import TransientError
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.transfer import tar
-from mydata_like.transfer.batch_sender import BatchSender
-from mydata_like.transfer.remote_shell import Shells
+from mydata_like.transfer.ssh.batch_sender import BatchSender
+from mydata_like.transfer.ssh.remote_shell import Shells
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession, state
 from tests.privileges import needs_shell

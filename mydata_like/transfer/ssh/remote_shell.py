@@ -16,7 +16,7 @@ from mydata_like.ssh.session import CommandResult, SshSession, Stream
 from mydata_like.transfer.archive_writer import ArchiveSource
 from mydata_like.transfer.compression import Compression
 from mydata_like.transfer.file_source import FileSource
-from mydata_like.transfer.multi_stream import FAR, StreamLimit
+from mydata_like.transfer.ssh.multi_stream import FAR, StreamLimit
 from mydata_like.transfer.worker_messages import Member, Moving
 
 

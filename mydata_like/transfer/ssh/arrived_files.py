@@ -8,7 +8,7 @@ from typing import Final
 from mydata_like.core.errors import FileChangedError
 from mydata_like.ssh.capabilities import quote
 from mydata_like.transfer.file_source import read_checksum
-from mydata_like.transfer.remote_shell import SessionState, Shells, enter
+from mydata_like.transfer.ssh.remote_shell import SessionState, Shells, enter
 from mydata_like.transfer.worker_messages import Member, MemberResult, Moving
 
 _SCRIPT: Final = 64 * 1024  # approximate bytes of one script: hosts limit the length of a line

@@ -16,10 +16,10 @@ from mydata_like.core.errors import FileChangedError, StagingError, TransientErr
 from mydata_like.ssh.capabilities import build_scp, check_space, says_full
 from mydata_like.ssh.session import SshSession, Stream
 from mydata_like.transfer.archive_writer import ArchiveSource, open_content
-from mydata_like.transfer.batch_sender import describe
-from mydata_like.transfer.file_replacement import missing
 from mydata_like.transfer.file_source import FileSource
 from mydata_like.transfer.sparse import zeros
+from mydata_like.transfer.ssh.batch_sender import describe
+from mydata_like.transfer.ssh.file_replacement import missing
 from mydata_like.transfer.worker_messages import (
     LOST,
     Member,

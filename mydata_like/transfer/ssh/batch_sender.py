@@ -38,7 +38,7 @@ from mydata_like.transfer.compression import (
     unpack,
 )
 from mydata_like.transfer.file_source import FileSource, open_source
-from mydata_like.transfer.remote_shell import (
+from mydata_like.transfer.ssh.remote_shell import (
     NO_DIRECTORY,
     SessionState,
     Shells,

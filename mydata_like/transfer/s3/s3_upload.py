@@ -31,8 +31,8 @@ from mydata_like.core.formatting import format_size
 from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.transfer.archive_writer import ArchiveSource
 from mydata_like.transfer.file_source import FileSource
-from mydata_like.transfer.s3_client import Bucket
-from mydata_like.transfer.s3_errors import s3_errors
+from mydata_like.transfer.s3.s3_client import Bucket
+from mydata_like.transfer.s3.s3_errors import s3_errors
 
 logger = logging.getLogger(__name__)
 

@@ -10,11 +10,11 @@ import pytest
 
 from mydata_like.core.errors import ServerUnavailableError, StagingError
 from mydata_like.core.model import StagingArea
-from mydata_like.transfer.folder_process import FolderRemover, open_folder_process
-from mydata_like.transfer.probe_file import ProbeResult
-from mydata_like.transfer.remote_cleanup import Leftover
-from mydata_like.transfer.remote_shell import owner_mark
-from mydata_like.transfer.staging_folder import MARKER
+from mydata_like.transfer.folder.folder_process import FolderRemover, open_folder_process
+from mydata_like.transfer.folder.staging_folder import MARKER
+from mydata_like.transfer.ssh.probe_file import ProbeResult
+from mydata_like.transfer.ssh.remote_cleanup import Leftover
+from mydata_like.transfer.ssh.remote_shell import owner_mark
 from tests.staging import mark_folder
 
 pytestmark = pytest.mark.process

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Final
 
-from mydata_like.transfer.folder_files import FolderFiles, open_files
-from mydata_like.transfer.staging_folder import StagingFolder
+from mydata_like.transfer.folder.folder_files import FolderFiles, open_files
+from mydata_like.transfer.folder.staging_folder import StagingFolder
 
 _PIECE: Final = 2**20  # bytes that are written at once
 _MODE: Final = 0o700
