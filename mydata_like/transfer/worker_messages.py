@@ -24,8 +24,7 @@ from mydata_like.core.errors import (
 )
 from mydata_like.core.local_files import ArchiveMember, Reading
 from mydata_like.ssh.capabilities import HostCapabilities
-from mydata_like.ssh.session import Endpoint
-from mydata_like.transfer.folder.staging_folder import StagingFolder
+from mydata_like.transfer.destination import StagingDestination
 
 _LATEST: Final = 253_402_300_799  # the last second of the year 9999
 
@@ -77,8 +76,7 @@ class WorkerConfig(_Message):
     With `confirm`, it checks at least that its session allows what they name.
     """
 
-    endpoint: Endpoint | StagingFolder
-    location: bytes
+    destination: StagingDestination
     capabilities: HostCapabilities | None = None
     confirm: bool = False
     compress: bool = False  # where that is faster
@@ -150,14 +148,14 @@ TaskCommand = SendTask | RenameTasks | RateLimit | CancelTask | LeaveChannel
 
 
 @dataclass(slots=True)
-class FolderCall(_Message):
-    """Call a method of `folder_process.FolderTasks`."""
+class ServiceCall(_Message):
+    """Call a method of what a `WorkerService` does."""
 
     name: str
     arguments: tuple[object, ...]
 
 
-Command = JoinChannel | TaskCommand | FolderCall
+Command = JoinChannel | TaskCommand | ServiceCall
 
 
 @dataclass(slots=True)
@@ -221,13 +219,13 @@ class TaskFailed(_Message):
 
 
 @dataclass(slots=True)
-class FolderAnswer(_Message):
+class ServiceAnswer(_Message):
     """The result of a call."""
 
     value: object
 
 
-Reply = ChannelOpened | BytesSent | TaskResult | TaskFailed | FolderAnswer
+Reply = ChannelOpened | BytesSent | TaskResult | TaskFailed | ServiceAnswer
 
 ALL: Final = 0  # the number for every channel of a worker
 
@@ -314,6 +312,7 @@ class Sender(Protocol):
 
 
 LOST: Final = "channel.lost"
+STALLED: Final = "channel.stalled"  # a worker gives no reply
 MISSING: Final = "staging.missing"  # a replacement is missing
 DROPPED: Final = "channel.dropped"  # its session was closed because of another channel
 STREAMS: Final = 8  # per session, with payloads; OpenSSH grants ten, with spare shells
@@ -388,3 +387,10 @@ def take_standard_streams() -> Pipe:
     with suppress(OSError):  # a windowed program may have no standard error
         os.dup2(2, 1)
     return pipe
+
+
+class WorkerService(Protocol):
+    """Work of a process that has no session; the process receives it."""
+
+    def serve(self, pipe: Pipe) -> None:
+        """Reply to each `ServiceCall` until the other process ends."""

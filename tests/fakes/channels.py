@@ -152,7 +152,7 @@ def main() -> None:
 
 
 def connect(plan: WorkerConfig) -> tuple[SshSession, HostCapabilities]:
-    host = plan.endpoint.host
+    host = plan.destination.host
     if host in REFUSALS:
         raise REFUSALS[host]
     if host.startswith("once ") and not _first(Path(host[5:])):

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from mydata_like.core.errors import RejectedError, TransientError, UploaderError
 from mydata_like.ssh.capabilities import HostCapabilities
@@ -20,20 +20,15 @@ from mydata_like.transfer.folder.staging_folder import MARKER, StagingFolder
 from mydata_like.transfer.ssh.probe_file import ProbeResult
 from mydata_like.transfer.ssh.remote_cleanup import Leftover, SftpRemover
 from mydata_like.transfer.worker_messages import (
+    STALLED,
     ChannelReply,
-    FolderAnswer,
-    FolderCall,
     Pipe,
     Reply,
+    ServiceAnswer,
+    ServiceCall,
     TaskFailed,
 )
-from mydata_like.transfer.worker_process import (
-    STALLED,
-    WorkerProcess,
-    answering,
-    build_command,
-    require_few_left,
-)
+from mydata_like.transfer.worker_process import WorkerProcess, build_command
 
 _CHANNEL: Final = 1
 _STARTING: Final = 15.0  # seconds to start a process on a busy machine
@@ -127,20 +122,25 @@ class FolderTasks:
         return self._removers[mark]
 
 
-def serve(pipe: Pipe, folder: StagingFolder) -> None:
-    """Process calls until the other process ends; `worker` starts this."""
-    leave_terminal()
-    tasks = FolderTasks(folder)
-    try:
-        while True:
-            pipe.send(ChannelReply(_CHANNEL, _answer(tasks, pipe.receive().command)))
-    except (EOFError, OSError):
-        return
+class FolderService(NamedTuple):
+    """The work of such a process, which receives it from the engine."""
+
+    folder: StagingFolder
+
+    def serve(self, pipe: Pipe) -> None:
+        """Process calls until the other process ends."""
+        leave_terminal()
+        tasks = FolderTasks(self.folder)
+        try:
+            while True:
+                pipe.send(ChannelReply(_CHANNEL, _answer(tasks, pipe.receive().command)))
+        except (EOFError, OSError):
+            return
 
 
-def _answer(tasks: FolderTasks, call: FolderCall) -> FolderAnswer | TaskFailed:
+def _answer(tasks: FolderTasks, call: ServiceCall) -> ServiceAnswer | TaskFailed:
     try:
-        return FolderAnswer(getattr(tasks, call.name)(*call.arguments))
+        return ServiceAnswer(getattr(tasks, call.name)(*call.arguments))
     except UploaderError as error:
         return TaskFailed(type(error).__name__, error.problem)
 
@@ -155,12 +155,12 @@ class FolderProcess:
     def __init__(
         self, folder: StagingFolder, timeout: float, check: Callable[[], None] = lambda: None
     ) -> None:
-        require_few_left(folder)
+        folder.require_ready()
         self._folder = folder
         self._check = check
         self._timeout = _STARTING + timeout
         self._process = WorkerProcess(build_command(), "folder")
-        self._process.begin(folder)
+        self._process.begin(FolderService(folder))
 
     def open(self) -> HostCapabilities:
         found: HostCapabilities = self._call("open")
@@ -202,12 +202,12 @@ class FolderProcess:
         self._process.reap()
 
     def _call(self, name: str, *arguments: object) -> Any:
-        self._process.send(_CHANNEL, FolderCall(name, arguments))
+        self._process.send(_CHANNEL, ServiceCall(name, arguments))
         end = time.monotonic() + self._timeout
-        with answering(self._folder):
+        with self._folder.answering():
             while not (answer := self._find_reply(end)):
                 self._check()
-        assert isinstance(answer, FolderAnswer)
+        assert isinstance(answer, ServiceAnswer)
         return answer.value
 
     def _find_reply(self, end: float) -> Reply | None:

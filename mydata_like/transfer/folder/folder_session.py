@@ -7,7 +7,8 @@ from typing import NoReturn
 
 from mydata_like.core.errors import RejectedError, StagingError
 from mydata_like.ssh.capabilities import HostCapabilities, check_space, try_sample
-from mydata_like.ssh.session import CommandResult, Stream
+from mydata_like.ssh.session import CommandResult, OpenSession, Stream
+from mydata_like.transfer.destination import StagingDestination
 from mydata_like.transfer.folder.folder_files import FolderFiles, first_writing, open_files, opening
 from mydata_like.transfer.folder.staging_folder import StagingFolder
 
@@ -62,6 +63,27 @@ def leave_terminal() -> None:
     for stream in (1, 2):
         os.dup2(nothing, stream)
     os.close(nothing)
+
+
+class FolderDestination(StagingFolder, StagingDestination):
+    """A mounted folder as what a session leads to."""
+
+    __slots__ = ()
+
+    @property
+    def area(self) -> bytes:
+        return self.path
+
+    def connect(
+        self,
+        known: HostCapabilities | None,
+        *,
+        confirms: bool,
+    ) -> tuple[OpenSession, HostCapabilities]:
+        return open_folder(self, known)
+
+    def limit_opening(self, timeout: float) -> float:
+        return timeout
 
 
 def open_folder(

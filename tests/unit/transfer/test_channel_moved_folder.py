@@ -25,7 +25,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.place import MODIFIED
 from tests.fakes.web import web_server
 from tests.privileges import needs_links, needs_shell
-from tests.unit.transfer import (
+from tests.unit.transfer.ssh import (
     test_batch_sender,
     test_multi_stream,
     test_multi_stream_sftp,

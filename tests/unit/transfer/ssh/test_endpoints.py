@@ -9,7 +9,7 @@ from mydata_like.core.model import StagingArea
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.schema import Transfer
 from mydata_like.settings.transfer_sections import find_unsupported
-from mydata_like.transfer.pool import build_endpoints
+from mydata_like.transfer.ssh.endpoints import build_endpoints
 
 OURS, THEIRS = "SHA256:" + "A" * 43, "SHA256:" + "B" * 43
 AREA = StagingArea(

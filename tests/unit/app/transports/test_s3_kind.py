@@ -2,7 +2,7 @@
 
 import pytest
 
-from mydata_like.app.object_storage import build_bucket
+from mydata_like.app.transports.s3_kind import build_bucket
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.schema import Transfer
