@@ -24,7 +24,7 @@ from mydata_like.speedtest.results import (
     Unit,
 )
 from mydata_like.ssh.capabilities import HostCapabilities, check_space
-from mydata_like.transfer.folder.folder_process import FolderProcess
+from mydata_like.transfer.folder.folder_process import FolderProcess, FolderTasks
 from mydata_like.transfer.folder.staging_folder import StagingFolder
 
 _RENAMES: Final = 10
@@ -48,8 +48,8 @@ class MountedFolder:
     def __init__(
         self,
         mounted: StagingFolder,
-        folder: str,
         stall_timeout: float,
+        folder: str,
         open_transport: OpenTransport,
         budget: SpeedTestBudget,
     ) -> None:
@@ -67,8 +67,8 @@ class MountedFolder:
     def open(self) -> HostCapabilities:
         """Return what the folder can do, after the files of a killed test were removed."""
         with self._in_process() as process:
-            self.capabilities = process.open()
-            process.remove_directory(self.folder.encode())
+            self.capabilities = process.call(FolderTasks.open)
+            process.call(FolderTasks.remove_directory, self.folder.encode())
         return self.capabilities
 
     def close(self) -> None:
@@ -92,7 +92,7 @@ class MountedFolder:
         Nobody can cancel what waits for it, so the folder has to respond first.
         """
         with self._in_process() as process:
-            process.time_renames(self._below(b"renamed"), 1)
+            process.call(FolderTasks.time_renames, self._below(b"renamed"), 1)
         limit = min(settings.stall_timeout, _SILENCE)
         return self._open_transport(settings.with_values(stall_timeout=limit))
 
@@ -105,7 +105,7 @@ class MountedFolder:
         self._cleaning, self._end = True, time.monotonic() + _CLEANING
         if self._responds:
             with suppress(UploaderError), self._in_process() as process:
-                process.remove_directory(self.folder.encode())
+                process.call(FolderTasks.remove_directory, self.folder.encode())
                 return ""
         return f"{self.folder} in the folder"
 
@@ -153,10 +153,10 @@ class MountedFolder:
 
         def write(size: int) -> float:
             budget.take(size)
-            return process.write_large(self._below(b"large"), size)
+            return process.call(FolderTasks.write_large, self._below(b"large"), size)
 
         with self._in_process() as process:
-            seconds = process.time_renames(self._below(b"renamed"), _RENAMES)
+            seconds = process.call(FolderTasks.time_renames, self._below(b"renamed"), _RENAMES)
             yield Measurement(StageResult.FOLDER, RENAME, Unit.SECONDS, seconds)
             size = budget.fit(_FIRST, write(_FIRST), budget.effort.disk)
             rates = [size / write(size)]

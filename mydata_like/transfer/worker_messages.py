@@ -222,7 +222,7 @@ class TaskFailed(_Message):
 class ServiceAnswer(_Message):
     """The result of a call."""
 
-    value: object
+    value: Any
 
 
 Reply = ChannelOpened | BytesSent | TaskResult | TaskFailed | ServiceAnswer

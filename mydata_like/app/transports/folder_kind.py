@@ -26,9 +26,12 @@ from mydata_like.core.errors import (
 )
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import StagingArea
-from mydata_like.core.ports import Transport
 from mydata_like.settings.transfer_sections import Transfer
-from mydata_like.transfer.folder.folder_process import FolderRemover, open_folder_process
+from mydata_like.transfer.folder.folder_process import (
+    FolderRemover,
+    FolderTasks,
+    open_folder_process,
+)
 from mydata_like.transfer.folder.folder_session import FolderDestination
 from mydata_like.transfer.folder.staging_folder import StagingFolder
 from mydata_like.transfer.ssh.probe_file import open_probe
@@ -37,7 +40,7 @@ from mydata_like.transfer.ssh.remote_shell import owner_mark
 
 if TYPE_CHECKING:
     from mydata_like.app.transports.transport_access import Unconfirmed
-    from mydata_like.speedtest.runner import OpenDestination
+    from mydata_like.speedtest.real_files import SpeedTestDestination
 
 _LATER: Final = "The first file that the server verifies proves that the folder is the right one."
 
@@ -70,11 +73,11 @@ class FolderKind(StagingKind):
         new = None
         with open_folder_process(folder, timeout) as process:
             try:
-                process.open()
+                process.call(FolderTasks.open)
             except ServerUnavailableError as error:
                 if error.problem_code != "staging.unconfirmed":
                     raise
-                new = NewFolder(folder, process.find_mount(), timeout)
+                new = NewFolder(folder, process.call(FolderTasks.find_mount), timeout)
         return iter(()), new
 
     def test_area(self, access: TransportAccess, area: StagingArea) -> Iterator[TestStep]:
@@ -83,27 +86,25 @@ class FolderKind(StagingKind):
         step = f"folder {folder.host}"
         with open_folder_process(folder, access.settings.transfer.stall_timeout) as there:
             try:
-                yield succeeded(step, f"Writing to it works: {there.open().why}.")
+                yield succeeded(step, f"Writing to it works: {there.call(FolderTasks.open).why}.")
             except UploaderError as error:
                 yield failed(step, error)
                 return
             name, checksum = self.send_test_file(access, area)
-            yield check_arrived(there.inspect(name.encode()), checksum, is_blind=False)
+            yield check_arrived(
+                there.call(FolderTasks.inspect, name.encode()), checksum, is_blind=False
+            )
             yield _compare_host(access, area, name, checksum)
-            yield check_removed(name, is_gone=there.remove(name.encode()))
+            yield check_removed(name, is_gone=there.call(FolderTasks.remove, name.encode()))
 
     def build_measured(
-        self,
-        access: TransportAccess,
-        area: StagingArea,
-        folder: str,
-        open_transport: Callable[[Transfer], Transport],
-    ) -> "OpenDestination":
+        self, access: TransportAccess, area: StagingArea
+    ) -> "Callable[..., SpeedTestDestination]":
         # Only a speed test needs it.
         from mydata_like.speedtest.mounted_folder import MountedFolder
 
-        mounted, timeout = _find_folder(access, area), access.settings.transfer.stall_timeout
-        return partial(MountedFolder, mounted, folder, timeout, open_transport)
+        stall_timeout = access.settings.transfer.stall_timeout
+        return partial(MountedFolder, _find_folder(access, area), stall_timeout)
 
 
 def _find_folder(access: TransportAccess, area: StagingArea) -> FolderDestination:
@@ -190,5 +191,5 @@ class NewFolder:
     def confirm(self) -> None:
         """Write the marker that lets every uploader use it, and try whether it takes files."""
         with open_folder_process(self.folder, self.timeout) as process:
-            process.confirm()
-            process.open()
+            process.call(FolderTasks.confirm)
+            process.call(FolderTasks.open)

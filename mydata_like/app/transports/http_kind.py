@@ -21,8 +21,7 @@ from mydata_like.transfer.channel import describe_member
 from mydata_like.transfer.file_source import FileSource
 
 if TYPE_CHECKING:
-    from mydata_like.app.transports.transport_access import Unconfirmed
-    from mydata_like.speedtest.runner import OpenDestination
+    from mydata_like.app.transports.transport_access import OpenDestination, Unconfirmed
 
 _CHANNELS: Final = 4
 

@@ -32,7 +32,7 @@ from mydata_like.transfer.s3.s3_transport import S3Transport, remove_old_uploads
 from mydata_like.transfer.ssh.remote_shell import owner_mark
 
 if TYPE_CHECKING:
-    from mydata_like.speedtest.runner import OpenDestination
+    from mydata_like.app.transports.transport_access import OpenDestination
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from mydata_like.app.transports.staging_kind import StagingKind, check_arrived, 
 from mydata_like.app.transports.transport_access import TransportAccess
 from mydata_like.core.errors import AccessDeniedError, HostKeyError, UploaderError
 from mydata_like.core.model import StagingArea
-from mydata_like.core.ports import Clock, Emit, Transport
+from mydata_like.core.ports import Clock, Emit
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.transfer_sections import Transfer
 from mydata_like.ssh.capabilities import HostCapabilities, allows_nothing
@@ -39,7 +39,7 @@ from mydata_like.transfer.ssh.staging_host import StagingHost
 
 if TYPE_CHECKING:
     from mydata_like.app.transports.transport_access import Unconfirmed
-    from mydata_like.speedtest.runner import OpenDestination
+    from mydata_like.speedtest.real_files import SpeedTestDestination
 
 _REMEMBERED: Final = timedelta(days=1)
 _DOUBTED: Final = timedelta(minutes=15)
@@ -90,17 +90,13 @@ class SshKind(StagingKind):
             yield check_removed(name, is_gone=there.remove(name.encode()))
 
     def build_measured(
-        self,
-        access: TransportAccess,
-        area: StagingArea,
-        folder: str,
-        open_transport: Callable[[Transfer], Transport],
-    ) -> "OpenDestination | None":
+        self, access: TransportAccess, area: StagingArea
+    ) -> "Callable[..., SpeedTestDestination] | None":
         # Only a speed test needs it.
         from mydata_like.speedtest.remote_host import RemoteHost
 
         hosts = self.find_destinations(access, area, access.settings.transfer)
-        return partial(RemoteHost, hosts[0], folder, open_transport) if hosts else None
+        return partial(RemoteHost, hosts[0]) if hosts else None
 
 
 def list_endpoints(access: TransportAccess, area: StagingArea) -> list[Endpoint]:

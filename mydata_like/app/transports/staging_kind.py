@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing
 from datetime import timedelta
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -46,7 +47,8 @@ from mydata_like.transfer.ssh.single_file import RESUMABLE
 from mydata_like.transfer.worker_messages import Member
 
 if TYPE_CHECKING:
-    from mydata_like.speedtest.runner import OpenDestination
+    from mydata_like.app.transports.transport_access import OpenDestination
+    from mydata_like.speedtest.real_files import SpeedTestDestination
 
 logger = logging.getLogger(__name__)
 
@@ -77,13 +79,9 @@ class StagingKind(TransportKind):
 
     @abstractmethod
     def build_measured(
-        self,
-        access: TransportAccess,
-        area: StagingArea,
-        folder: str,
-        open_transport: Callable[[Transfer], Transport],
-    ) -> "OpenDestination | None":
-        """Return what a speed test measures, which sends to a `folder` in the staging area."""
+        self, access: TransportAccess, area: StagingArea
+    ) -> "Callable[..., SpeedTestDestination] | None":
+        """Return what makes a destination of the speed test from its folder and its transport."""
 
     def remember(self, access: TransportAccess, area: StagingArea) -> HostMemory | None:
         """Return what earlier runs have found out about the hosts, if that is still true."""
@@ -180,11 +178,10 @@ class StagingKind(TransportKind):
             return None, f"{UNMEASURED}: ask for approval first (register)."
         area = approved.area
 
-        def open_transport(transfer: Transfer) -> Transport:
-            return self.open_pool(access, area, transfer)
-
-        found = self.build_measured(access, area, PROBED + access.uuid, open_transport)
-        return found, "" if found else f"{UNMEASURED}: the staging area has no host."
+        build = self.build_measured(access, area)
+        if build is None:
+            return None, f"{UNMEASURED}: the staging area has no host."
+        return partial(build, PROBED + access.uuid, partial(self.open_pool, access, area)), ""
 
 
 def check_arrived(found: ProbeResult, checksum: str, *, is_blind: bool) -> TestStep:

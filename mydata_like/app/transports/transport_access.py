@@ -1,7 +1,7 @@
 """The port of transports: what the program does for one value of `transfer.method`."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,8 +24,10 @@ from mydata_like.transfer.worker_process import WorkerStarter
 if TYPE_CHECKING:
     from mydata_like.app.transports.folder_kind import NewFolder
     from mydata_like.app.transports.ssh_kind import HostKey
-    from mydata_like.speedtest.runner import OpenDestination
+    from mydata_like.speedtest.real_files import SpeedTestDestination
+    from mydata_like.speedtest.results import SpeedTestBudget
 
+    OpenDestination = Callable[[SpeedTestBudget], SpeedTestDestination]
     Unconfirmed = tuple[Iterator[HostKey], NewFolder | None]
 
 UNMEASURED: Final = "The connection to the server was not measured"

@@ -9,11 +9,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 
 from mydata_like.core.errors import RejectedError, TransientError, UploaderError
 from mydata_like.ssh.capabilities import HostCapabilities
-from mydata_like.transfer.folder import folder_speed
 from mydata_like.transfer.folder.folder_files import FolderFiles, first_writing, open_files
 from mydata_like.transfer.folder.folder_session import leave_terminal, open_folder
 from mydata_like.transfer.folder.staging_folder import MARKER, StagingFolder
@@ -34,6 +33,11 @@ _CHANNEL: Final = 1
 _STARTING: Final = 15.0  # seconds to start a process on a busy machine
 _POLL: Final = 0.1  # seconds between two checks whether a reply is still wanted
 _CHUNK: Final = 256 * 1024  # bytes that are read at once
+_PIECE: Final = 2**20  # bytes that are written at once
+_MODE: Final = 0o700
+
+T = TypeVar("T")
+Arguments = ParamSpec("Arguments")
 
 
 class FolderTasks:
@@ -104,12 +108,34 @@ class FolderTasks:
         self._files.remove_directory(self._folder.below(name))
 
     def write_large(self, name: bytes, size: int) -> float:
-        """Return the seconds of writing a file of `size` bytes."""
-        return folder_speed.write_large(self._folder, name, size)
+        """Write a file of random bytes as a run does; return the seconds until it is durable."""
+        content = memoryview(os.urandom(size))
+        file = self._files.open_file(self._make_parent(name))
+        began = time.perf_counter()
+        try:
+            for begin in range(0, size, _PIECE):
+                file.write(content[begin : begin + _PIECE])
+        finally:
+            file.close()
+        return time.perf_counter() - began
 
     def time_renames(self, name: bytes, count: int) -> tuple[float, ...]:
-        """Return the seconds of each of `count` renames of a file."""
-        return folder_speed.time_renames(self._folder, name, count)
+        """Write a file, and return the seconds of each of `count` renames after a first one."""
+        path = self._make_parent(name)
+        paths = (path, path + b"-renamed")
+        seconds: list[float] = []
+        self._files.open_file(path).close()
+        for turn in range(count + 1):
+            began = time.perf_counter()
+            self._files.replace(paths[turn % 2], paths[1 - turn % 2])
+            seconds.append(time.perf_counter() - began)
+        return tuple(seconds[1:])
+
+    def _make_parent(self, name: bytes) -> bytes:
+        """Return the path of a file for which the directory exists."""
+        path = self._folder.below(name)
+        self._files.make_directories(path.rpartition(b"/")[0], _MODE)
+        return path
 
     @property
     def _files(self) -> FolderFiles:
@@ -148,8 +174,8 @@ def _answer(tasks: FolderTasks, call: ServiceCall) -> ServiceAnswer | TaskFailed
 class FolderProcess:
     """The process that works on a folder, from the view of the engine.
 
-    Every method raises `ServerUnavailableError` if the folder does not respond in time, and
-    otherwise as `FolderTasks` does. While it waits, it calls `check`, which may raise an error.
+    A call raises `ServerUnavailableError` if the folder does not respond in time, and otherwise as
+    the task does. While it waits, it calls `check`, which may raise an error.
     """
 
     def __init__(
@@ -162,53 +188,26 @@ class FolderProcess:
         self._process = WorkerProcess(build_command(), "folder")
         self._process.begin(FolderService(folder))
 
-    def open(self) -> HostCapabilities:
-        found: HostCapabilities = self._call("open")
-        return found
-
-    def inspect(self, name: bytes) -> ProbeResult:
-        found: ProbeResult = self._call("inspect", name)
-        return found
-
-    def remove(self, name: bytes) -> bool:
-        return bool(self._call("remove", name))
-
-    def find_left(self, mark: bytes, folder: bytes) -> list[Leftover]:
-        found: list[Leftover] = self._call("find_left", mark, folder)
-        return found
-
-    def remove_left(self, mark: bytes, folder: bytes, name: bytes) -> bool:
-        return bool(self._call("remove_left", mark, folder, name))
-
-    def find_mount(self) -> str:
-        return str(self._call("find_mount"))
-
-    def confirm(self) -> None:
-        self._call("confirm")
-
-    def remove_directory(self, name: bytes) -> None:
-        self._call("remove_directory", name)
-
-    def write_large(self, name: bytes, size: int) -> float:
-        return float(self._call("write_large", name, size))
-
-    def time_renames(self, name: bytes, count: int) -> tuple[float, ...]:
-        found: tuple[float, ...] = self._call("time_renames", name, count)
-        return found
-
     def close(self) -> None:
         """End the process, or leave it behind if it waits for a lost folder."""
         self._process.kill()
         self._process.reap()
 
-    def _call(self, name: str, *arguments: object) -> Any:
-        self._process.send(_CHANNEL, ServiceCall(name, arguments))
+    def call(
+        self,
+        task: Callable[Concatenate[FolderTasks, Arguments], T],
+        *arguments: Arguments.args,
+        **_: Arguments.kwargs,
+    ) -> T:
+        """Do a task in the process; return its result."""
+        self._process.send(_CHANNEL, ServiceCall(task.__name__, arguments))
         end = time.monotonic() + self._timeout
         with self._folder.answering():
             while not (answer := self._find_reply(end)):
                 self._check()
         assert isinstance(answer, ServiceAnswer)
-        return answer.value
+        value: T = answer.value
+        return value
 
     def _find_reply(self, end: float) -> Reply | None:
         """Return a reply that comes within a moment; raises `TransientError` if it is too late."""
@@ -238,7 +237,7 @@ class FolderRemover:
         self._mark = mark
 
     def find_left(self, folder: bytes) -> list[Leftover]:
-        return self._process.find_left(self._mark, folder)
+        return self._process.call(FolderTasks.find_left, self._mark, folder)
 
     def remove(self, folder: bytes, name: bytes) -> bool:
-        return self._process.remove_left(self._mark, folder, name)
+        return self._process.call(FolderTasks.remove_left, self._mark, folder, name)

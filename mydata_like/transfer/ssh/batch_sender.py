@@ -106,8 +106,7 @@ class BatchResult(NamedTuple):
     complaints: dict[int, bytes]
 
 
-def all_proven(names: Sequence[bytes]) -> BatchResult:
-    """Return the result for a batch in which every member succeeded."""
+def _all_proven(names: Sequence[bytes]) -> BatchResult:
     return BatchResult(frozenset(range(len(names))), {})
 
 
@@ -117,7 +116,7 @@ def judge(names: Sequence[bytes], output: bytes, status: int | None, tar: str) -
     `status` is None if the connection broke.
     """
     if status == 0 and output == b"".join([name + b"\n" for name in names]):
-        return all_proven(names)  # the common case, without parsing
+        return _all_proven(names)  # the common case, without parsing
     named: list[int] = []
     lines_by_place: dict[int, list[bytes]] = {}
     for place, line in _sort(names, islice(_lines(output), len(names) + _MOST_LINES)):
@@ -128,7 +127,7 @@ def judge(names: Sequence[bytes], output: bytes, status: int | None, tar: str) -
             named.append(place)
     complaints = {place: b"".join(lines) for place, lines in lines_by_place.items()}
     if status == 0 and output.count(b"\n") >= len(names):
-        return all_proven(names)
+        return _all_proven(names)
     # Work-around: busybox 1.35.0 prints the names of members late, so that an error may come before
     # the name of its member. No report known; see
     # test_a_failed_busybox_tar_proves_nothing_because_its_output_is_out_of_order.
@@ -167,17 +166,12 @@ def printed(name: bytes) -> bytes:
     return b"".join(map(_PRINTED.__getitem__, name))
 
 
-def is_denied(text: bytes) -> bool:
-    """Return whether the remote text means that this path will never be accepted."""
-    return _SAYS_DENIED(text) is not None
-
-
 def describe(remote: bytes, text: bytes) -> Problem:
     """Return the problem of a member that the staging area did not accept."""
     if says_full(text):
         return describe_full(remote)
     reason = format_path(text.strip().splitlines()[-1][:300]).rstrip(".") if text.strip() else ""
-    if is_denied(text):
+    if _SAYS_DENIED(text):  # this path will never be accepted
         return Problem(
             "staging.denied",
             f"The staging area refused {format_path(remote)}: {reason}.",
@@ -185,6 +179,12 @@ def describe(remote: bytes, text: bytes) -> Problem:
         )
     suffix = f": {reason}" if reason else ""
     return Problem("staging.unproven", f"The server did not confirm {format_path(remote)}{suffix}.")
+
+
+def refuse(index: int, remote: bytes, text: bytes) -> MemberResult:
+    """Return the result of a member that the staging area did not accept."""
+    problem = describe(remote, text)
+    return MemberResult(index, "", problem, again=problem.code != "staging.denied")
 
 
 _WRITE: Final = 256 * 1024  # bytes per write; a quarter faster than 64 KiB
@@ -212,7 +212,12 @@ class BatchSender:
         missing = self._missing(members)
         sending = self._start(members, missing, moving)
         try:
-            status, output = self._send_all(sending)
+            try:
+                self._shells.prepare()
+                sending.write_all()
+                status, output = sending.stream.finish()
+            except TransientError as error:
+                status, output = sending.stream.finish_refused(error)
         except TransientError as error:
             return self._collect_proven(sending, error)
         if status == NOT_UNPACKED:
@@ -220,7 +225,8 @@ class BatchSender:
             return self.send(members, moving)
         if status == NO_DIRECTORY:
             if says_full(output):
-                return TaskResult(sending.refuse_all(output))
+                complaints = dict.fromkeys(range(len(sending.names)), output)
+                return TaskResult(sending.results(BatchResult(frozenset(), complaints)))
             raise StagingError(
                 "No directories can be created in the staging area.",
                 hint="The server's administrator can fix its permissions.",
@@ -228,7 +234,10 @@ class BatchSender:
         if sending.marker and status != 0:
             self._named = True
             return self.send(members, moving)
-        result = self._judge(sending, output, status)
+        if sending.marker:
+            result = _all_proven(sending.names)
+        else:
+            result = judge(sending.names, output, status, self._tar)
         if not result.complaints:
             self._known.update(missing)
         if status is not None:
@@ -256,20 +265,6 @@ class BatchSender:
         coalesced = _Coalesced(stream, writer, moving)
         return _Sending(coalesced, members, marker)
 
-    def _send_all(self, sending: "_Sending") -> tuple[int | None, bytes]:
-        """Send all members, and return the exit status and output of the extraction."""
-        try:
-            self._shells.prepare()
-            sending.write_all()
-            return sending.stream.finish()
-        except TransientError as error:
-            return sending.stream.finish_refused(error)
-
-    def _judge(self, sending: "_Sending", output: bytes, status: int | None) -> BatchResult:
-        if sending.marker:
-            return all_proven(sending.names)
-        return judge(sending.names, output, status, self._tar)
-
     def _collect_proven(self, sending: "_Sending", error: TransientError) -> TaskResult:
         """Return what was proven before the connection broke, or raise if nothing was."""
         if sending.marker:
@@ -293,7 +288,7 @@ class _Coalesced:
     def __init__(self, stream: Stream, writer: CompressedWriter, moving: Moving) -> None:
         self._stream = stream
         self._writer = writer
-        self._moving = moving
+        self.moving = moving
         self.buffer = bytearray()
         self.output = bytearray()
 
@@ -313,13 +308,9 @@ class _Coalesced:
                 self._pass_on(view)
             del self.buffer[:]
 
-    def report_reading(self) -> None:
-        """Report that work goes on, although nothing was written."""
-        self._moving(0)
-
     def _pass_on(self, piece: bytes | memoryview) -> None:
         self._writer.write(piece)
-        self._moving(len(piece))
+        self.moving(len(piece))
         self._keep(self._stream.read_ready())
 
     def finish(self) -> tuple[int | None, bytes]:
@@ -438,7 +429,7 @@ class _Sending:
             if index in self._refused:
                 del reading[index]
         md5.update_all(fresh)
-        self.stream.report_reading()
+        self.stream.moving(0)  # work goes on, although nothing was written
         return bool(fresh)
 
     def _write_pieces(self, index: int, checksum: str, pieces: Iterable[bytes]) -> None:
@@ -467,11 +458,6 @@ class _Sending:
         )
         return [self.names[place] for place in full]
 
-    def refuse_all(self, text: bytes) -> tuple[MemberResult, ...]:
-        """Return the results of members that a complaint refuses together."""
-        result = BatchResult(frozenset(), dict.fromkeys(range(len(self._written)), text))
-        return self.results(result)
-
     def results(self, result: BatchResult) -> tuple[MemberResult, ...]:
         """Return the result of each member, in their order."""
         results = dict(self._refused)
@@ -482,14 +468,10 @@ class _Sending:
                 results[index] = MemberResult(index, checksum)
                 continue
             text = result.complaints.get(place, b"")
-            problem = describe(self._members[index].remote, text)
-            results[index] = MemberResult(
-                index, "", problem, again=problem.code != "staging.denied"
-            )
-        for index in range(len(self._members)):
+            results[index] = refuse(index, self._members[index].remote, text)
+        for index, member in enumerate(self._members):
             if index not in results:  # the connection broke before its turn
-                problem = describe(self._members[index].remote, b"")
-                results[index] = MemberResult(index, "", problem, again=True)
+                results[index] = refuse(index, member.remote, b"")
         return tuple(results[index] for index in range(len(self._members)))
 
 

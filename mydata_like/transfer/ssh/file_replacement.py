@@ -8,7 +8,7 @@ from mydata_like.core.formatting import format_path
 from mydata_like.core.parsing import parse_count
 from mydata_like.ssh.capabilities import check_space, quote
 from mydata_like.transfer.archive_writer import open_content
-from mydata_like.transfer.ssh.batch_sender import describe
+from mydata_like.transfer.ssh.batch_sender import describe, refuse
 from mydata_like.transfer.ssh.remote_shell import MARK, Shells, enter
 from mydata_like.transfer.tar import is_plain
 from mydata_like.transfer.worker_messages import (
@@ -140,8 +140,7 @@ def _judge(index: int, move: RenameTask, word: bytes) -> MemberResult:
         return missing(index, move)
     if word.startswith(b"kept:"):
         return held(index, describe(move.kept, word[5:]).message)
-    problem = describe(move.target or move.source, word)
-    return MemberResult(index, "", problem, again=problem.code != "staging.denied")
+    return refuse(index, move.target or move.source, word)
 
 
 class InPlaceSender:

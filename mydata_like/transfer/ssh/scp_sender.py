@@ -18,7 +18,7 @@ from mydata_like.ssh.session import SshSession, Stream
 from mydata_like.transfer.archive_writer import ArchiveSource, open_content
 from mydata_like.transfer.file_source import FileSource
 from mydata_like.transfer.sparse import zeros
-from mydata_like.transfer.ssh.batch_sender import describe
+from mydata_like.transfer.ssh.batch_sender import refuse
 from mydata_like.transfer.ssh.file_replacement import missing
 from mydata_like.transfer.worker_messages import (
     LOST,
@@ -69,12 +69,12 @@ class ScpSender:
 
     def _send_member(self, sink: "_Sink", index: int, member: Member) -> MemberResult:
         if b"\n" in member.remote:
-            return self._refused(index, member, b"scp supports no newlines: Not a directory")
+            return refuse(index, member.remote, b"scp supports no newlines: Not a directory")
         parent, _, name = member.remote.rpartition(b"/")
         try:
             refusal = sink.enter(parent)
             if refusal:
-                return self._refused(index, member, refusal)
+                return refuse(index, member.remote, refusal)
             with open_content(member) as source:
                 checksum, refusal = self._write(sink, source, member, name)
         except FileChangedError as error:
@@ -82,7 +82,7 @@ class ScpSender:
         if refusal:
             if says_full(refusal):
                 sink.empty_file(member.modified, name)
-            return self._refused(index, member, refusal)
+            return refuse(index, member.remote, refusal)
         return MemberResult(index, checksum, inside=source.inside)
 
     def _write(
@@ -99,10 +99,6 @@ class ScpSender:
             sink.finish_file()
             raise
         return checksum, sink.finish_file()
-
-    def _refused(self, index: int, member: Member, text: bytes) -> MemberResult:
-        problem = describe(member.remote, text)
-        return MemberResult(index, "", problem, again=problem.code != "staging.denied")
 
 
 class _Sink:

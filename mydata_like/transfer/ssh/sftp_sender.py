@@ -3,7 +3,7 @@
 Many tiny files are in flight at once. Large files use several streams if that is faster.
 """
 
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from typing import Final
@@ -21,16 +21,14 @@ from mydata_like.ssh.capabilities import SPARE, says_full
 from mydata_like.ssh.session import SftpSession, SmallFile
 from mydata_like.transfer.archive_writer import (
     TINY,
-    ArchiveSource,
     IndexLine,
     PrefetchedFile,
     fetch_ahead,
     open_content,
     read_tiny,
 )
-from mydata_like.transfer.file_source import FileSource
 from mydata_like.transfer.sparse import SMALLEST_HOLE
-from mydata_like.transfer.ssh.batch_sender import describe
+from mydata_like.transfer.ssh.batch_sender import refuse
 from mydata_like.transfer.ssh.file_replacement import held, missing
 from mydata_like.transfer.ssh.multi_stream import BLOCK, LARGE, StripedWriter
 from mydata_like.transfer.ssh.remote_shell import SessionState, hold_back, part_name
@@ -200,8 +198,16 @@ class SftpSender:
 
     def send(self, task: SendTask, moving: Moving) -> TaskResult:
         """Send a payload; raises `TransientError` if the connection broke and none is proven."""
+        results: dict[int, MemberResult] = {}
         with self._limit.used():
-            return self._send(task, moving)
+            try:
+                self._send_tiny(task.members, results, moving)
+                for index, member in enumerate(task.members):
+                    if index not in results:
+                        results[index] = self._send_member(index, member, moving)
+            except TransientError as error:
+                return collect(results, len(task.members), error)
+            return collect(results, len(task.members))
 
     def replace(self, moves: Sequence[RenameTask], moving: Moving) -> TaskResult:
         """Move replacements into place; raises `TransientError` if the connection broke."""
@@ -258,23 +264,17 @@ class SftpSender:
     def close(self) -> None:
         self._sftp.close()
 
-    def _send(self, task: SendTask, moving: Moving) -> TaskResult:
-        results: dict[int, MemberResult] = {}
-        try:
-            self._send_tiny(task.members, results, moving)
-            for index, member in enumerate(task.members):
-                if index not in results:
-                    results[index] = self._send_member(index, member, moving)
-        except TransientError as error:
-            return collect(results, len(task.members), error)
-        return collect(results, len(task.members))
-
     def _send_tiny(
         self, members: Sequence[Member], results: dict[int, MemberResult], moving: Moving
     ) -> None:
         """Send the tiny files of a payload, many at once; larger files are skipped."""
         tiny = [index for index, it in enumerate(members) if it.size <= TINY and not it.inside]
-        refusals = dict(self._make_parents(tiny, members))
+        refusals: dict[int, RejectedError] = {}
+        for index in tiny:
+            try:
+                self._make_parent(members[index])
+            except RejectedError as error:
+                refusals[index] = error
         wanted = [index for index in tiny if index not in refusals]
         sent: list[tuple[int, str]] = []  # in the order of sending
 
@@ -307,16 +307,6 @@ class SftpSender:
         for index, refusal in refusals.items():
             results[index] = self._judge(index, members[index], refusal, free)
 
-    def _make_parents(
-        self, indexes: Sequence[int], members: Sequence[Member]
-    ) -> Iterator[tuple[int, RejectedError]]:
-        """Create the folders of these members; yield those whose folder is refused."""
-        for index in indexes:
-            try:
-                self._make_parent(members[index])
-            except RejectedError as error:
-                yield index, error
-
     def _send_member(self, index: int, member: Member, moving: Moving) -> MemberResult:
         target = self._target(member)
         part = self._part(member)
@@ -327,7 +317,7 @@ class SftpSender:
             self._sftp.set_attributes(part, mode=_MODE, modified=member.modified)
             if self._sftp.find_size(part) != member.size:
                 self._remove(part)
-                return MemberResult(index, "", describe(member.remote, b""), again=True)
+                return refuse(index, member.remote, b"")
             if striped:
                 self._sftp.remove(map_of(part))
             if part != target:
@@ -380,21 +370,17 @@ class SftpSender:
             remote = SparseWriter(
                 self._sftp.open_file(part, keep=keep), member.size if sparse else 0
             )
+            if sparse:  # in pieces as small as a hole may be
+                read = hold_back(source, source.chunks(self._buffer))
+            else:
+                read = self._session.pieces(source)
             try:
-                with closing(self._read(source, sparse=sparse)) as pieces:
+                with closing(read) as pieces:
                     for piece in pieces:
                         remote.write(piece, moving)
             finally:
                 remote.close()
             return IndexLine.of(source)
-
-    def _read(
-        self, source: FileSource | ArchiveSource, *, sparse: bool
-    ) -> Generator[memoryview, None, None]:
-        """Yield the bytes of a file; if it is `sparse`, in pieces as small as a hole may be."""
-        if sparse:
-            return hold_back(source, source.chunks(self._buffer))
-        return self._session.pieces(source)
 
     def _remove(self, part: bytes) -> None:
         """Remove the temporary file and its map."""

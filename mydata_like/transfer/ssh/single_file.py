@@ -32,7 +32,7 @@ from mydata_like.transfer.compression import (
 )
 from mydata_like.transfer.file_source import FileSource, open_source
 from mydata_like.transfer.sparse import Extent, measure
-from mydata_like.transfer.ssh.batch_sender import describe
+from mydata_like.transfer.ssh.batch_sender import refuse
 from mydata_like.transfer.ssh.multi_stream import (
     FAR,
     LARGE,
@@ -353,7 +353,8 @@ class SingleSender:
                 with open_content(member) as source:
                     line = self._send_content(writer, source, moving)
         except FileChangedError:
-            self._abandon(stream, member)
+            stream.close()
+            self._dirs.drop(member)
             raise
         except TransientError as error:
             return IndexLine(""), finish_refused(stream, error)
@@ -433,7 +434,8 @@ class SingleSender:
             checksum = source.finish()
             writer.write(tar.END)
         except FileChangedError:
-            self._abandon(stream, member)
+            stream.close()
+            self._dirs.drop(member)
             raise
         except TransientError as error:
             return IndexLine(""), finish_refused(stream, error)
@@ -441,11 +443,6 @@ class SingleSender:
         if taken.status != 0:
             return IndexLine(checksum), taken
         return IndexLine(checksum), self._dirs.start(member, _publish(member)).finish()
-
-    def _abandon(self, stream: Stream, member: Member) -> None:
-        """Drop a file that changed while it was sent, also on the host."""
-        stream.close()
-        self._dirs.drop(member)
 
     def _conclude(
         self, index: int, member: Member, line: IndexLine, finished: CommandResult
@@ -462,8 +459,7 @@ class SingleSender:
                 "No directories can be created in the staging area.",
                 hint="The server's administrator can fix its permissions.",
             )
-        problem = describe(member.remote, output)
-        return MemberResult(index, "", problem, again=problem.code != "staging.denied")
+        return refuse(index, member.remote, output)
 
 
 def _publish(member: Member) -> bytes:

@@ -10,7 +10,11 @@ import pytest
 
 from mydata_like.core.errors import ServerUnavailableError, StagingError
 from mydata_like.core.model import StagingArea
-from mydata_like.transfer.folder.folder_process import FolderRemover, open_folder_process
+from mydata_like.transfer.folder.folder_process import (
+    FolderRemover,
+    FolderTasks,
+    open_folder_process,
+)
 from mydata_like.transfer.folder.staging_folder import MARKER
 from mydata_like.transfer.ssh.probe_file import ProbeResult
 from mydata_like.transfer.ssh.remote_cleanup import Leftover
@@ -39,9 +43,9 @@ def process(folder):
 def test_files_are_inspected_and_removed(place, process):
     (place.location / "file").write_bytes(b"content")
     checksum = hashlib.md5(b"content").hexdigest()
-    assert process.inspect(b"file") == ProbeResult(7, checksum)
-    assert process.remove(b"file")
-    assert process.inspect(b"file") == ProbeResult(None, "")
+    assert process.call(FolderTasks.inspect, b"file") == ProbeResult(7, checksum)
+    assert process.call(FolderTasks.remove, b"file")
+    assert process.call(FolderTasks.inspect, b"file") == ProbeResult(None, "")
 
 
 def test_only_old_leftovers_of_this_uploader_are_found_and_removed(place, process):
@@ -61,29 +65,29 @@ def test_a_folder_is_confirmed_once_for_all_uploaders(place, folder, process):
     marker = place.location / os.fsdecode(MARKER)
     marker.unlink()
     with pytest.raises(ServerUnavailableError):
-        process.open()
+        process.call(FolderTasks.open)
 
-    process.confirm()
+    process.call(FolderTasks.confirm)
 
     assert marker.read_bytes() == folder.marker
-    assert process.open().access == "folder"
+    assert process.call(FolderTasks.open).access == "folder"
     assert [path.name for path in place.location.iterdir()] == [marker.name]
 
 
 def test_the_folder_of_another_storage_box_is_refused(folder):
     other = folder._replace(box="other")
     with open_folder_process(other, 10) as process, pytest.raises(StagingError) as caught:
-        process.open()
+        process.call(FolderTasks.open)
     assert caught.value.problem_code == "staging.wrong"
 
 
 def test_the_mount_of_a_folder_is_named(process):
-    assert os.path.ismount(process.find_mount())
+    assert os.path.ismount(process.call(FolderTasks.find_mount))
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux shows open files")
 def test_it_lets_go_of_our_streams(process):
-    process.open()
+    process.call(FolderTasks.open)
     (system,) = process.system
     held = {Path(f"/proc/{system.pid}/fd/{number}").readlink() for number in (1, 2)}
     assert held == {Path(os.devnull)}
