@@ -27,7 +27,7 @@ from mydata_like.ssh.capabilities import HostCapabilities, allows_nothing
 from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.transfer.channel import StagingChannel
 from mydata_like.transfer.destination import StagingDestination
-from mydata_like.transfer.ssh.remote_shell import owner_mark
+from mydata_like.transfer.temporary_files import owner_mark
 from mydata_like.transfer.worker_messages import (
     DROPPED,
     STREAMS,

@@ -27,6 +27,7 @@ from mydata_like.ssh.connect import import_ahead
 from mydata_like.ssh.session import OpenSession, SshSession
 from mydata_like.transfer.compression import Compression
 from mydata_like.transfer.interleaved_sender import InterleavedSender
+from mydata_like.transfer.member_results import collect, send_others
 from mydata_like.transfer.shared_reader import SharedReader
 from mydata_like.transfer.ssh.arrived_files import find_arrived
 from mydata_like.transfer.ssh.batch_sender import BatchSender
@@ -67,9 +68,7 @@ from mydata_like.transfer.worker_messages import (
     TaskResult,
     WorkerConfig,
     WorkerService,
-    collect,
     pack_error,
-    send_others,
     take_standard_streams,
 )
 

@@ -8,9 +8,9 @@ events or the GUI.
 
 import os
 import pickle
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import IO, Any, Final, NamedTuple, Protocol
 
 from mydata_like.core import errors
@@ -253,44 +253,6 @@ class Moving(Protocol):
     """
 
     def __call__(self, count: int, omitted: int = 0, /) -> None: ...
-
-
-def collect(
-    results: Mapping[int, MemberResult], count: int, lost: TransientError | None = None
-) -> TaskResult:
-    """Return the results of `count` members in order; the others were `lost` with the connection.
-
-    Raises `lost` if nothing has arrived.
-    """
-    if lost is None:
-        return TaskResult(tuple(results[index] for index in range(count)))
-    if not any(result.checksum for result in results.values()):
-        raise lost
-    missing = (MemberResult(index, "", lost.problem, again=True) for index in range(count))
-    return TaskResult(tuple(results.get(it.place, it) for it in missing), broken=True)
-
-
-def send_others(
-    known: Mapping[int, MemberResult], task: SendTask, send: Callable[[SendTask], TaskResult]
-) -> TaskResult:
-    """Send the members of a task without a known result; return the results of all in order."""
-    if not known:
-        return send(task)
-    members = task.members
-    rest = [index for index in range(len(members)) if index not in known]
-    if not rest:
-        return collect(known, len(members))
-    try:
-        sent = send(SendTask(tuple(members[index] for index in rest), task.batched))
-    except TransientError as error:
-        return collect(known, len(members), error)
-    results = {**known, **renumber(sent, rest)}
-    return replace(collect(results, len(members)), broken=sent.broken)
-
-
-def renumber(sent: TaskResult, indexes: Sequence[int]) -> dict[int, MemberResult]:
-    """Return results by the indexes that their members have in the whole task."""
-    return {indexes[it.place]: it._replace(place=indexes[it.place]) for it in sent.results}
 
 
 class Sender(Protocol):

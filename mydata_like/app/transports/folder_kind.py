@@ -35,8 +35,7 @@ from mydata_like.transfer.folder.folder_process import (
 from mydata_like.transfer.folder.folder_session import FolderDestination
 from mydata_like.transfer.folder.staging_folder import StagingFolder
 from mydata_like.transfer.ssh.probe_file import open_probe
-from mydata_like.transfer.ssh.remote_cleanup import Remover
-from mydata_like.transfer.ssh.remote_shell import owner_mark
+from mydata_like.transfer.temporary_files import Remover, owner_mark
 
 if TYPE_CHECKING:
     from mydata_like.app.transports.transport_access import Unconfirmed

@@ -29,7 +29,7 @@ from mydata_like.settings.values import is_loopback, parse_url
 from mydata_like.state.state_files import CLEANUP, TimestampStore
 from mydata_like.transfer.s3.s3_client import Bucket, S3Options, open_client
 from mydata_like.transfer.s3.s3_transport import S3Transport, remove_old_uploads
-from mydata_like.transfer.ssh.remote_shell import owner_mark
+from mydata_like.transfer.temporary_files import owner_mark
 
 if TYPE_CHECKING:
     from mydata_like.app.transports.transport_access import OpenDestination

@@ -34,8 +34,9 @@ from mydata_like.state.state_files import HOSTS, HostRecord, load_record, save_r
 from mydata_like.transfer.pool import list_limits
 from mydata_like.transfer.ssh.endpoints import build_endpoints, build_hosts
 from mydata_like.transfer.ssh.probe_file import open_probe, require_login
-from mydata_like.transfer.ssh.remote_cleanup import Remover, open_remover
+from mydata_like.transfer.ssh.remote_cleanup import open_remover
 from mydata_like.transfer.ssh.staging_host import StagingHost
+from mydata_like.transfer.temporary_files import Remover
 
 if TYPE_CHECKING:
     from mydata_like.app.transports.transport_access import Unconfirmed

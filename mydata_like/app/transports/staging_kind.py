@@ -34,16 +34,17 @@ from mydata_like.state.state_files import CLEANUP, VISITED, TimestampStore, Visi
 from mydata_like.transfer.destination import StagingDestination
 from mydata_like.transfer.pool import HostMemory, StagingTransport
 from mydata_like.transfer.ssh.probe_file import ProbeResult
-from mydata_like.transfer.ssh.remote_cleanup import (
+from mydata_like.transfer.ssh.single_file import RESUMABLE
+from mydata_like.transfer.temporary_files import (
     AGE,
     LOCATION,
     Leftover,
     Removed,
     Remover,
     clean_up,
+    owner_mark,
+    part_name,
 )
-from mydata_like.transfer.ssh.remote_shell import owner_mark, part_name
-from mydata_like.transfer.ssh.single_file import RESUMABLE
 from mydata_like.transfer.worker_messages import Member
 
 if TYPE_CHECKING:

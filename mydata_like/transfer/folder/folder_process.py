@@ -17,7 +17,7 @@ from mydata_like.transfer.folder.folder_files import FolderFiles, first_writing,
 from mydata_like.transfer.folder.folder_session import leave_terminal, open_folder
 from mydata_like.transfer.folder.staging_folder import MARKER, StagingFolder
 from mydata_like.transfer.ssh.probe_file import ProbeResult
-from mydata_like.transfer.ssh.remote_cleanup import Leftover, SftpRemover
+from mydata_like.transfer.temporary_files import Leftover, SftpRemover
 from mydata_like.transfer.worker_messages import (
     STALLED,
     ChannelReply,

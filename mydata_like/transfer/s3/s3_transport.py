@@ -16,11 +16,11 @@ from mydata_like.core.ports import Emit, Progress, SentFile, UnsentFile
 from mydata_like.core.staging_path import is_kept
 from mydata_like.transfer.archive_writer import open_content
 from mydata_like.transfer.channel import CUT, describe_member
+from mydata_like.transfer.member_results import describe_held
 from mydata_like.transfer.s3.s3_client import Bucket
 from mydata_like.transfer.s3.s3_errors import s3_errors
 from mydata_like.transfer.s3.s3_upload import PARTS, SMALL, CutOff, Flow, PartLimit, S3Upload
-from mydata_like.transfer.ssh.file_replacement import describe_held
-from mydata_like.transfer.ssh.remote_cleanup import AGE
+from mydata_like.transfer.temporary_files import AGE
 
 DELAYS: Final = (1.0, 4.0, 10.0, 20.0)  # seconds before a part is sent again
 COPY: Final = 512 * 1024 * 1024  # bytes that the service copies in one request

@@ -14,15 +14,11 @@ from typing import Final, NamedTuple
 from mydata_like.core import md5
 from mydata_like.core.errors import (
     FileChangedError,
-    Problem,
     StagingError,
     TransientError,
-    describe_full,
 )
-from mydata_like.core.formatting import format_path
 from mydata_like.core.openat import FolderCache
 from mydata_like.ssh.capabilities import (
-    LINE_END,
     quote,
     says_full,
 )
@@ -38,6 +34,7 @@ from mydata_like.transfer.compression import (
     unpack,
 )
 from mydata_like.transfer.file_source import FileSource, open_source
+from mydata_like.transfer.member_results import refuse
 from mydata_like.transfer.ssh.remote_shell import (
     NO_DIRECTORY,
     SessionState,
@@ -59,16 +56,6 @@ _IN_ONE_GO: Final = {"gnu": b"-b 128"}
 # Succeeds only if the marker existed. Removes the marker whether or not tar succeeded.
 _TAKE_MARKER: Final = b" && exec rm -- %b 2>/dev/null; s=$?; rm -f -- %b; exit $s"
 
-_DENIED: Final = (
-    b"Permission denied",
-    b"Operation not permitted",
-    b"Read-only file system",
-    b"File too large",
-    b"File name too long",
-    b"Not a directory",
-    b"Is a directory",
-)
-_SAYS_DENIED: Final = re.compile(LINE_END % b"|".join(_DENIED)).search
 # in addition to the names; a member that is named later is unproven and sent again
 _MOST_LINES: Final = 100_000
 _MOST_KEPT: Final = 50  # lines of error output kept for each member
@@ -164,27 +151,6 @@ def _sort(names: Sequence[bytes], lines: Iterable[bytes]) -> Iterator[tuple[int,
 def printed(name: bytes) -> bytes:
     """Return a name as GNU tar and bsdtar print it in the C locale."""
     return b"".join(map(_PRINTED.__getitem__, name))
-
-
-def describe(remote: bytes, text: bytes) -> Problem:
-    """Return the problem of a member that the staging area did not accept."""
-    if says_full(text):
-        return describe_full(remote)
-    reason = format_path(text.strip().splitlines()[-1][:300]).rstrip(".") if text.strip() else ""
-    if _SAYS_DENIED(text):  # this path will never be accepted
-        return Problem(
-            "staging.denied",
-            f"The staging area refused {format_path(remote)}: {reason}.",
-            "The server's administrator can fix its permissions.",
-        )
-    suffix = f": {reason}" if reason else ""
-    return Problem("staging.unproven", f"The server did not confirm {format_path(remote)}{suffix}.")
-
-
-def refuse(index: int, remote: bytes, text: bytes) -> MemberResult:
-    """Return the result of a member that the staging area did not accept."""
-    problem = describe(remote, text)
-    return MemberResult(index, "", problem, again=problem.code != "staging.denied")
 
 
 _WRITE: Final = 256 * 1024  # bytes per write; a quarter faster than 64 KiB

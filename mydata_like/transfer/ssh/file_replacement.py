@@ -3,17 +3,22 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from mydata_like.core.errors import HELD, FileChangedError, Problem, TransientError
-from mydata_like.core.formatting import format_path
+from mydata_like.core.errors import FileChangedError, TransientError
 from mydata_like.core.parsing import parse_count
 from mydata_like.ssh.capabilities import check_space, quote
 from mydata_like.transfer.archive_writer import open_content
-from mydata_like.transfer.ssh.batch_sender import describe, refuse
+from mydata_like.transfer.member_results import (
+    describe,
+    held,
+    missing,
+    refuse,
+    renumber,
+    send_others,
+)
 from mydata_like.transfer.ssh.remote_shell import MARK, Shells, enter
 from mydata_like.transfer.tar import is_plain
 from mydata_like.transfer.worker_messages import (
     LOST,
-    MISSING,
     Member,
     MemberResult,
     Moving,
@@ -21,8 +26,6 @@ from mydata_like.transfer.worker_messages import (
     Sender,
     SendTask,
     TaskResult,
-    renumber,
-    send_others,
 )
 
 _CANNOT_RENAME: Final = "The staging host cannot rename files."
@@ -68,30 +71,6 @@ _RUN: Final = (
     b"; unset PERL5OPT PERL5LIB PERLLIB PERL_UNICODE; "
     b'if perl -e 0 >/dev/null 2>&1; then perl -e %b -- "$@"; else %b; fi' % (quote(_PERL), _MOVE)
 )
-
-
-def missing(index: int, move: RenameTask) -> MemberResult:
-    """Return the result for a replacement that is missing or incomplete."""
-    shown = format_path(move.target)
-    problem = Problem(MISSING, f"The new bytes of {shown} are not in the staging area.")
-    return MemberResult(index, "", problem)
-
-
-def describe_held(reason: str) -> Problem:
-    """Return the problem of a changed file whose earlier bytes would be lost."""
-    return Problem(
-        HELD,
-        "The content on the server was not replaced, because the staging area cannot keep it. "
-        f"{reason}",
-        "Both contents are unchanged. To replace the one on the server without keeping it, use "
-        "mydata-like changed replace.",
-    )
-
-
-def held(index: int, reason: str) -> MemberResult:
-    """Return the result for a replacement that was left because of its earlier bytes."""
-    problem = describe_held(reason)
-    return MemberResult(index, "", problem)
 
 
 def replace_by_shell(shells: Shells, location: bytes, moves: Sequence[RenameTask]) -> TaskResult:

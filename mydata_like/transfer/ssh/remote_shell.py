@@ -1,6 +1,5 @@
 """Remote scripts, temporary names, and shells that are started in advance."""
 
-import hashlib
 import math
 import time
 from collections.abc import Generator, Iterable
@@ -17,22 +16,8 @@ from mydata_like.transfer.archive_writer import ArchiveSource
 from mydata_like.transfer.compression import Compression
 from mydata_like.transfer.file_source import FileSource
 from mydata_like.transfer.ssh.multi_stream import FAR, StreamLimit
+from mydata_like.transfer.temporary_files import part_name
 from mydata_like.transfer.worker_messages import Member, Moving
-
-
-def part_name(member: Member) -> bytes:
-    """Return the temporary name of a file: the same for every attempt to send the same bytes.
-
-    It begins with the mark of the uploader.
-    """
-    text = b"%b\0%d\0%d" % (member.remote, member.size, member.modified_ns)
-    digest = hashlib.sha256(text).hexdigest().encode()
-    return b".mydata-%b.part" % (member.mark + digest)[:32]
-
-
-def owner_mark(owner: str) -> bytes:
-    """Return the mark of an uploader from its uuid: eight hexadecimal digits."""
-    return hashlib.sha256(owner.encode()).hexdigest()[:8].encode() if owner else b""
 
 
 def hold_back(

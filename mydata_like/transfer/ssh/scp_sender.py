@@ -17,9 +17,8 @@ from mydata_like.ssh.capabilities import build_scp, check_space, says_full
 from mydata_like.ssh.session import SshSession, Stream
 from mydata_like.transfer.archive_writer import ArchiveSource, open_content
 from mydata_like.transfer.file_source import FileSource
+from mydata_like.transfer.member_results import collect, missing, refuse
 from mydata_like.transfer.sparse import zeros
-from mydata_like.transfer.ssh.batch_sender import refuse
-from mydata_like.transfer.ssh.file_replacement import missing
 from mydata_like.transfer.worker_messages import (
     LOST,
     Member,
@@ -28,7 +27,6 @@ from mydata_like.transfer.worker_messages import (
     RenameTask,
     SendTask,
     TaskResult,
-    collect,
 )
 
 _CHUNK: Final = 256 * 1024

@@ -27,12 +27,12 @@ from mydata_like.transfer.archive_writer import (
     open_content,
     read_tiny,
 )
+from mydata_like.transfer.member_results import collect, held, missing, refuse
 from mydata_like.transfer.sparse import SMALLEST_HOLE
-from mydata_like.transfer.ssh.batch_sender import refuse
-from mydata_like.transfer.ssh.file_replacement import held, missing
 from mydata_like.transfer.ssh.multi_stream import BLOCK, LARGE, StripedWriter
-from mydata_like.transfer.ssh.remote_shell import SessionState, hold_back, part_name
+from mydata_like.transfer.ssh.remote_shell import SessionState, hold_back
 from mydata_like.transfer.ssh.single_file import RESUMABLE
+from mydata_like.transfer.temporary_files import part_name
 from mydata_like.transfer.throttled_session import ThrottledSession
 from mydata_like.transfer.worker_messages import (
     Member,
@@ -41,7 +41,6 @@ from mydata_like.transfer.worker_messages import (
     RenameTask,
     SendTask,
     TaskResult,
-    collect,
 )
 from mydata_like.transfer.zero_runs import SparseWriter
 

@@ -31,8 +31,8 @@ from mydata_like.transfer.compression import (
     unpack,
 )
 from mydata_like.transfer.file_source import FileSource, open_source
+from mydata_like.transfer.member_results import refuse
 from mydata_like.transfer.sparse import Extent, measure
-from mydata_like.transfer.ssh.batch_sender import refuse
 from mydata_like.transfer.ssh.multi_stream import (
     FAR,
     LARGE,
@@ -49,9 +49,9 @@ from mydata_like.transfer.ssh.remote_shell import (
     finish_refused,
     hold_back,
     parent_of,
-    part_name,
     read_answer,
 )
+from mydata_like.transfer.temporary_files import part_name
 from mydata_like.transfer.throttled_session import ThrottledStream
 from mydata_like.transfer.worker_messages import LOST, Member, MemberResult, Moving
 from mydata_like.transfer.zero_runs import find_data

@@ -25,8 +25,8 @@ from mydata_like.ssh.session import SmallFile
 from mydata_like.transfer.folder.folder_files import open_files, translated
 from mydata_like.transfer.folder.folder_session import FolderSession
 from mydata_like.transfer.folder.staging_folder import MARKER
-from mydata_like.transfer.ssh.remote_shell import part_name
 from mydata_like.transfer.ssh.sftp_sender import SftpSender
+from mydata_like.transfer.temporary_files import part_name
 from mydata_like.transfer.worker_messages import MemberResult, SendTask
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import state, throttled

@@ -17,8 +17,7 @@ from mydata_like.transfer.folder.folder_process import (
 )
 from mydata_like.transfer.folder.staging_folder import MARKER
 from mydata_like.transfer.ssh.probe_file import ProbeResult
-from mydata_like.transfer.ssh.remote_cleanup import Leftover
-from mydata_like.transfer.ssh.remote_shell import owner_mark
+from mydata_like.transfer.temporary_files import Leftover, owner_mark
 from tests.staging import mark_folder
 
 pytestmark = pytest.mark.process

@@ -2,7 +2,8 @@
 
 import pytest
 
-from mydata_like.transfer.ssh.batch_sender import describe, judge
+from mydata_like.transfer.member_results import describe
+from mydata_like.transfer.ssh.batch_sender import judge
 
 NAMES = [b"d/a", b"d/b", b"d/c"]
 

@@ -11,8 +11,9 @@ from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.transfer.ssh import multi_stream
 from mydata_like.transfer.ssh.multi_stream import StreamLimit
-from mydata_like.transfer.ssh.remote_shell import RemoteDirs, Shells, part_name
+from mydata_like.transfer.ssh.remote_shell import RemoteDirs, Shells
 from mydata_like.transfer.ssh.single_file import SingleSender, StripedSender
+from mydata_like.transfer.temporary_files import part_name
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession, SlowToAnswer, state
 from tests.privileges import needs_shell

@@ -10,8 +10,8 @@ from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.ssh.sftp import Sftp
 from mydata_like.transfer.ssh.multi_stream import BLOCK, FAR, LARGE, StreamLimit
-from mydata_like.transfer.ssh.remote_shell import part_name
 from mydata_like.transfer.ssh.sftp_sender import SftpSender
+from mydata_like.transfer.temporary_files import part_name
 from mydata_like.transfer.worker_messages import SendTask
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession, SlowToAnswer, state

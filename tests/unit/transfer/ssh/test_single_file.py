@@ -9,9 +9,10 @@ import pytest
 
 from mydata_like.core.errors import StagingError, TransientError
 from mydata_like.ssh.capabilities import HostCapabilities
-from mydata_like.transfer.ssh.remote_shell import Shells, part_name
+from mydata_like.transfer.ssh.remote_shell import Shells
 from mydata_like.transfer.ssh.scp_sender import ScpSender
 from mydata_like.transfer.ssh.single_file import SingleSender
+from mydata_like.transfer.temporary_files import part_name
 from mydata_like.transfer.worker_messages import SendTask
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession, state
