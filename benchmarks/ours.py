@@ -11,7 +11,7 @@ from benchmarks.arena import CIPHER, Arena
 from benchmarks.contest import OURS, Entrant
 from benchmarks.measure import ContestError, Sample, measure
 from benchmarks.sending import BOX
-from mydata_like.transfer.staging_folder import MARKER, StagingFolder
+from mydata_like.transfer.folder.staging_folder import MARKER, StagingFolder
 
 Settings = tuple[
     tuple[str, str | bool | int | tuple[str, ...]], ...

@@ -7,9 +7,10 @@ seconds until all channels were open, and the number of files that were checked 
 """
 
 import json
+import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
@@ -50,7 +51,10 @@ def main(plan: dict[str, Any]) -> dict[str, Any]:
 def _open_transport(plan: dict[str, Any]) -> Any:
     from mydata_like.core.model import StagingArea
     from mydata_like.settings.schema import Transfer
+    from mydata_like.transfer.destination import StagingDestination
+    from mydata_like.transfer.folder.folder_session import FolderDestination
     from mydata_like.transfer.pool import StagingTransport
+    from mydata_like.transfer.ssh.endpoints import build_hosts
 
     area = StagingArea(
         box=BOX,
@@ -59,13 +63,15 @@ def _open_transport(plan: dict[str, Any]) -> Any:
         hosts=(plan["host"],),
         port=plan["port"],
     )
-    return StagingTransport(
-        area,
-        Transfer(channels=plan["channels"], ciphers=(plan["cipher"],), **plan["settings"]),
-        key_file=Path(plan["key_file"]),
-        known_hosts=Path(plan["known_hosts"]),
-        emit=lambda event: None,
-    )
+    settings = Transfer(channels=plan["channels"], ciphers=(plan["cipher"],), **plan["settings"])
+
+    def build(area: StagingArea) -> Sequence[StagingDestination]:
+        if settings.folder is not None:
+            return [FolderDestination(os.fsencode(settings.folder), area.box, area.location)]
+        files = Path(plan["key_file"]), Path(plan["known_hosts"])
+        return build_hosts(area, settings, key_file=files[0], known_hosts=files[1])
+
+    return StagingTransport(area, settings, build=build, emit=lambda event: None)
 
 
 def _work(transport: Any, payloads: "SimpleQueue[Any]") -> tuple[float, list[Any]]:

@@ -41,13 +41,14 @@ CARRIERS = {
     "KeyKind": ((3, "advice"),),
     "ConversionNote": ((2, "reason"),),
     "LegacyKey": ((None, "reason"),),
-    "_Rule": ((None, "message"), (None, "hint")),  # in transfer/s3_errors
+    "_Rule": ((None, "message"), (None, "hint")),  # in transfer/s3/s3_errors
 }
 SETTING_ERRORS = {"ValueError", "UnusableError", "_SyntaxError"}  # of checks of settings
 # Modules whose sentences reach the window in other ways: every literal that is one.
 ALL_SENTENCES = {
     *("app.mydata_import", "app.registration", "app.settings_edit", "app.settings_service"),
     *("settings.layers", "settings.server_layer", "hostos.folder_watcher"),
+    "app.transports.folder_kind",
 }
 # Modules whose sentences the window never shows: of the command line, of commands that the window
 # writes itself, of the service for the whole computer, and of a window that cannot open.

@@ -13,7 +13,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from mydata_like.transfer.s3_client import Bucket, S3Options, open_client
+from mydata_like.transfer.s3.s3_client import Bucket, S3Options, open_client
 from tests.fakes.objects import ACCOUNT, BUCKET, SECRET, ObjectServer
 
 PROGRAMS = ("versitygw", "minio")

@@ -1,7 +1,7 @@
 """A staging area behind a real SSH server, and payloads for it."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePath
 
@@ -14,8 +14,13 @@ from mydata_like.core.model import Dataset, DatasetId, FileRecord, Payload, Stag
 from mydata_like.settings.schema import Transfer
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.keys import create_key
+from mydata_like.ssh.session import Endpoint
+from mydata_like.transfer.destination import StagingDestination
+from mydata_like.transfer.folder.folder_session import FolderDestination
+from mydata_like.transfer.folder.staging_folder import MARKER, StagingFolder
 from mydata_like.transfer.pool import StagingTransport
-from mydata_like.transfer.staging_folder import MARKER, StagingFolder
+from mydata_like.transfer.ssh.endpoints import build_hosts
+from mydata_like.transfer.ssh.staging_host import StagingHost
 from tests.openssh import from_host, on_host, open_ssh, run_on_host
 from tests.site import Site
 from tests.sshd_fixture import script
@@ -74,15 +79,17 @@ class Staging:
             port=port or self.sshd.port,
             host_keys=(self.sshd.fingerprint,),
         )
-        if self.kind == "folder":
-            folder = from_host(location)
-            mark_folder(area, folder)
-            settings |= {"method": "folder", "folder": str(folder)}
+        folder = mark_folder(area, from_host(location)) if self.kind == "folder" else None
+        transfer = Transfer(**settings)
+
+        def build(area: StagingArea) -> Sequence[StagingDestination]:
+            files = {"key_file": self._key.path, "known_hosts": self._known_hosts}
+            return [FolderDestination(*folder)] if folder else build_hosts(area, transfer, **files)
+
         return StagingTransport(
             area,
-            Transfer(**settings),
-            key_file=self._key.path,
-            known_hosts=self._known_hosts,
+            transfer,
+            build=build,
             emit=self.events.append,
             memory=memory,
         )
@@ -109,6 +116,17 @@ def use_folder(site: Site, mounted: Path | None = None) -> Path:
     settings["transfer"] |= {"method": "folder", "folder": str(mounted or location)}
     site.config.write_text(tomlkit.dumps(settings), encoding="utf-8")
     return location
+
+
+def build_unreached(area: StagingArea) -> list[StagingHost]:
+    """Return the hosts of an area, to which nothing connects."""
+    nowhere = Path("none")
+    return [
+        StagingHost(
+            Endpoint(host, area.port, area.username, nowhere, nowhere), os.fsencode(area.location)
+        )
+        for host in area.hosts
+    ]
 
 
 class Memory:

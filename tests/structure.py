@@ -86,6 +86,17 @@ class Module:
     def classes(self) -> list[str]:
         return [node.name for node in self.tree.body if isinstance(node, ast.ClassDef)]
 
+    @cached_property
+    def code(self) -> str:
+        """The source without comments and docstrings."""
+        tree = ast.parse(self.text)
+        for node in ast.walk(tree):
+            body = getattr(node, "body", None)
+            if isinstance(body, list) and not isinstance(node, ast.Lambda):
+                prose = [it for it in body if isinstance(it, ast.Expr) and _is_text(it.value)]
+                body[:] = [it for it in body if it not in prose] or [ast.Pass()]
+        return ast.unparse(tree)
+
     def count_code(self) -> int:
         """Return the number of lines on which a node of the syntax tree begins or ends.
 

@@ -157,12 +157,9 @@ class ApprovalRequest:
         return load_approval(self._file).let_in == self._describe_access(area)
 
     def follow(self, event: Event) -> None:
-        """Forward an event of a channel; one that opens proves that our key is accepted.
-
-        A folder needs no key.
-        """
+        """Forward an event of a channel; one that opens proves that our key is accepted."""
         match event:
-            case ChannelChanged(state="open", rung=rung) if rung != "folder" and self._area:
+            case ChannelChanged(state="open") if self._area:
                 state = load_approval(self._file)
                 let_in = self._describe_access(self._area)
                 self._save(replace(state, awaited=None, let_in=let_in))

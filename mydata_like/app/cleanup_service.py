@@ -19,7 +19,8 @@ from mydata_like.app.settings_service import (
     open_secrets,
     prepare_places,
 )
-from mydata_like.app.transports import KINDS, TransportAccess
+from mydata_like.app.transports.transport_access import TransportAccess
+from mydata_like.app.transports.transport_kinds import find_kind
 from mydata_like.catalogues.mytardis.client import ApiClient
 from mydata_like.catalogues.mytardis.reverify import Reverification, Reverify
 from mydata_like.catalogues.mytardis.server_check import Records, ServerCheck
@@ -133,9 +134,7 @@ def open_cleanup(
         )
         stack.callback(connection.close)
         request = RunRequest(settings=settings, config=config, dry_run=True)
-        box = KINDS[settings.transfer.method].find_box(
-            TransportAccess(request, RunObserver(), connection)
-        )
+        box = find_kind(settings).find_box(TransportAccess(request, RunObserver(), connection))
         how = Reverification(
             box,
             settings.advanced.verify_patience,

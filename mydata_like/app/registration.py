@@ -1,6 +1,6 @@
 """Registration by the user: the approval, and the keys of the staging hosts or the folder."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -9,93 +9,22 @@ from pathlib import Path
 from mydata_like.app.connection import refresh_settings, require_complete
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connect, connected
 from mydata_like.app.settings_service import find_places, load_settings, prepare_places
-from mydata_like.app.staging_service import list_destinations
-from mydata_like.app.transports import KINDS, TransportAccess
-from mydata_like.core.errors import HostKeyError, ServerUnavailableError, StagingError
+from mydata_like.app.transports.folder_kind import NewFolder
+from mydata_like.app.transports.ssh_kind import HostKey
+from mydata_like.app.transports.transport_access import TransportAccess
+from mydata_like.app.transports.transport_kinds import find_kind
 from mydata_like.core.model import StagingArea
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings, Transfer
-from mydata_like.ssh.connect import fetch_host_key
 from mydata_like.ssh.keys import (
-    PublicKey,
-    accept_host_key,
-    check_host_key,
     forget_host_keys,
-    pin_mark,
-    trusted_fingerprints,
 )
-from mydata_like.ssh.session import Endpoint
-from mydata_like.transfer.folder_process import open_folder_process
-from mydata_like.transfer.staging_folder import StagingFolder
-
-
-@dataclass(frozen=True, slots=True)
-class HostKey:
-    """A staging host's key that is not trusted yet.
-
-    `known` are the fingerprints of the host's known or pinned keys. `refusal` is the error for a
-    user who has not confirmed the key.
-    """
-
-    endpoint: Endpoint
-    key: PublicKey
-    known: tuple[str, ...]
-    refusal: HostKeyError
-
-    @property
-    def host(self) -> str:
-        return self.endpoint.host
-
-    @property
-    def port(self) -> int:
-        return self.endpoint.port
-
-    @property
-    def fingerprint(self) -> str:
-        return self.key.fingerprint
-
-
-@dataclass(frozen=True, slots=True)
-class NewFolder:
-    """A mounted folder that is not known yet as that of the storage box.
-
-    `mount` is the path at which its file system is mounted. `timeout` is in seconds.
-    """
-
-    folder: StagingFolder
-    mount: str
-    timeout: float
-
-    @property
-    def question(self) -> str:
-        """What the user has to know to confirm the folder."""
-        return (
-            f"{self.folder.host} is to be the folder of the storage box {self.folder.box}, whose "
-            f"location on the server is {self.folder.location}. {self._describe_mount()}"
-        )
-
-    @property
-    def refusal(self) -> StagingError:
-        """The error for a user who has not confirmed the folder."""
-        return StagingError(
-            f"The folder is not confirmed yet: {self.question}",
-            hint="If that is right, run again with --accept-folder",
-            code="staging.unconfirmed",
-        )
-
-    def _describe_mount(self) -> str:
-        is_share = self.mount.startswith("\\\\")
-        if Path(self.mount) == Path(Path(self.mount).anchor) and not is_share:
-            return (
-                f"It is on the same file system as {self.mount}, so it is probably not mounted now."
-            )
-        return f"It is on the file system that is mounted at {self.mount}."
 
 
 @dataclass(frozen=True, slots=True)
 class RegistrationResult:
-    """The approved staging area, and the host keys that still need to be trusted.
+    """The approved staging area, what files are sent to, and what has to be confirmed.
 
     The hosts are contacted one by one while their keys are iterated. A host behind a jump host
     that has not been trusted by then cannot be reached, which raises a `HostKeyError`. `new_folder`
@@ -103,6 +32,7 @@ class RegistrationResult:
     """
 
     area: StagingArea
+    hosts: tuple[str, ...]
     unknown_host_keys: Iterator[HostKey]
     new_folder: NewFolder | None = None
 
@@ -127,41 +57,14 @@ def register(
     gate = build_gate(request, observer, SystemClock())
     with ExitStack() as stack:
         request, connection = connect(request, observer, gate, stack)
-        kind = KINDS[request.settings.transfer.method]
         access = TransportAccess(request, observer, connection)
-        approval_request = access.ask_approval()
         if here:
-            approval_request.claim_uploader()
-        ask = partial(kind.request_area, access, approval_request)
+            access.approval.claim_uploader()
+        kind = find_kind(request.settings)
+        ask = partial(kind.request_area, access)
         area = ask() if request.patience is None else gate.call(ask)
-    if not kind.is_confirmed:
-        return RegistrationResult(area, iter(()))
-    endpoints: list[Endpoint] = []
-    timeout = request.settings.transfer.stall_timeout
-    for destination in list_destinations(approval_request, area, request.settings, places):
-        if isinstance(destination, StagingFolder):
-            return RegistrationResult(area, iter(()), _find_new_folder(destination, timeout))
-        endpoints.append(destination)
-    return RegistrationResult(area, _find_unknown(endpoints, accepted))
-
-
-def _find_new_folder(folder: StagingFolder, timeout: float) -> NewFolder | None:
-    """Return a folder that is not confirmed yet; raises if it cannot be used."""
-    with open_folder_process(folder, timeout) as process:
-        try:
-            process.open()
-        except ServerUnavailableError as error:
-            if error.problem_code != "staging.unconfirmed":
-                raise
-            return NewFolder(folder, process.find_mount(), timeout)
-    return None
-
-
-def confirm_folder(new: NewFolder) -> None:
-    """Write the marker that lets every uploader use the folder, and try whether it takes files."""
-    with open_folder_process(new.folder, new.timeout) as process:
-        process.confirm()
-        process.open()
+    host_keys, new_folder = kind.find_unconfirmed(access, area, accepted)
+    return RegistrationResult(area, kind.list_hosts(access, area), host_keys, new_folder)
 
 
 def fetch_server_settings(request: RunRequest, observer: RunObserver) -> bool:
@@ -172,27 +75,6 @@ def fetch_server_settings(request: RunRequest, observer: RunObserver) -> bool:
     gate = build_gate(request, observer, clock)
     with connected(request, observer, gate) as connection:
         return refresh_settings(connection, request.settings, places, clock)
-
-
-def _find_unknown(endpoints: Iterable[Endpoint], accepted: tuple[str, ...]) -> Iterator[HostKey]:
-    """Yield the keys of untrusted hosts, jump hosts before the hosts behind them."""
-    for host in dict.fromkeys(host for endpoint in endpoints for host in endpoint.way):
-        host_key = fetch_host_key(host._replace(also_trusted=(*host.also_trusted, *accepted)))
-        try:
-            check_host_key(host, host_key)
-        except HostKeyError as error:
-            yield HostKey(host, host_key, trusted_fingerprints(host), error)
-
-
-def trust_host(key: HostKey) -> None:
-    """Trust this host's key from now on, instead of those that it had before.
-
-    Pinned keys stay trusted as well, and the new one only as long as exactly these are pinned.
-    """
-    known_hosts, mark = key.endpoint.known_hosts, pin_mark(key.endpoint)
-    if key.known:
-        forget_host_keys(known_hosts, key.host, key.port)
-    accept_host_key(known_hosts, key.host, key.port, key.key, mark=mark)
 
 
 def forget_host(config: Path | None, host: str, port: int | None = None) -> int:

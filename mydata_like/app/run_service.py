@@ -35,7 +35,8 @@ from mydata_like.app.settings_service import (
     prepare_places,
     report_former_values,
 )
-from mydata_like.app.transports import KINDS, TransportAccess
+from mydata_like.app.transports.transport_access import TransportAccess
+from mydata_like.app.transports.transport_kinds import find_kind, open_transport
 from mydata_like.catalogues.mytardis.dataset_writers import WriteTracker
 from mydata_like.catalogues.mytardis.datasets import UnusedObjects
 from mydata_like.catalogues.mytardis.http_upload import HttpTransport
@@ -392,11 +393,10 @@ class _Builder:
     ) -> tuple[Transport, str]:
         """Return the transport and its storage box, waiting at the gate while that is needed."""
         request = self._request
-        kind = KINDS[request.settings.transfer.method]
         emit = without_copy_notices(self._observer.emit, request.part.shard)
-        access = TransportAccess(request, replace(self._observer, emit=emit), connection, workers)
+        observer = replace(self._observer, emit=emit)
         opened = self._gate.call(
-            lambda: kind.preview(access) if request.dry_run else kind.open(access)
+            lambda: open_transport(TransportAccess(request, observer, connection, workers))
         )
         self._stack.callback(opened[0].close)
         return opened
@@ -491,7 +491,7 @@ class _Builder:
         # A preview is always over HTTP.
         can_replace = not isinstance(context.transport, HttpTransport)
         if context.dry_run:
-            can_replace = bool(context.box) and KINDS[settings.transfer.method].can_replace
+            can_replace = bool(context.box) and find_kind(settings).can_replace
         changed = ChangedFiles(
             self._ledger,
             emit,

@@ -1,14 +1,13 @@
 """The speed test: when it may run, what it uses, and the settings that it changes."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from mydata_like.app.approval import ApprovalRequest
 from mydata_like.app.connection import Connection, require_complete
 from mydata_like.app.directory_lock import directory_locked
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connected
@@ -19,16 +18,12 @@ from mydata_like.app.settings_service import (
     prepare_places,
 )
 from mydata_like.app.speedtest_records import keep_speed_test
-from mydata_like.app.staging_service import (
-    list_destinations,
-    open_approval_request,
-    open_transport,
-)
+from mydata_like.app.transports.transport_access import TransportAccess
+from mydata_like.app.transports.transport_kinds import find_kind
 from mydata_like.catalogues.mytardis.client import Query
-from mydata_like.core.errors import NotApprovedError, Problem, RunError
+from mydata_like.core.errors import Problem, RunError
 from mydata_like.core.formatting import format_size
-from mydata_like.core.model import StagingArea
-from mydata_like.core.ports import Clock, Transport
+from mydata_like.core.ports import Clock
 from mydata_like.engine.channels import find_planned
 from mydata_like.engine.gate import judge_hours, judge_program
 from mydata_like.hostos.clock import SystemClock
@@ -36,14 +31,11 @@ from mydata_like.hostos.load import HostLoad
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schedule_section import parse_period
 from mydata_like.settings.schema import Settings
-from mydata_like.settings.transfer_sections import Limits, Transfer
-from mydata_like.speedtest.mounted_folder import ProbeFolder
+from mydata_like.settings.transfer_sections import Limits
 from mydata_like.speedtest.recommendations import as_verdict
-from mydata_like.speedtest.remote_host import ProbeFiles
 from mydata_like.speedtest.results import FULL, QUICK, SpeedTestEffort, SpeedTestResult
 from mydata_like.speedtest.runner import Questions, SpeedTestRunner, SpeedTestTarget
 from mydata_like.state.paths import StatePaths
-from mydata_like.transfer.staging_folder import StagingFolder
 
 
 def require_quiet(limits: Limits, clock: Clock) -> None:
@@ -67,12 +59,6 @@ def require_quiet(limits: Limits, clock: Clock) -> None:
         )
 
 
-FOLDER: Final = ".mydata-like-doctor-"  # in the staging area, followed by the uploader's uuid
-_NOT_MEASURED: Final = "The connection to the server was not measured"
-_WITHOUT_SSH: Final[Mapping[str, str]] = {
-    "http": "files are sent over HTTP",
-    "s3": "files are sent to object storage",
-}
 _PAGE: Final = 100  # rows
 _RUNS: Final = 50  # whose speeds are compared
 _MANY: Final = 500  # files; the speed of a run that sent fewer means little
@@ -122,55 +108,18 @@ def open_speed_test(
         directory_locked(state, os.fsencode(root), clock, observer.cancel.set),
         connected(request, observer, gate) as connection,
     ):
-        approval_request = open_approval_request(connection, settings, places, observer.emit)
-        staging, why = _find_staging(approval_request, settings, order.config)
+        access = TransportAccess(request, observer, connection)
+        destination, why = find_kind(settings).find_measured(access)
         target = SpeedTestTarget(
             root=root,
             state=state,
             transfer=settings.transfer,
             questions=_ask(connection),
-            staging=staging,
+            destination=destination,
             why=why,
             records=tuple(_recall_records(settings, places)),
         )
         yield SpeedTestRunner(target, order.effort, observer.cancel)
-
-
-def _find_staging(
-    approval_request: ApprovalRequest, settings: Settings, config: Path | None
-) -> tuple[ProbeFiles | ProbeFolder | None, str]:
-    """Return the access to the staging area; without it, a sentence that says why."""
-    if settings.transfer.method in _WITHOUT_SSH:
-        return None, f"{_NOT_MEASURED}: {_WITHOUT_SSH[settings.transfer.method]}."
-    try:
-        approved = approval_request.fetch_approval()
-    except NotApprovedError as error:
-        return None, f"{_NOT_MEASURED}: {error.message}"
-    if approved is None:
-        return None, f"{_NOT_MEASURED}: ask for approval first (register)."
-    probe = _build_probe(approval_request, approved.area, settings, find_places(config))
-    return probe, "" if probe else f"{_NOT_MEASURED}: the staging area has no host."
-
-
-def _build_probe(
-    approval_request: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
-) -> ProbeFiles | ProbeFolder | None:
-    """Return the access to the first host of the staging area, or to the folder in its place."""
-    destinations = list_destinations(approval_request, area, settings, places)
-    if not destinations:
-        return None
-    name = FOLDER + approval_request.applicant.installation.uuid
-
-    def open_to_send(transfer: Transfer) -> Transport:
-        return open_transport(
-            approval_request, area, settings.with_values(transfer=transfer), places
-        )
-
-    destination = destinations[0]
-    if isinstance(destination, StagingFolder):
-        stall_timeout = settings.transfer.stall_timeout
-        return ProbeFolder(destination, name, stall_timeout, open_to_send)
-    return ProbeFiles(destination, os.fsencode(area.location), name, open_to_send)
 
 
 def _recall_records(settings: Settings, places: StatePaths) -> Iterator[float]:

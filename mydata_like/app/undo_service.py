@@ -11,7 +11,8 @@ from mydata_like.app.cleanup_service import find_key
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connected
 from mydata_like.app.run_service import open_run, to_all
 from mydata_like.app.settings_service import find_places, find_state, ledger_file
-from mydata_like.app.staging_service import list_endpoints, open_approval_request
+from mydata_like.app.transports.ssh_kind import list_endpoints
+from mydata_like.app.transports.transport_access import TransportAccess
 from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import RunError
 from mydata_like.core.events import Event, FileFailed, FileSkipped, FileVerified, FileWaiting
@@ -33,7 +34,7 @@ from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import find_shards
 from mydata_like.ledger.file_queries import FileQueries
 from mydata_like.settings.schema import Settings
-from mydata_like.transfer.probe_file import open_probe
+from mydata_like.transfer.ssh.probe_file import open_probe
 
 # Called with the replacement that never arrived, and the bytes in its place; raises if the record
 # is not to describe these.
@@ -80,14 +81,14 @@ def _measure_place(
     settings: Settings, config: Path | None, lost: Replacement, observer: RunObserver
 ) -> KeptCopy:
     """Return the bytes in the place of those that never arrived; the staging host measures them."""
-    request, places = RunRequest(settings=settings, config=config), find_places(config)
+    request = RunRequest(settings=settings, config=config)
     gate = build_gate(request, observer, SystemClock())
     with connected(request, observer, gate) as connection:
-        approval_request = open_approval_request(connection, settings, places, observer.emit)
-        approved = approval_request.fetch_approval()
+        access = TransportAccess(request, observer, connection)
+        approved = access.approval.fetch_approval()
     if approved is None:
         raise _nothing_kept(lost.key)
-    endpoint = list_endpoints(approval_request, approved.area, settings, places)[0]
+    endpoint = list_endpoints(access, approved.area)[0]
     with open_probe(endpoint, os.fsencode(approved.area.location)) as there:
         size, checksum = there.inspect(os.fsencode(lost.remote))
     if size is None or checksum in ("", lost.checksum):

@@ -13,18 +13,14 @@ import typer
 
 from mydata_like.app import registration
 from mydata_like.app.approval import renew_identity
-from mydata_like.app.connection_test import StepResult, run_connection_test
+from mydata_like.app.connection_test import run_connection_test
 from mydata_like.app.logging_setup import open_log
-from mydata_like.app.registration import (
-    HostKey,
-    NewFolder,
-    confirm_folder,
-    load_trusting,
-    trust_host,
-    trust_host_keys,
-)
+from mydata_like.app.registration import load_trusting, trust_host_keys
 from mydata_like.app.run_request import RunObserver, RunRequest, ignore
 from mydata_like.app.settings_service import load_settings
+from mydata_like.app.transports.connection_steps import StepResult
+from mydata_like.app.transports.folder_kind import NewFolder
+from mydata_like.app.transports.ssh_kind import HostKey
 from mydata_like.cli.options import AcceptOption, ConfigOption, JsonOption, SetOption
 from mydata_like.cli.output import PlainLines, Shape, failures_told, print_json, print_lines
 from mydata_like.cli.stdin_commands import stopped_by_signals
@@ -111,20 +107,17 @@ def _register(asked: RegisterArguments, shape: Shape) -> None:
         place = registration.register(request, observer, here=asked.here, accepted=accept)
     for key in place.unknown_host_keys:
         if key.fingerprint in accept or (not accept and _asks(key, shape)):
-            trust_host(key)
+            key.trust()
         else:
             raise key.refusal
     if folder := place.new_folder:
         if not (asked.accept_folder or _confirms(folder, shape)):
             raise folder.refusal
-        confirm_folder(folder)
-    hosts = place.area.hosts
-    if settings.transfer.method == "folder":
-        hosts = (str(settings.transfer.folder),)
+        folder.confirm()
     if shape is Shape.JSON:
-        print_json({"approved": True, "box": place.area.box, "hosts": list(hosts)})
+        print_json({"approved": True, "box": place.area.box, "hosts": list(place.hosts)})
         return
-    through = ", ".join(hosts)
+    through = ", ".join(place.hosts)
     print_lines([f"Approved: files go to the storage box {place.area.box} through {through}."])
 
 

@@ -159,7 +159,7 @@ def _find_program_of(path: Path) -> str:
 
 def _s3() -> str:
     """Open a client for object storage, which reads botocore's data files; nothing is sent."""
-    from mydata_like.transfer.s3_client import Bucket, S3Options, open_client
+    from mydata_like.transfer.s3.s3_client import Bucket, S3Options, open_client
 
     if not find_spec("botocore"):
         raise LeftOut("the extra s3 is not installed")

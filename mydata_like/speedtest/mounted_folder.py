@@ -7,12 +7,12 @@ write. It is removed at the end, and at the start in case an earlier test was ki
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Final, NamedTuple
+from typing import Final
 
 from mydata_like.core.errors import RejectedError, ServerUnavailableError, UploaderError
 from mydata_like.core.ports import Transport
 from mydata_like.settings.transfer_sections import Transfer
-from mydata_like.speedtest.remote_host import OpenTransport
+from mydata_like.speedtest.real_files import OpenTransport
 from mydata_like.speedtest.results import (
     LARGE_FILES,
     NOT_TOLD,
@@ -24,27 +24,14 @@ from mydata_like.speedtest.results import (
     Unit,
 )
 from mydata_like.ssh.capabilities import HostCapabilities, check_space
-from mydata_like.transfer.folder_process import FolderProcess
-from mydata_like.transfer.staging_folder import StagingFolder
-from mydata_like.transfer.worker_process import answering
+from mydata_like.transfer.folder.folder_process import FolderProcess, FolderTasks
+from mydata_like.transfer.folder.staging_folder import StagingFolder
 
 _RENAMES: Final = 10
 _FIRST: Final = 1_000_000  # bytes of a first write, which decides the size of the others
 _GRACE: Final = 3.0  # seconds to end what was begun within the time of the test
 _CLEANING: Final = 10.0  # seconds to remove the test files, also after the time of the test
 _SILENCE: Final = 10.0  # seconds without progress, although a sample takes less than one
-
-
-class ProbeFolder(NamedTuple):
-    """The mounted folder, and the test's directory below it.
-
-    `stall_timeout` is the number of seconds after which the folder does not respond.
-    """
-
-    mounted: StagingFolder
-    folder: str
-    stall_timeout: float
-    open_transport: OpenTransport
 
 
 class MountedFolder:
@@ -54,12 +41,23 @@ class MountedFolder:
     the test is over, and `StagingError` if it is full or does not accept files.
     """
 
-    cipher = ""  # nothing is encrypted
+    name = "The mounted folder"
+    is_encrypted = False
+    cipher = ""
 
-    def __init__(self, staging: ProbeFolder, budget: SpeedTestBudget) -> None:
-        self.folder = staging.folder
+    def __init__(
+        self,
+        mounted: StagingFolder,
+        stall_timeout: float,
+        folder: str,
+        open_transport: OpenTransport,
+        budget: SpeedTestBudget,
+    ) -> None:
+        self.folder = folder
         self.capabilities = HostCapabilities("folder")
-        self._staging = staging
+        self._mounted = mounted
+        self._stall_timeout = stall_timeout  # seconds after which the folder does not respond
+        self._open_transport = open_transport
         self._budget = budget
         self._process: FolderProcess | None = None
         self._end = time.monotonic() + budget.seconds_left + _GRACE
@@ -69,8 +67,8 @@ class MountedFolder:
     def open(self) -> HostCapabilities:
         """Return what the folder can do, after the files of a killed test were removed."""
         with self._in_process() as process:
-            self.capabilities = process.open()
-            process.remove_directory(self.folder.encode())
+            self.capabilities = process.call(FolderTasks.open)
+            process.call(FolderTasks.remove_directory, self.folder.encode())
         return self.capabilities
 
     def close(self) -> None:
@@ -86,7 +84,7 @@ class MountedFolder:
     @property
     def parts(self) -> Mapping[str, Callable[[], Iterator[Measurement]]]:
         """The parts that can be measured alone, by name; each yields its measurements."""
-        return {"The mounted folder": self._measure}
+        return {self.name: self._measure}
 
     def open_transport(self, settings: Transfer) -> Transport:
         """Return the transport of a run, which soon gives up a folder that does not respond.
@@ -94,9 +92,9 @@ class MountedFolder:
         Nobody can cancel what waits for it, so the folder has to respond first.
         """
         with self._in_process() as process:
-            process.time_renames(self._below(b"renamed"), 1)
+            process.call(FolderTasks.time_renames, self._below(b"renamed"), 1)
         limit = min(settings.stall_timeout, _SILENCE)
-        return self._staging.open_transport(settings.with_values(stall_timeout=limit))
+        return self._open_transport(settings.with_values(stall_timeout=limit))
 
     def remove(self) -> str:
         """Remove the test files, even if the time is over.
@@ -107,7 +105,7 @@ class MountedFolder:
         self._cleaning, self._end = True, time.monotonic() + _CLEANING
         if self._responds:
             with suppress(UploaderError), self._in_process() as process:
-                process.remove_directory(self.folder.encode())
+                process.call(FolderTasks.remove_directory, self.folder.encode())
                 return ""
         return f"{self.folder} in the folder"
 
@@ -115,7 +113,7 @@ class MountedFolder:
     def noting_silence(self) -> Iterator[None]:
         """Note whether the folder does not respond; raise `StagingError` if it is full."""
         try:
-            with answering(self._staging.mounted):
+            with self._mounted.answering():
                 yield
         except ServerUnavailableError:
             self._responds = False
@@ -130,7 +128,7 @@ class MountedFolder:
         with self.noting_silence():
             try:
                 self._process = self._process or FolderProcess(
-                    self._staging.mounted, self._staging.stall_timeout, self._check
+                    self._mounted, self._stall_timeout, self._check
                 )
                 yield self._process
             except BaseException:
@@ -142,8 +140,7 @@ class MountedFolder:
             self._budget.check()
         if time.monotonic() >= self._end:
             raise ServerUnavailableError(
-                f"The folder {self._staging.mounted.host} did not respond within the time of the "
-                "test.",
+                f"The folder {self._mounted.host} did not respond within the time of the test.",
                 code="staging.absent",
             )
 
@@ -156,10 +153,10 @@ class MountedFolder:
 
         def write(size: int) -> float:
             budget.take(size)
-            return process.write_large(self._below(b"large"), size)
+            return process.call(FolderTasks.write_large, self._below(b"large"), size)
 
         with self._in_process() as process:
-            seconds = process.time_renames(self._below(b"renamed"), _RENAMES)
+            seconds = process.call(FolderTasks.time_renames, self._below(b"renamed"), _RENAMES)
             yield Measurement(StageResult.FOLDER, RENAME, Unit.SECONDS, seconds)
             size = budget.fit(_FIRST, write(_FIRST), budget.effort.disk)
             rates = [size / write(size)]

@@ -3,23 +3,30 @@
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from itertools import count, cycle, islice
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
-from typing import Final, Self
+from typing import Final, Protocol, Self
 
 from mydata_like.core.errors import TransientError, UploaderError
 from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import Dataset, DatasetId, FileRecord, Payload
-from mydata_like.core.ports import Channel, SentFile
+from mydata_like.core.ports import Channel, SentFile, Transport
 from mydata_like.settings.transfer_sections import Transfer
-from mydata_like.speedtest.mounted_folder import MountedFolder
 from mydata_like.speedtest.recommendations import Candidate, count_channels
-from mydata_like.speedtest.remote_host import OpenTransport, RemoteHost
-from mydata_like.speedtest.results import TINY, SettingsComparison, SpeedTestBudget, Workload
+from mydata_like.speedtest.results import (
+    TINY,
+    LocalMachine,
+    Measurement,
+    SettingsComparison,
+    SpeedTestBudget,
+    Workload,
+)
+from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.dialing import NO_CHANNEL
 
 ROUNDS: Final = 2  # that a change has to win
@@ -72,6 +79,49 @@ def alternate(
     return before, after, True
 
 
+OpenTransport = Callable[[Transfer], Transport]
+
+
+class SpeedTestDestination(Protocol):
+    """A destination to which test files are written, in a `folder` of its own; `open` it first."""
+
+    name: str  # of the part of the test in which it is measured
+    is_encrypted: bool  # the way to it
+
+    @property
+    def folder(self) -> str: ...
+
+    @property
+    def capabilities(self) -> HostCapabilities: ...
+
+    @property
+    def cipher(self) -> str: ...
+
+    @property
+    def parts(self) -> Mapping[str, Callable[[], Iterator[Measurement]]]:
+        """The parts that can be measured alone, by name; each yields its measurements."""
+
+    def open(self) -> HostCapabilities:
+        """Return what it can do, after the files of a killed test were removed."""
+
+    def describe(self) -> LocalMachine:
+        """Return the facts about its computer."""
+
+    def open_transport(self, settings: Transfer) -> Transport:
+        """Return the transport of a run with these settings."""
+
+    def noting_silence(self) -> AbstractContextManager[None]:
+        """Return a context that notes that it does not respond, if it must then be left alone."""
+
+    def remove(self) -> str:
+        """Remove the test files.
+
+        Return what remains of them, as the subject of a sentence; empty if nothing does.
+        """
+
+    def close(self) -> None: ...
+
+
 class RealFiles:
     """Sends test files to one folder at the destination, and compares settings by their speed.
 
@@ -82,7 +132,7 @@ class RealFiles:
 
     def __init__(
         self,
-        destination: RemoteHost | MountedFolder,
+        destination: SpeedTestDestination,
         settings: Transfer,
         state: Path,
         budget: SpeedTestBudget,

@@ -13,12 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext, suppress
 from statistics import median
 from threading import Event
-from typing import Final, NamedTuple
+from typing import Final
 
 from mydata_like.core.errors import RejectedError, UploaderError
-from mydata_like.core.ports import Transport
-from mydata_like.settings.transfer_sections import Transfer
 from mydata_like.speedtest.local_machine import find_aes
+from mydata_like.speedtest.real_files import OpenTransport
 from mydata_like.speedtest.results import (
     LARGE_FILES,
     ROUND_TRIP,
@@ -31,12 +30,11 @@ from mydata_like.speedtest.results import (
     StageResult,
     Unit,
 )
-from mydata_like.ssh.capabilities import PREAMBLE, HostCapabilities, probe, quote
+from mydata_like.ssh.capabilities import PREAMBLE, HostCapabilities, quote
 from mydata_like.ssh.connect import connect
-from mydata_like.ssh.session import Endpoint, SshSession, Stream
+from mydata_like.ssh.session import SshSession, Stream
 from mydata_like.transfer.pool import count_cpus, count_sessions
-
-OpenTransport = Callable[[Transfer], Transport]
+from mydata_like.transfer.ssh.staging_host import StagingHost
 
 _PINGS: Final = 10
 _FIRST: Final = 1_000_000  # bytes of a first write, which decides the size of the others
@@ -56,34 +54,28 @@ _SLOW: Final = 8  # round trips that are not counted, while TCP widens its windo
 _SILENCE: Final = 10.0  # seconds without progress, although a sample takes less than one
 
 
-class ProbeFiles(NamedTuple):
-    """The staging host, and the test's folder below its location."""
-
-    endpoint: Endpoint
-    location: bytes
-    folder: str
-    open_transport: OpenTransport
-
-
 class RemoteHost:
     """A staging host to which test files are written; `open` it first."""
 
-    def __init__(self, staging: ProbeFiles, budget: SpeedTestBudget) -> None:
-        self.folder = staging.folder
+    name = "The connection to the server"
+    is_encrypted = True
+
+    def __init__(
+        self, host: StagingHost, folder: str, open_transport: OpenTransport, budget: SpeedTestBudget
+    ) -> None:
+        self.folder = folder
         self.capabilities = HostCapabilities("")
-        self.open_transport = staging.open_transport
-        self._staging = staging
+        self.open_transport = open_transport
+        self._host = host
         self._budget = budget
-        self._enter = PREAMBLE + b"cd -- %b && " % quote(staging.location)
-        self._endpoint = staging.endpoint._replace(
-            stall_timeout=min(staging.endpoint.stall_timeout, _SILENCE)
+        self._enter = PREAMBLE + b"cd -- %b && " % quote(host.area)
+        self._endpoint = host.endpoint._replace(
+            stall_timeout=min(host.endpoint.stall_timeout, _SILENCE)
         )
 
     def open(self) -> HostCapabilities:
         """Log in; return what the host can do, after the files of a killed test were removed."""
-        self._session, self.capabilities = probe(
-            lambda: connect(self._staging.endpoint), self._staging.location
-        )
+        self._session, self.capabilities = self._host.connect(None, confirms=False)
         if not self.capabilities.in_place:
             self._clean(self._session)
         return self.capabilities
@@ -123,7 +115,7 @@ class RemoteHost:
         with suppress(UploaderError):
             self._clean(self._session)
             return ""
-        with suppress(UploaderError), closing(connect(self._staging.endpoint)) as another:
+        with suppress(UploaderError), closing(connect(self._host.endpoint)) as another:
             self._clean(another)
             return ""
         return f"{self.folder} on the staging host"
@@ -136,7 +128,7 @@ class RemoteHost:
         SFTP accepts the command, does nothing and reports success.
         """
         if self.capabilities.access == "sftp":
-            path = self._staging.location.rstrip(b"/") + b"/" + self.folder.encode()
+            path = self._host.area.rstrip(b"/") + b"/" + self.folder.encode()
             with closing(session.open_sftp()) as sftp:
                 if sftp.find_size(path) is not None:
                     for entry in sftp.list_files(path):

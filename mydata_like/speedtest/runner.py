@@ -26,10 +26,8 @@ from mydata_like.speedtest.local_machine import (
     measure_source,
     read_pieces,
 )
-from mydata_like.speedtest.mounted_folder import MountedFolder, ProbeFolder
-from mydata_like.speedtest.real_files import RealFiles, remove_leftovers
+from mydata_like.speedtest.real_files import RealFiles, SpeedTestDestination, remove_leftovers
 from mydata_like.speedtest.recommendations import list_candidates
-from mydata_like.speedtest.remote_host import ProbeFiles, RemoteHost
 from mydata_like.speedtest.results import (
     NOT_TOLD,
     RECORDS,
@@ -47,6 +45,7 @@ CONNECTIONS: Final = (1, 2, 4)
 _ANSWERS: Final = 5  # timed requests of each kind
 
 Questions = Mapping[str, Callable[[], object]]  # requests to the API by name
+OpenDestination = Callable[[SpeedTestBudget], SpeedTestDestination]
 
 
 def measure_api(questions: Questions, budget: SpeedTestBudget) -> Iterator[Measurement]:
@@ -77,16 +76,16 @@ def measure_api(questions: Questions, budget: SpeedTestBudget) -> Iterator[Measu
 class SpeedTestTarget:
     """The target of a speed test: the data directory, the server's API and its staging area.
 
-    The staging area is a host or, in its place, a mounted folder. Without `staging`, `why` is the
-    reason. The test's own files are written to `state`. `records` has the files a second of earlier
-    runs whose bottleneck was the API.
+    Without a `destination` in the staging area, `why` is the reason. The test's own files are
+    written to `state`. `records` has the files a second of earlier runs whose bottleneck was the
+    API.
     """
 
     root: Path
     state: Path
     transfer: Transfer
     questions: Questions
-    staging: ProbeFiles | ProbeFolder | None = None
+    destination: OpenDestination | None = None
     why: str = ""
     records: tuple[float, ...] = ()
 
@@ -156,7 +155,7 @@ class SpeedTestRunner:
     def _measure(self) -> Generator[Measurement | SettingsComparison, None, None]:
         remove_leftovers(self._target.state)
         self._here = describe_here()
-        budget, staging = self._budget, self._target.staging
+        budget = self._budget
         sample = self._find_sample()
         yield from self._try("Checksums", partial(measure_checksums, budget))
         yield from self._try("The disk of this computer", partial(measure_source, sample, budget))
@@ -166,25 +165,20 @@ class SpeedTestRunner:
             self._unknown.append(_NO_RECORDS)
         yield from self._try("The API", partial(measure_api, self._target.questions, budget))
         pieces = read_pieces(sample)
-        if isinstance(staging, ProbeFolder):
-            # It comes last, because a folder that hangs uses up the time of the test.
-            folder = MountedFolder(staging, budget)
-            sending = partial(self._measure_destination, folder, pieces)
-            yield from self._try("The mounted folder", sending)
-        else:
+        destination = self._target.destination and self._target.destination(budget)
+        if destination is None or destination.is_encrypted:
             ciphers = self._target.transfer.ciphers
             yield from self._try("Compression", partial(measure_compression, pieces))
             yield from self._try("Ciphers here", partial(measure_ciphers, ciphers, budget))
-            if staging is None:
-                self._unknown.append(self._target.why)
-            else:
-                host = RemoteHost(staging, budget)
-                sending = partial(self._measure_destination, host, pieces)
-                yield from self._try("The connection to the server", sending)
+        if destination is None:
+            self._unknown.append(self._target.why)
+        else:  # the last part, because a folder that hangs uses up the time of the test
+            sending = partial(self._measure_destination, destination, pieces)
+            yield from self._try(destination.name, sending)
         self._here = self._here._replace(busy_after=measure_busy())
 
     def _measure_destination(
-        self, destination: RemoteHost | MountedFolder, pieces: list[bytes]
+        self, destination: SpeedTestDestination, pieces: list[bytes]
     ) -> Iterator[Measurement | SettingsComparison]:
         """Yield what can be measured at the destination; remove the test files at the end."""
         self._rung = destination.capabilities.access
@@ -207,7 +201,7 @@ class SpeedTestRunner:
                     self._unknown.append(f"{left} could not be removed; the next test removes it.")
 
     def _send_files(
-        self, destination: RemoteHost | MountedFolder, pieces: list[bytes]
+        self, destination: SpeedTestDestination, pieces: list[bytes]
     ) -> Iterator[Measurement | SettingsComparison]:
         """Yield the speed of sending files with the current settings, and with changes of them."""
         settings = self._target.transfer

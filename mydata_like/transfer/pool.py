@@ -5,9 +5,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from math import inf
-from pathlib import Path
 from threading import Condition, Lock
 from typing import Final, Protocol
 
@@ -17,7 +15,6 @@ from mydata_like.core.errors import (
     HostKeyError,
     Problem,
     ServerUnavailableError,
-    SettingsError,
     StagingError,
     TransientError,
     UploaderError,
@@ -26,13 +23,11 @@ from mydata_like.core.events import ChannelChanged, Notice
 from mydata_like.core.model import Payload, StagingArea
 from mydata_like.core.ports import Emit
 from mydata_like.settings.schema import Transfer
-from mydata_like.settings.values import parse_jump
 from mydata_like.ssh.capabilities import HostCapabilities, allows_nothing
 from mydata_like.ssh.dialing import NO_CHANNEL
-from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.channel import StagingChannel
-from mydata_like.transfer.remote_shell import owner_mark
-from mydata_like.transfer.staging_folder import StagingFolder
+from mydata_like.transfer.destination import StagingDestination
+from mydata_like.transfer.temporary_files import owner_mark
 from mydata_like.transfer.worker_messages import (
     DROPPED,
     STREAMS,
@@ -44,11 +39,7 @@ from mydata_like.transfer.worker_messages import (
 from mydata_like.transfer.worker_process import (
     WorkerProcess,
     WorkerStarter,
-    answering,
-    require_few_left,
 )
-
-Destination = Endpoint | StagingFolder  # a host, or a folder in its place
 
 REST: Final = 60.0  # seconds for which a failed host is used last
 _LONG: Final = 0.02  # seconds; from this round trip on, TCP's window limits a session
@@ -60,63 +51,6 @@ _STARTING: Final = 15.0  # seconds to start a process on a busy machine
 _TIMEOUT_FACTOR: Final = 1.5  # times the worker's own timeout
 _UNREACHABLE: Final = (TransientError, ServerUnavailableError)
 _DROPPED_AT_MOST: Final = 3  # times that another channel may end the session that one joins
-
-
-def build_destinations(
-    area: StagingArea, settings: Transfer, *, key_file: Path, known_hosts: Path
-) -> Sequence[Destination]:
-    """Return the folder of the settings if files are sent to it, else the endpoint of each host."""
-    if settings.method == "folder" and settings.folder is not None:
-        return [StagingFolder(os.fsencode(settings.folder), area.box, area.location)]
-    return build_endpoints(area, settings, key_file=key_file, known_hosts=known_hosts)
-
-
-def build_endpoints(
-    area: StagingArea, settings: Transfer, *, key_file: Path, known_hosts: Path
-) -> list[Endpoint]:
-    """Return the endpoint of each host of the staging area.
-
-    If host keys are pinned in the settings, the server's keys are ignored: an attacker who controls
-    the server must not be able to add one.
-    """
-    agent = os.environ.get("SSH_AUTH_SOCK", "") if settings.ssh_agent else ""
-    if settings.ssh_agent and not agent:
-        raise SettingsError(
-            "transfer.ssh_agent is on, but there is no agent: SSH_AUTH_SOCK is not set.",
-            hint="Start ssh-agent before mydata-like, or switch transfer.ssh_agent off.",
-            code="ssh.no-agent",
-        )
-    plain = Endpoint(
-        host="",
-        port=area.port,
-        username=area.username,
-        key_file=key_file,
-        known_hosts=known_hosts,
-        ciphers=settings.ciphers,
-        connect_timeout=settings.connect_timeout,
-        stall_timeout=settings.stall_timeout,
-        stack=settings.ssh,
-        agent=agent,
-    )
-    via = None  # the last jump host, linked to those before it
-    for text in settings.ssh_jump:
-        username, jump, port = parse_jump(text)
-        hop = plain._replace(host=jump, port=port, username=username or plain.username, via=via)
-        via = hop._replace(also_trusted=settings.host_keys, any_key=bool(agent))
-    pinned = plain._replace(
-        host_keys=settings.host_keys or area.host_keys,
-        pinned_by_server=not settings.host_keys,
-        via=via,
-    )
-    return [pinned._replace(host=host) for host in area.hosts]
-
-
-def locate(area: StagingArea, destinations: Sequence[Destination]) -> bytes:
-    """Return the path of the staging area on its hosts, or that of the folder."""
-    for destination in destinations:
-        if isinstance(destination, StagingFolder):
-            return destination.path
-    return os.fsencode(area.location)
 
 
 class HostMemory(Protocol):
@@ -150,15 +84,13 @@ def count_cpus() -> int:
 class StagingTransport:
     """Sends payloads to the staging area over up to `capacity` channels; owns their workers.
 
-    If the settings name a folder for that, no host is contacted: a session is a process that writes
-    to the folder.
-
     Each session has its own process. There are as many sessions as both sides have processors, and
     some more over a long distance. Further channels share sessions: a slow acknowledgement needs
     more data in flight, not more logins. Large files may be sent over another session than that of
     their channel (see `open_shared`).
 
-    Any number of threads may use it, each with its own channels. `explain` is called to find out
+    Any number of threads may use it, each with its own channels. `build` returns the destinations
+    of an area. `explain` is called to find out
     why the staging hosts refuse our key, `renew` to find out which keys the server names for a host
     that has another key. `owner` is the uuid in temporary names. `visiting` is
     called with the folders below the location in which temporary files may be left.
@@ -173,8 +105,7 @@ class StagingTransport:
         area: StagingArea,
         settings: Transfer,
         *,
-        key_file: Path,
-        known_hosts: Path,
+        build: Callable[[StagingArea], Sequence[StagingDestination]],
         emit: Emit,
         explain: Callable[[AccessDeniedError], UploaderError] = lambda error: error,
         renew: Callable[[], tuple[str, ...]] | None = None,
@@ -190,13 +121,8 @@ class StagingTransport:
         self.spent = NOTHING_SPENT  # the time of all channels by cause
         self.round_trip = 0.0  # seconds, the shortest measured when a channel was opened
         self._area = area
-        self._build = partial(
-            build_destinations, settings=settings, key_file=key_file, known_hosts=known_hosts
-        )
-        self._destinations = self._build(area)
-        self._location = locate(area, self._destinations)
-        first = next(iter(self._destinations), None)
-        self._folder = first if isinstance(first, StagingFolder) else None
+        self._build = build
+        self._destinations = build(area)
         self._settings = settings
         self._explain = explain
         self._renew = renew
@@ -380,27 +306,26 @@ class StagingTransport:
                     return None  # it would fail for this channel as well
         raise TransientError("The channels are closed.", code="channel.closed")
 
-    def _choose_destination(self, tried: Collection[str]) -> Destination | None:
+    def _choose_destination(self, tried: Collection[str]) -> StagingDestination | None:
         """Return the host with the fewest sessions, except those tried; None if none is left.
 
         A host that failed comes last for a while: it is still better than none.
         """
         now = self._now()
 
-        def rank(destination: Destination) -> tuple[float, int]:
+        def rank(destination: StagingDestination) -> tuple[float, int]:
             sessions = sum(worker.host == destination.host for worker in self._workers)
             return max(0.0, self._rests_until.get(destination.host, now) - now), sessions
 
         left = [it for it in self._destinations if it.host not in tried]
         return min(left, key=rank, default=None)
 
-    def _start_worker(self, number: int, destination: Destination) -> WorkerProcess:
+    def _start_worker(self, number: int, destination: StagingDestination) -> WorkerProcess:
         """Start a process that opens a session for a channel, which gets its errors.
 
-        Raises `ServerUnavailableError` if too many earlier processes still wait for a lost folder.
+        Raises `ServerUnavailableError` if the destination allows no further session now.
         """
-        if isinstance(destination, StagingFolder):
-            require_few_left(destination)
+        destination.require_ready()
         host = destination.host
         known = self._capabilities_by_host.get(host)
         if known is None and self._memory is not None:
@@ -408,15 +333,11 @@ class StagingTransport:
             if known is not None:
                 self._recalled.add(host)
         worker = self._starter.start(f"session {number}")
-        worker.founder, worker.host = number, host
+        worker.founder, worker.destination = number, destination
         worker.recalled = known is not None and host in self._recalled
         worker.channels.add(number)
-        if isinstance(destination, Endpoint) and destination.stack == "auto":
-            stack = "paramiko" if known and known.gcm_only else "auto"
-            destination = destination._replace(stack=stack)
         config = WorkerConfig(
-            destination,
-            self._location,
+            destination.suit(known),
             known,
             confirm=any(other.is_open for other in self._workers),
             compress=self._settings.compression == "auto",
@@ -437,12 +358,10 @@ class StagingTransport:
         """
         if worker.founder != number:
             worker.send(number, JoinChannel())
-        if self._folder is not None:
-            with answering(self._folder):
-                opened = worker.receive(number, _STARTING + self.timeout)
-        else:
-            limit = _STARTING + self._settings.connect_timeout + 2 * self.timeout
-            opened = worker.receive(number, limit)
+        assert worker.destination
+        with worker.destination.answering():
+            limit = worker.destination.limit_opening(self.timeout)
+            opened = worker.receive(number, _STARTING + limit)
         assert isinstance(opened, ChannelOpened)
         if worker.recalled:
             self._recalled.add(worker.host)

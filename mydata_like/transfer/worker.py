@@ -22,24 +22,24 @@ from typing import Final, NoReturn
 from mydata_like.core.errors import Problem, TransientError, UploaderError
 from mydata_like.core.formatting import format_path
 from mydata_like.core.token_bucket import TokenBucket
-from mydata_like.ssh.capabilities import HostCapabilities, confirm, probe
-from mydata_like.ssh.connect import connect, import_ahead
+from mydata_like.ssh.capabilities import HostCapabilities
+from mydata_like.ssh.connect import import_ahead
 from mydata_like.ssh.session import OpenSession, SshSession
-from mydata_like.transfer.arrived_files import find_arrived
-from mydata_like.transfer.batch_sender import BatchSender
 from mydata_like.transfer.compression import Compression
-from mydata_like.transfer.file_replacement import (
+from mydata_like.transfer.interleaved_sender import InterleavedSender
+from mydata_like.transfer.member_results import collect, send_others
+from mydata_like.transfer.shared_reader import SharedReader
+from mydata_like.transfer.ssh.arrived_files import find_arrived
+from mydata_like.transfer.ssh.batch_sender import BatchSender
+from mydata_like.transfer.ssh.file_replacement import (
     InPlaceSender,
     replace_by_shell,
 )
-from mydata_like.transfer.interleaved_sender import InterleavedSender
-from mydata_like.transfer.multi_stream import StreamLimit
-from mydata_like.transfer.remote_shell import SessionState, Shells, SpareShells
-from mydata_like.transfer.scp_sender import ScpSender
-from mydata_like.transfer.sftp_sender import SftpSender
-from mydata_like.transfer.shared_reader import SharedReader
-from mydata_like.transfer.single_file import SingleSender
-from mydata_like.transfer.staging_folder import StagingFolder
+from mydata_like.transfer.ssh.multi_stream import StreamLimit
+from mydata_like.transfer.ssh.remote_shell import SessionState, Shells, SpareShells
+from mydata_like.transfer.ssh.scp_sender import ScpSender
+from mydata_like.transfer.ssh.sftp_sender import SftpSender
+from mydata_like.transfer.ssh.single_file import SingleSender
 from mydata_like.transfer.tar import is_plain
 from mydata_like.transfer.throttled_session import ChannelTimer, ThrottledSession
 from mydata_like.transfer.worker_messages import (
@@ -51,7 +51,6 @@ from mydata_like.transfer.worker_messages import (
     ChannelCommand,
     ChannelOpened,
     ChannelReply,
-    FolderCall,
     JoinChannel,
     LeaveChannel,
     Member,
@@ -64,12 +63,12 @@ from mydata_like.transfer.worker_messages import (
     Reply,
     Sender,
     SendTask,
+    ServiceCall,
     TaskCommand,
     TaskResult,
     WorkerConfig,
-    collect,
+    WorkerService,
     pack_error,
-    send_others,
     take_standard_streams,
 )
 
@@ -135,7 +134,11 @@ SendReply = Callable[[int, Reply], None]  # sends a message for a channel
 
 def main() -> None:
     """Run a channel worker, as `WorkerProcess` starts it."""
-    work(connect_to_staging)
+    work(_connect)
+
+
+def _connect(config: WorkerConfig) -> tuple[OpenSession, HostCapabilities]:
+    return config.destination.connect(config.capabilities, confirms=config.confirm)
 
 
 def work(connect: Connect) -> NoReturn:
@@ -152,14 +155,11 @@ def work(connect: Connect) -> NoReturn:
 
 def _process(pipe: Pipe, connect: Connect) -> None:
     try:
-        config: WorkerConfig | StagingFolder = pipe.receive()
+        config: WorkerConfig | WorkerService = pipe.receive()
     except EOFError:
         return  # the worker was not needed
-    if isinstance(config, StagingFolder):
-        # Only this kind of work needs it.
-        from mydata_like.transfer.folder_process import serve
-
-        serve(pipe, config)
+    if not isinstance(config, WorkerConfig):
+        config.serve(pipe)
         return
     worker = _Worker(pipe, config)
     Thread(target=worker.listen, name="listen", daemon=True).start()
@@ -201,7 +201,7 @@ class _Worker:
                 if isinstance(message.command, JoinChannel):
                     channels[message.channel] = _Channel(partial(self.send_reply, message.channel))
                     self._joining.put(channels[message.channel])
-                elif not isinstance(message.command, FolderCall):
+                elif not isinstance(message.command, ServiceCall):
                     channels[message.channel].handle(message.command)
         except (EOFError, OSError):
             os._exit(0)
@@ -215,7 +215,7 @@ class _Worker:
         """Let channels join until one of them fails."""
         config = self._config
         state = SessionState(
-            config.location,
+            config.destination.area,
             capabilities,
             Compression(available=config.compress and capabilities.zstd),
             StreamLimit(STREAMS),
@@ -353,18 +353,3 @@ class _Channel:
 def _describe_invalid(member: Member) -> Problem:
     shown = format_path(member.remote)
     return Problem("staging.name", f"{shown} is not a valid path in the staging area.")
-
-
-def connect_to_staging(config: WorkerConfig) -> tuple[OpenSession, HostCapabilities]:
-    """Return a session and the capabilities of its host, or of a folder in its place."""
-    if isinstance(config.endpoint, StagingFolder):
-        # Few workers use a folder, and all others start faster without it.
-        from mydata_like.transfer.folder_session import open_folder
-
-        return open_folder(config.endpoint, config.capabilities)
-    if config.capabilities is None:
-        return probe(partial(connect, config.endpoint), config.location)
-    session = connect(config.endpoint)
-    if config.confirm:
-        confirm(session, config.location, config.capabilities.access)
-    return session, config.capabilities

@@ -8,9 +8,9 @@ events or the GUI.
 
 import os
 import pickle
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import IO, Any, Final, NamedTuple, Protocol
 
 from mydata_like.core import errors
@@ -24,8 +24,7 @@ from mydata_like.core.errors import (
 )
 from mydata_like.core.local_files import ArchiveMember, Reading
 from mydata_like.ssh.capabilities import HostCapabilities
-from mydata_like.ssh.session import Endpoint
-from mydata_like.transfer.staging_folder import StagingFolder
+from mydata_like.transfer.destination import StagingDestination
 
 _LATEST: Final = 253_402_300_799  # the last second of the year 9999
 
@@ -77,8 +76,7 @@ class WorkerConfig(_Message):
     With `confirm`, it checks at least that its session allows what they name.
     """
 
-    endpoint: Endpoint | StagingFolder
-    location: bytes
+    destination: StagingDestination
     capabilities: HostCapabilities | None = None
     confirm: bool = False
     compress: bool = False  # where that is faster
@@ -150,14 +148,14 @@ TaskCommand = SendTask | RenameTasks | RateLimit | CancelTask | LeaveChannel
 
 
 @dataclass(slots=True)
-class FolderCall(_Message):
-    """Call a method of `folder_process.FolderTasks`."""
+class ServiceCall(_Message):
+    """Call a method of what a `WorkerService` does."""
 
     name: str
     arguments: tuple[object, ...]
 
 
-Command = JoinChannel | TaskCommand | FolderCall
+Command = JoinChannel | TaskCommand | ServiceCall
 
 
 @dataclass(slots=True)
@@ -221,13 +219,13 @@ class TaskFailed(_Message):
 
 
 @dataclass(slots=True)
-class FolderAnswer(_Message):
+class ServiceAnswer(_Message):
     """The result of a call."""
 
-    value: object
+    value: Any
 
 
-Reply = ChannelOpened | BytesSent | TaskResult | TaskFailed | FolderAnswer
+Reply = ChannelOpened | BytesSent | TaskResult | TaskFailed | ServiceAnswer
 
 ALL: Final = 0  # the number for every channel of a worker
 
@@ -257,44 +255,6 @@ class Moving(Protocol):
     def __call__(self, count: int, omitted: int = 0, /) -> None: ...
 
 
-def collect(
-    results: Mapping[int, MemberResult], count: int, lost: TransientError | None = None
-) -> TaskResult:
-    """Return the results of `count` members in order; the others were `lost` with the connection.
-
-    Raises `lost` if nothing has arrived.
-    """
-    if lost is None:
-        return TaskResult(tuple(results[index] for index in range(count)))
-    if not any(result.checksum for result in results.values()):
-        raise lost
-    missing = (MemberResult(index, "", lost.problem, again=True) for index in range(count))
-    return TaskResult(tuple(results.get(it.place, it) for it in missing), broken=True)
-
-
-def send_others(
-    known: Mapping[int, MemberResult], task: SendTask, send: Callable[[SendTask], TaskResult]
-) -> TaskResult:
-    """Send the members of a task without a known result; return the results of all in order."""
-    if not known:
-        return send(task)
-    members = task.members
-    rest = [index for index in range(len(members)) if index not in known]
-    if not rest:
-        return collect(known, len(members))
-    try:
-        sent = send(SendTask(tuple(members[index] for index in rest), task.batched))
-    except TransientError as error:
-        return collect(known, len(members), error)
-    results = {**known, **renumber(sent, rest)}
-    return replace(collect(results, len(members)), broken=sent.broken)
-
-
-def renumber(sent: TaskResult, indexes: Sequence[int]) -> dict[int, MemberResult]:
-    """Return results by the indexes that their members have in the whole task."""
-    return {indexes[it.place]: it._replace(place=indexes[it.place]) for it in sent.results}
-
-
 class Sender(Protocol):
     """Sends payloads over one session, depending on the host's capabilities.
 
@@ -314,6 +274,7 @@ class Sender(Protocol):
 
 
 LOST: Final = "channel.lost"
+STALLED: Final = "channel.stalled"  # a worker gives no reply
 MISSING: Final = "staging.missing"  # a replacement is missing
 DROPPED: Final = "channel.dropped"  # its session was closed because of another channel
 STREAMS: Final = 8  # per session, with payloads; OpenSSH grants ten, with spare shells
@@ -388,3 +349,10 @@ def take_standard_streams() -> Pipe:
     with suppress(OSError):  # a windowed program may have no standard error
         os.dup2(2, 1)
     return pipe
+
+
+class WorkerService(Protocol):
+    """Work of a process that has no session; the process receives it."""
+
+    def serve(self, pipe: Pipe) -> None:
+        """Reply to each `ServiceCall` until the other process ends."""

@@ -10,12 +10,13 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Final
 
-from mydata_like.core.errors import ServerUnavailableError, TransientError
-from mydata_like.transfer.staging_folder import StagingFolder
+from mydata_like.core.errors import TransientError
+from mydata_like.transfer.destination import StagingDestination
 from mydata_like.transfer.worker_messages import (
     ALL,
     DROPPED,
     LOST,
+    STALLED,
     ChannelCommand,
     ChannelReply,
     Command,
@@ -23,12 +24,12 @@ from mydata_like.transfer.worker_messages import (
     Reply,
     TaskFailed,
     WorkerConfig,
+    WorkerService,
     pack_error,
     unpack_error,
 )
 
 WORKER: Final = "--channel-worker"  # option of the bundled program, which starts itself
-STALLED: Final = "channel.stalled"  # a worker gives no reply
 # Imports create no garbage, so collection is off until they are done.
 _BEGIN: Final = (
     "import gc, sys; gc.disable(); sys.path[:] = sys.argv[1:]; from {} import main; main()"
@@ -68,21 +69,20 @@ def start_process(command: Sequence[str]) -> tuple[subprocess.Popen[bytes], Pipe
 
 
 DYING: Final = 5.0  # seconds for a killed process to end; milliseconds are usual
-_MOST_LEFT: Final = 16  # processes that are left behind before no more are started
 
 
 class WorkerProcess:
     """A channel worker, which starts with `begin` and ends with `kill` and `reap`.
 
-    Its pool maintains what it knows of it: the `host`, the numbers of its `channels`, the one of
-    them that is its `founder`, whether its session `is_open`, whether it `takes_guests` (large
-    files of other workers' channels), and whether it was started with capabilities `recalled` from
-    an earlier run.
+    Its pool maintains what it knows of it: the `destination`, the numbers of its `channels`, the
+    one of them that is its `founder`, whether its session `is_open`, whether it `takes_guests`
+    (large files of other workers' channels), and whether it was started with capabilities
+    `recalled` from an earlier run.
     """
 
     def __init__(self, command: Sequence[str], name: str) -> None:
         self._process, self._pipe = start_process(command)
-        self.host = ""
+        self.destination: StagingDestination | None = None
         self.channels: set[int] = set()
         self.founder = 0
         self.is_open = False
@@ -100,12 +100,16 @@ class WorkerProcess:
         self._listener.start()
 
     @property
+    def host(self) -> str:
+        return self.destination.host if self.destination else ""
+
+    @property
     def is_closed(self) -> bool:
         """Whether the process was ended by its pool."""
         return self._reaped
 
-    def begin(self, plan: WorkerConfig | StagingFolder) -> None:
-        """Send the worker its configuration, or the folder on which it works (`FolderProcess`)."""
+    def begin(self, plan: WorkerConfig | WorkerService) -> None:
+        """Send the worker its configuration, or the work of another kind."""
         self._send(plan)
 
     def send(self, channel: int, command: Command) -> None:
@@ -161,7 +165,7 @@ class WorkerProcess:
         self._pipe.close()
         return True
 
-    def _send(self, message: WorkerConfig | StagingFolder | ChannelCommand) -> None:
+    def _send(self, message: WorkerConfig | WorkerService | ChannelCommand) -> None:
         with self._send_lock:
             if self._reaped:
                 raise _dropped()
@@ -222,30 +226,9 @@ class _LeftBehind:
 _left: Final = _LeftBehind()
 
 
-def require_few_left(folder: StagingFolder) -> None:
-    """Raise `ServerUnavailableError` if many processes wait for a lost folder."""
-    if (count := _left.count()) >= _MOST_LEFT:
-        raise ServerUnavailableError(
-            f"The folder {folder.host} does not respond: {count} processes wait for it and cannot "
-            "be ended.",
-            hint="Mount it again, or restart this computer.",
-            code="staging.absent",
-        )
-
-
-@contextmanager
-def answering(folder: StagingFolder) -> Iterator[None]:
-    """Raise `ServerUnavailableError` if a process gives no reply because of a lost folder."""
-    try:
-        yield
-    except TransientError as error:
-        if error.problem_code != STALLED:
-            raise
-        raise ServerUnavailableError(
-            f"The folder {folder.host} does not respond.",
-            hint="Check its server and the network.",
-            code="staging.absent",
-        ) from error
+def count_left_behind() -> int:
+    """Return the number of processes that were killed and have not ended."""
+    return _left.count()
 
 
 class WorkerStarter:

@@ -26,7 +26,7 @@ from mydata_like.settings.schema import Transfer
 from mydata_like.ssh.connect import connect, fetch_host_key
 from mydata_like.ssh.keys import accept_host_key, create_key, load_key
 from mydata_like.ssh.session import Endpoint
-from mydata_like.transfer.pool import build_endpoints
+from mydata_like.transfer.ssh.endpoints import build_endpoints
 from tests.openssh import on_host
 from tests.sshd_fixture import STACKS, endpoint_of, needs_sshd, open_session, sshd_with
 from tests.umasks import posix_modes

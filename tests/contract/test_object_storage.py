@@ -16,14 +16,14 @@ from mydata_like.core.events import ChannelChanged
 from mydata_like.core.model import Datafile, DatafileId, Payload, Replacement, Replica
 from mydata_like.core.ports import SentFile, UnsentFile
 from mydata_like.core.staging_path import aside_path, kept_path
-from mydata_like.transfer.s3_client import Bucket, S3Options, open_client
-from mydata_like.transfer.s3_transport import (
+from mydata_like.transfer.s3.s3_client import Bucket, S3Options, open_client
+from mydata_like.transfer.s3.s3_transport import (
     COPY,
     S3Transport,
     find_object,
     remove_old_uploads,
 )
-from mydata_like.transfer.s3_upload import PART, part_size
+from mydata_like.transfer.s3.s3_upload import PART, part_size
 from tests.fakes.objects import ACCOUNT, BUCKET, SECRET
 from tests.fakes.place import checksum
 from tests.s3_service import SERVICES, open_service

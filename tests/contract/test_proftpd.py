@@ -10,7 +10,7 @@ from mydata_like.ssh.capabilities import probe
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.keys import create_key
 from mydata_like.ssh.session import Endpoint
-from mydata_like.transfer.scp_sender import ScpSender
+from mydata_like.transfer.ssh.scp_sender import ScpSender
 from mydata_like.transfer.worker_messages import MemberResult, SendTask
 from tests.fakes.place import checksum
 from tests.hosts import KINDS, ProFtpd, is_available

@@ -1,6 +1,7 @@
 """Several hosts before one staging area: channels share them, and one that dies is replaced."""
 
 import sys
+from functools import partial
 
 import pytest
 
@@ -11,6 +12,7 @@ from mydata_like.core.ports import SentFile
 from mydata_like.settings.schema import Transfer
 from mydata_like.ssh.keys import create_key
 from mydata_like.transfer.pool import StagingTransport
+from mydata_like.transfer.ssh.endpoints import build_hosts
 from tests.fakes.place import checksum
 from tests.openssh import open_ssh
 from tests.privileges import needs_two_processors
@@ -52,7 +54,12 @@ def transport(tmp_path, place, twins, events):
         host_keys=tuple(sshd.fingerprint for sshd in twins),
     )
     transport = StagingTransport(
-        area, Transfer(), key_file=key.path, known_hosts=tmp_path / "none", emit=events.append
+        area,
+        Transfer(),
+        build=partial(
+            build_hosts, settings=Transfer(), key_file=key.path, known_hosts=tmp_path / "none"
+        ),
+        emit=events.append,
     )
     yield transport
     transport.close()

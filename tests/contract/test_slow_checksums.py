@@ -9,10 +9,11 @@ import pytest
 
 from mydata_like.core.errors import TransientError
 from mydata_like.ssh.capabilities import HostCapabilities
-from mydata_like.transfer import multi_stream
-from mydata_like.transfer.multi_stream import StreamLimit
-from mydata_like.transfer.remote_shell import Shells, part_name
-from mydata_like.transfer.single_file import SingleSender
+from mydata_like.transfer.ssh import multi_stream
+from mydata_like.transfer.ssh.multi_stream import StreamLimit
+from mydata_like.transfer.ssh.remote_shell import Shells
+from mydata_like.transfer.ssh.single_file import SingleSender
+from mydata_like.transfer.temporary_files import part_name
 from tests.fakes.place import checksum
 from tests.fakes.session import state
 from tests.faults.tcpproxy import TcpProxy

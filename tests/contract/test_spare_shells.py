@@ -2,7 +2,7 @@
 
 import pytest
 
-from mydata_like.transfer.remote_shell import Shells, SpareShells
+from mydata_like.transfer.ssh.remote_shell import Shells, SpareShells
 from tests.fakes.session import LocalSession
 from tests.privileges import needs_shell
 from tests.sshd_fixture import STACKS, endpoint_of, needs_sshd, open_session, sshd_with

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from mydata_like.transfer.staging_folder import MARKER
+from mydata_like.transfer.folder.staging_folder import MARKER
 from tests.mounts import MOUNTS, SshfsMount, needs_mounts, needs_sshfs
 from tests.site import (
     DEADLINE,

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mydata_like.transfer.remote_shell import owner_mark
+from mydata_like.transfer.temporary_files import owner_mark
 from tests.invariants import check_complete
 from tests.site import kill_group, make_data, open_site, wait_for, yield_processor
 from tests.sshd_fixture import needs_sshd, scp_only, sftp_only

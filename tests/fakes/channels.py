@@ -14,7 +14,7 @@ import psutil
 from mydata_like.core.errors import AccessDeniedError, RejectedError, TransientError
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.session import SftpSession, SshSession, Stream
-from mydata_like.transfer.remote_shell import WAITING
+from mydata_like.transfer.ssh.remote_shell import WAITING
 from mydata_like.transfer.worker import work
 from mydata_like.transfer.worker_messages import WorkerConfig
 from tests.fakes.session import LocalSession
@@ -152,7 +152,7 @@ def main() -> None:
 
 
 def connect(plan: WorkerConfig) -> tuple[SshSession, HostCapabilities]:
-    host = plan.endpoint.host
+    host = plan.destination.host
     if host in REFUSALS:
         raise REFUSALS[host]
     if host.startswith("once ") and not _first(Path(host[5:])):

@@ -13,9 +13,9 @@ from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.session import CommandResult, SftpSession, SshSession
 from mydata_like.transfer.compression import Compression
 from mydata_like.transfer.interleaved_sender import InterleavedSender
-from mydata_like.transfer.multi_stream import StreamLimit
-from mydata_like.transfer.remote_shell import SessionState, SpareShells
 from mydata_like.transfer.shared_reader import SharedReader
+from mydata_like.transfer.ssh.multi_stream import StreamLimit
+from mydata_like.transfer.ssh.remote_shell import SessionState, SpareShells
 from mydata_like.transfer.throttled_session import ChannelTimer, ThrottledSession
 from tests.fakes.local_sftp import LocalSftp
 

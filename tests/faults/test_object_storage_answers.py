@@ -18,9 +18,9 @@ from mydata_like.core.errors import (
     UploaderError,
 )
 from mydata_like.core.ports import SentFile
-from mydata_like.transfer.s3_client import ATTEMPTS, Bucket, S3Options, open_client
-from mydata_like.transfer.s3_transport import S3Transport
-from mydata_like.transfer.s3_upload import LARGEST, PART
+from mydata_like.transfer.s3.s3_client import ATTEMPTS, Bucket, S3Options, open_client
+from mydata_like.transfer.s3.s3_transport import S3Transport
+from mydata_like.transfer.s3.s3_upload import LARGEST, PART
 from tests.fakes.objects import ACCOUNT, BUCKET, SECRET, Answer, ObjectServer, refusal
 from tests.fakes.place import checksum
 from tests.faults.tcpproxy import TcpProxy

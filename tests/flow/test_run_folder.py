@@ -18,7 +18,7 @@ from mydata_like.core.events import (
     TransferRetried,
 )
 from mydata_like.engine.run import INTERRUPTED_EXIT
-from mydata_like.transfer.staging_folder import MARKER
+from mydata_like.transfer.folder.staging_folder import MARKER
 from tests.invariants import check_carried, check_complete, check_idle, check_law
 from tests.mounts import (
     MOUNTS,

@@ -7,7 +7,7 @@ import pytest
 
 from mydata_like.core.errors import NotApprovedError, SettingsError
 from mydata_like.core.events import ChannelChanged, FileWaiting, RunPaused
-from mydata_like.transfer.s3_upload import PART
+from mydata_like.transfer.s3.s3_upload import PART
 from tests.builders import a_file
 from tests.fakes.objects import ACCOUNT, ObjectServer, refusal
 from tests.invariants import check_carried, check_idle, check_law, check_untouched

@@ -13,7 +13,7 @@ from mydata_like.core.errors import StagingError, TransientError
 from mydata_like.core.events import ChannelChanged
 from mydata_like.core.model import Payload
 from mydata_like.core.ports import SentFile
-from mydata_like.transfer import multi_stream
+from mydata_like.transfer.ssh import multi_stream
 from tests.fakes.place import checksum
 from tests.faults.tcpproxy import TcpProxy
 from tests.openssh import on_host, run_on_host

@@ -18,10 +18,10 @@ from mydata_like.ssh.agent import Agent
 from mydata_like.ssh.capabilities import probe
 from mydata_like.ssh.session import CommandResult, Endpoint
 from mydata_like.ssh.sftp import Sftp
-from mydata_like.transfer.batch_sender import judge
-from mydata_like.transfer.file_replacement import replace_by_shell
-from mydata_like.transfer.remote_shell import RemoteDirs, Shells, read_answer
-from mydata_like.transfer.single_file import PartialFiles
+from mydata_like.transfer.ssh.batch_sender import judge
+from mydata_like.transfer.ssh.file_replacement import replace_by_shell
+from mydata_like.transfer.ssh.remote_shell import RemoteDirs, Shells, read_answer
+from mydata_like.transfer.ssh.single_file import PartialFiles
 from mydata_like.transfer.worker_messages import Member, RenameTask
 from tests.fuzz.target import Parse, Target, plain
 

@@ -14,7 +14,7 @@ import tomlkit
 
 from mydata_like.app.cleanup_service import open_cleanup
 from mydata_like.app.connection import Connection, open_connection
-from mydata_like.app.run_request import RunObserver
+from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.settings_service import (
     find_api_key,
     find_places,
@@ -23,7 +23,7 @@ from mydata_like.app.settings_service import (
     open_secrets,
     prepare_places,
 )
-from mydata_like.app.staging_service import open_approval_request
+from mydata_like.app.transports.transport_access import TransportAccess
 from mydata_like.catalogues.mytardis.client import ApiClient
 from mydata_like.catalogues.mytardis.server_api import ExperimentDraft
 from mydata_like.core.deletion import DeletedFile, KeptFile
@@ -99,7 +99,8 @@ class FreeSite:
         places = find_places(self.config)
         with self._connected() as connection:
             prepare_places(self.settings, places)
-            open_approval_request(connection, self.settings, places, lambda event: None).request()
+            request = RunRequest(settings=self.settings, config=self.config)
+            TransportAccess(request, RunObserver(), connection).approval.request()
             draft = ExperimentDraft(OWNER, "", "", OWNER, "", self.settings.instrument.uuid)
             self._experiment = connection.server.create_experiment(draft)
 

@@ -74,6 +74,7 @@ OF_THE_WHOLE = {
     "test_guide.py",
     "test_start_up.py",
     "test_structure.py",
+    "test_structure_transports.py",
     "test_workarounds.py",
 }
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from mydata_like.app.connection_test import TestStep
+    from mydata_like.app.transports.connection_steps import TestStep
     from mydata_like.engine.pipeline import CancelFlag
 
 WIDE, HIGH = 80, 24  # in characters and lines

@@ -26,7 +26,9 @@ from mydata_like.gui.wizard.step_base import CheckLabel, WizardStep
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from mydata_like.app.registration import HostKey, NewFolder, RegistrationResult
+    from mydata_like.app.registration import RegistrationResult
+    from mydata_like.app.transports.folder_kind import NewFolder
+    from mydata_like.app.transports.ssh_kind import HostKey
 
 
 class RegisteredInstrument(NamedTuple):
@@ -411,13 +413,10 @@ def register(
 
 def trust_host(registered: RegisteredInstrument) -> RegisteredInstrument:
     """Trust the key of the staging host, and contact the next host; or confirm the folder."""
-    # Imported here, as `register` has imported it.
-    from mydata_like.app import registration
-
     admission, host_key = registered
     if admission.new_folder is not None:
-        registration.confirm_folder(admission.new_folder)
+        admission.new_folder.confirm()
         return RegisteredInstrument(replace(admission, new_folder=None), None)
     assert host_key is not None
-    registration.trust_host(host_key)
+    host_key.trust()
     return RegisteredInstrument(admission, next(admission.unknown_host_keys, None))

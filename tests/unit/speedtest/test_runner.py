@@ -24,7 +24,7 @@ from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import lock_data_directory
 from mydata_like.ledger.sqlite_ledger import PastRunRow, SqliteLedger
-from mydata_like.speedtest.remote_host import ProbeFiles, RemoteHost
+from mydata_like.speedtest.remote_host import RemoteHost
 from mydata_like.speedtest.results import (
     COMPRESSED,
     LARGE_FILES,
@@ -40,6 +40,7 @@ from mydata_like.speedtest.results import (
     StageResult,
     Workload,
 )
+from mydata_like.transfer.ssh.staging_host import StagingHost
 from tests.faults.tcpproxy import TcpProxy
 from tests.site import make_data, open_site
 from tests.sshd_fixture import (
@@ -356,8 +357,9 @@ def test_a_host_that_takes_the_word_to_remove_and_does_nothing_is_found_out(tmp_
     silent = tmp_path / "silent"
     command = f'[ -e {silent} ] && exec cat >/dev/null\nexec /bin/sh -c "$SSH_ORIGINAL_COMMAND"\n'
     with sshd_with(tmp_path, f"ForceCommand {script(tmp_path / 'host', command)}") as sshd:
-        staging = ProbeFiles(endpoint_of(sshd, tmp_path), bytes(tmp_path), "folder", lambda _: None)
-        host = RemoteHost(staging, SpeedTestBudget(LEAST, CancelFlag()))
+        there = StagingHost(endpoint_of(sshd, tmp_path), bytes(tmp_path))
+        budget = SpeedTestBudget(LEAST, CancelFlag())
+        host = RemoteHost(there, "folder", lambda _: None, budget)
         host.open()
         with closing(host):
             assert host.remove() == ""
@@ -376,8 +378,9 @@ def test_a_disk_is_given_as_many_tiny_files_as_fit_into_a_sample(tmp_path):
         sshd_with(tmp_path, *with_programs(tmp_path, **programs)) as sshd,
     ):
         endpoint = endpoint_of(sshd, tmp_path, stall_timeout=600.0)
-        staging = ProbeFiles(endpoint, bytes(tmp_path), "folder", lambda _: None)
-        host = RemoteHost(staging, SpeedTestBudget(effort, CancelFlag()))
+        there = StagingHost(endpoint, bytes(tmp_path))
+        budget = SpeedTestBudget(effort, CancelFlag())
+        host = RemoteHost(there, "folder", lambda _: None, budget)
         host.open()
         with closing(host):
             measured = list(host.parts["The disk of the server"]())

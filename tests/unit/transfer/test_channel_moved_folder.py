@@ -20,12 +20,12 @@ from mydata_like.settings.schema import Data, Server, Settings
 from mydata_like.transfer.archive_writer import TINY, open_content
 from mydata_like.transfer.channel import describe_member
 from mydata_like.transfer.file_source import read_checksum
-from mydata_like.transfer.multi_stream import LARGE
+from mydata_like.transfer.ssh.multi_stream import LARGE
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import MODIFIED
 from tests.fakes.web import web_server
 from tests.privileges import needs_links, needs_shell
-from tests.unit.transfer import (
+from tests.unit.transfer.ssh import (
     test_batch_sender,
     test_multi_stream,
     test_multi_stream_sftp,

@@ -9,10 +9,11 @@ import pytest
 
 from mydata_like.core.errors import TransientError
 from mydata_like.ssh.capabilities import HostCapabilities
-from mydata_like.transfer.batch_sender import BatchSender
 from mydata_like.transfer.compression import CompressedWriter, Compression, fill, store
-from mydata_like.transfer.remote_shell import Shells, part_name
-from mydata_like.transfer.single_file import SingleSender
+from mydata_like.transfer.ssh.batch_sender import BatchSender
+from mydata_like.transfer.ssh.remote_shell import Shells
+from mydata_like.transfer.ssh.single_file import SingleSender
+from mydata_like.transfer.temporary_files import part_name
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession, state
 from tests.privileges import IS_ROOT, needs_shell

@@ -30,7 +30,7 @@ from tests.fakes.channels import HOST
 from tests.fakes.place import checksum
 from tests.privileges import count_descriptors, needs_shell, needs_two_processors
 from tests.site import yield_processor
-from tests.staging import Memory, single, wanted
+from tests.staging import Memory, build_unreached, single, wanted
 
 pytestmark = pytest.mark.process
 
@@ -74,8 +74,7 @@ def build(place, events):
             StagingTransport(
                 area,
                 Transfer(**settings),
-                key_file=Path("none"),
-                known_hosts=Path("none"),
+                build=build_unreached,
                 emit=events.append,
                 explain=explain,
                 memory=memory,
@@ -687,10 +686,10 @@ from mydata_like.settings.schema import Transfer
 from mydata_like.transfer.pool import StagingTransport, count_cpus
 from mydata_like.transfer.worker_messages import STREAMS
 from mydata_like.transfer.worker_process import WorkerStarter, build_command
+from tests.staging import build_unreached
 if __name__ == "__main__":
     area = StagingArea(box="b", location="/nowhere", username="me", hosts=("here",))
-    transport = StagingTransport(area, Transfer(), key_file=Path("k"), known_hosts=Path("k"),
-        emit=lambda event: None,
+    transport = StagingTransport(area, Transfer(), build=build_unreached, emit=lambda event: None,
         starter=WorkerStarter(build_command("tests.fakes.channels")))
     transport.open_channel()
     print("open", flush=True)

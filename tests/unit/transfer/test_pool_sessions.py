@@ -1,7 +1,6 @@
 """Which host and which session a channel gets, over a long way, and where a host refuses some."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -13,6 +12,7 @@ from mydata_like.transfer.pool import REST, StagingTransport, count_cpus
 from mydata_like.transfer.worker_messages import STREAMS, ChannelOpened, JoinChannel
 from tests.fakes.clock import FakeClock
 from tests.privileges import needs_two_processors
+from tests.staging import build_unreached
 
 FAR = ChannelOpened(
     HostCapabilities("shell", cpus=1), "libssh", "aes128-gcm@openssh.com", round_trip=0.05
@@ -30,6 +30,10 @@ class Worker:
         self.is_open = self.recalled = self.is_closed = False
         self.takes_guests = True
         self._answers = answers
+
+    @property
+    def host(self):
+        return self.destination.host
 
     def begin(self, config):
         self.config = config
@@ -76,8 +80,7 @@ def build(clock, starter):
         return StagingTransport(
             StagingArea(box="box", location="/there", username="me", hosts=hosts or ("a",)),
             Transfer(),
-            key_file=Path("none"),
-            known_hosts=Path("none"),
+            build=build_unreached,
             emit=lambda event: None,
             starter=starter,
             now=clock.monotonic,

@@ -12,6 +12,7 @@ from mydata_like.core.errors import Problem
 from mydata_like.core.local_files import ArchiveMember, LocalFile, Reading
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.session import Endpoint
+from mydata_like.transfer.ssh.staging_host import StagingHost
 from mydata_like.transfer.worker_messages import (
     BytesSent,
     CancelTask,
@@ -19,8 +20,6 @@ from mydata_like.transfer.worker_messages import (
     ChannelOpened,
     ChannelReply,
     Command,
-    FolderAnswer,
-    FolderCall,
     JoinChannel,
     LeaveChannel,
     Member,
@@ -29,6 +28,8 @@ from mydata_like.transfer.worker_messages import (
     RenameTasks,
     Reply,
     SendTask,
+    ServiceAnswer,
+    ServiceCall,
     TaskFailed,
     TaskResult,
     WorkerConfig,
@@ -66,7 +67,9 @@ def test_fates_arrive_with_their_problems_and_readings():
 
 
 MESSAGES = [
-    WorkerConfig(Endpoint("host", 22, "user", Path("key"), Path("known_hosts")), b"/area"),
+    WorkerConfig(
+        StagingHost(Endpoint("host", 22, "user", Path("key"), Path("known_hosts")), b"/area")
+    ),
     JoinChannel(),
     LeaveChannel(),
     CancelTask(),
@@ -78,8 +81,8 @@ MESSAGES = [
     TaskResult(()),
     TaskResult((), broken=True),
     TaskFailed("", Problem("", "")),
-    FolderCall("remove", (b"name",)),
-    FolderAnswer(True),
+    ServiceCall("remove", (b"name",)),
+    ServiceAnswer(True),
     ChannelCommand(0, JoinChannel()),
     ChannelCommand(0, LeaveChannel()),
     ChannelReply(0, BytesSent(0)),

@@ -13,7 +13,8 @@ import pytest
 
 from mydata_like.core.errors import TransientError
 from mydata_like.ssh.session import Endpoint
-from mydata_like.transfer.staging_folder import StagingFolder
+from mydata_like.transfer.folder.staging_folder import StagingFolder
+from mydata_like.transfer.ssh.staging_host import StagingHost
 from mydata_like.transfer.worker_messages import (
     ChannelOpened,
     JoinChannel,
@@ -26,7 +27,6 @@ from mydata_like.transfer.worker_process import (
     WORKER,
     WorkerProcess,
     build_command,
-    require_few_left,
 )
 from tests.site import yield_processor
 
@@ -52,7 +52,7 @@ def plan_for(host) -> WorkerConfig:
     endpoint = Endpoint(
         host=host, port=1, username="me", key_file=Path("/none"), known_hosts=Path("/none")
     )
-    return WorkerConfig(endpoint, b"/nowhere")
+    return WorkerConfig(StagingHost(endpoint, b"/nowhere"))
 
 
 def open_channel(worker, host):
@@ -104,7 +104,7 @@ def test_a_process_that_cannot_be_ended_is_left_behind_until_it_has_ended(capfd)
     holder.kill()
     while not worker.release_if_ended():
         yield_processor()
-    require_few_left(StagingFolder(b"/mnt", "box", "/location"))
+    StagingFolder(b"/mnt", "box", "/location").require_ready()
     with pytest.raises(TransientError):
         worker.send(1, JoinChannel())
 
@@ -189,7 +189,9 @@ def test_a_caller_waiting_for_an_abandoned_worker_is_not_blamed(start):
 def test_a_channel_whose_session_another_one_ended_is_not_blamed(start):
     script = """
 from mydata_like.core.errors import TransientError
+from mydata_like.transfer.ssh.staging_host import StagingHost
 from mydata_like.transfer.worker_messages import take_standard_streams
+from mydata_like.transfer.ssh.staging_host import StagingHost
 from mydata_like.transfer.worker_messages import ChannelReply, pack_error
 failed = pack_error(TransientError("It was torn.", code="link.lost"))
 take_standard_streams().send(ChannelReply(1, failed))

@@ -12,11 +12,11 @@ from mydata_like.core.errors import FileChangedError, TransientError
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.sftp import Sftp
 from mydata_like.transfer.file_source import open_source
-from mydata_like.transfer.multi_stream import BLOCK, LARGE, StreamLimit
-from mydata_like.transfer.remote_shell import Shells
-from mydata_like.transfer.sftp_sender import SftpSender
-from mydata_like.transfer.single_file import SingleSender
 from mydata_like.transfer.sparse import SMALLEST_HOLE, measure
+from mydata_like.transfer.ssh.multi_stream import BLOCK, LARGE, StreamLimit
+from mydata_like.transfer.ssh.remote_shell import Shells
+from mydata_like.transfer.ssh.sftp_sender import SftpSender
+from mydata_like.transfer.ssh.single_file import SingleSender
 from mydata_like.transfer.worker_messages import SendTask
 from mydata_like.transfer.zero_runs import LEAST, SparseWriter, find_data, is_zero
 from tests.fakes.place import MODIFIED, checksum

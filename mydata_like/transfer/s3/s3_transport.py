@@ -1,0 +1,276 @@
+"""`S3Transport`: uploads to object storage, with threads of the engine process."""
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, Final
+
+from mydata_like.core.errors import FULL, ItemError, Problem, StagingError, TransientError
+from mydata_like.core.file_transport import FileChannel, FileTransport
+from mydata_like.core.formatting import format_path
+from mydata_like.core.model import FileRecord, Payload, Replacement
+from mydata_like.core.ports import Emit, Progress, SentFile, UnsentFile
+from mydata_like.core.staging_path import is_kept
+from mydata_like.transfer.archive_writer import open_content
+from mydata_like.transfer.channel import CUT, describe_member
+from mydata_like.transfer.member_results import describe_held
+from mydata_like.transfer.s3.s3_client import Bucket
+from mydata_like.transfer.s3.s3_errors import s3_errors
+from mydata_like.transfer.s3.s3_upload import PARTS, SMALL, CutOff, Flow, PartLimit, S3Upload
+from mydata_like.transfer.temporary_files import AGE
+
+DELAYS: Final = (1.0, 4.0, 10.0, 20.0)  # seconds before a part is sent again
+COPY: Final = 512 * 1024 * 1024  # bytes that the service copies in one request
+_KEPT_PREFIX: Final = ".mydata-old"
+_GONE: Final = frozenset({"404", "NoSuchKey", "NotFound"})
+
+
+class S3Transport(FileTransport):
+    """A bounded number of channels that send to one bucket, each one file at a time."""
+
+    rung = "s3"
+
+    def __init__(
+        self,
+        client: Any,
+        bucket: Bucket,
+        *,
+        channels: int,
+        mark: bytes = b"",
+        emit: Emit | None = None,
+    ) -> None:
+        super().__init__(bucket.host, channels, emit)
+        self.client = client
+        self.bucket = bucket
+        self.mark = mark  # of this uploader in temporary names
+        self.copied_at_once = COPY
+        self.part_limit = PartLimit()
+        self.delays = DELAYS
+        self.round_trip = 0.0  # the shortest time of a tiny file, which includes the service's own
+
+    def make_channel(self, number: int) -> "S3Channel":
+        return S3Channel(self, number)
+
+    def cancelled(self) -> TransientError:
+        return TransientError("The transfer was cancelled.", code=CUT)
+
+    def note_time(self, seconds: float) -> None:
+        """Note how long a tiny file took."""
+        self.round_trip = min(seconds, self.round_trip or seconds)
+
+    def fetch_checksum(self, path: str) -> str:
+        """Return the MD5 of the bytes of an object below the prefix."""
+        found = hashlib.md5(usedforsecurity=False)
+        with s3_errors(self.bucket):
+            key = self.bucket.key(path)
+            body = self.client.get_object(Bucket=self.bucket.name, Key=key)["Body"]
+            with closing(body):
+                for piece in body.iter_chunks():
+                    found.update(piece)
+        return found.hexdigest()
+
+    def remove(self, path: str) -> None:
+        """Remove an object below the prefix."""
+        with s3_errors(self.bucket):
+            self.client.delete_object(Bucket=self.bucket.name, Key=self.key(path))
+
+    def key(self, path: str) -> str:
+        """Return the key of a path; those of kept objects have a prefix of their own.
+
+        So a rule of the bucket can apply to them.
+        """
+        return self.bucket.key(f"{_KEPT_PREFIX}/{path}" if is_kept(path) else path)
+
+    def close(self) -> None:
+        """Make sends in progress raise `TransientError` at their next bytes."""
+        super().close()
+        self.client.close()
+
+
+class S3Channel(FileChannel):
+    """A channel that sends payloads to a bucket, file by file."""
+
+    def __init__(self, transport: S3Transport, number: int) -> None:
+        super().__init__(transport, number)
+        self._transport = transport
+        self._client = transport.client
+        self._bucket = transport.bucket
+
+    def check_open(self) -> None:
+        """Raise `CutOff` if sending is to end."""
+        if self.is_cut:
+            raise CutOff
+
+    def send(self, payload: Payload, progress: Progress) -> list[SentFile | UnsentFile]:
+        """Send the members one after another; each has its own outcome."""
+        try:
+            return super().send(payload, progress)
+        except CutOff:
+            raise self._transport.cancelled() from None
+
+    def send_file(
+        self, index: int, wanted: FileRecord, progress: Progress
+    ) -> SentFile | UnsentFile:
+        flow = Flow(
+            bucket=self._rate,
+            limit=self._transport.part_limit,
+            delays=self._transport.delays,
+            check_open=self.check_open,
+            progress=progress,
+        )
+        try:
+            self.check_open()
+            member = describe_member(wanted, self._transport.mark)
+            key = self._bucket.key(member.remote.decode("utf-8"))
+            with open_content(member) as source:
+                upload = S3Upload(self._client, self._bucket, key, flow)
+                begun = time.monotonic()
+                checksum = upload.send(source)
+                if source.size <= SMALL:
+                    self._transport.note_time(time.monotonic() - begun)
+                return SentFile(index, checksum, inside=source.inside)
+        except ItemError as error:
+            return UnsentFile(index, error.problem, again=isinstance(error, TransientError))
+        except StagingError as error:
+            if error.problem_code != FULL:
+                raise
+            return UnsentFile(index, error.problem, again=True)  # a smaller file may fit
+
+    def replace(
+        self, replacements: Sequence[Replacement], files: Mapping[bytes, FileRecord]
+    ) -> list[SentFile | UnsentFile]:
+        """Let the service copy replacements to their final keys, and remove the originals.
+
+        It copies the earlier objects first.
+        """
+        fates: list[SentFile | UnsentFile] = []
+        for index, move in enumerate(replacements):
+            try:
+                fates.append(self._move(index, move))
+            except TransientError:
+                raise
+            except ItemError as error:
+                fates.append(UnsentFile(index, error.problem, again=False))
+        return fates
+
+    def _move(self, index: int, move: Replacement) -> SentFile | UnsentFile:
+        source, target = self._transport.key(move.staged), self._bucket.key(move.remote)
+        kept = self._transport.key(move.kept) if move.kept else ""
+        with s3_errors(self._bucket):
+            there = not kept or self._find_size(kept) == move.kept_size
+            found = self._find_size(source)
+            if found is None and there and self._find_size(target) == move.size:
+                return SentFile(index, move.checksum)  # an interrupted call has moved it
+            if found != move.size:
+                shown = format_path(move.remote.encode("utf-8", "surrogateescape"))
+                missing = Problem("staging.missing", f"The new bytes of {shown} are not there.")
+                return UnsentFile(index, missing, again=False)
+        if not there and (reason := self._keep(target, kept)):
+            return UnsentFile(index, describe_held(reason), again=False)
+        with s3_errors(self._bucket):
+            self._copy(source, target)
+            self._client.delete_object(Bucket=self._bucket.name, Key=source)
+        return SentFile(index, move.checksum)
+
+    def _keep(self, target: str, kept: str) -> str:
+        """Copy what is at `target`, if anything; return why the service refuses that."""
+        try:
+            with s3_errors(self._bucket):
+                if self._find_size(target) is not None:
+                    self._copy(target, kept)
+        except TransientError:
+            raise
+        except (ItemError, StagingError) as error:
+            return error.message
+        return ""
+
+    def _find_size(self, key: str) -> int | None:
+        found = find_object(self._client, self._bucket, key)
+        return None if found is None else int(found["ContentLength"])
+
+    def _copy(self, source: str, target: str) -> None:
+        piece = self._transport.copied_at_once
+        copy_object(self._client, self._bucket, source, target, piece=piece)
+
+    def discard(self, paths: Sequence[str]) -> None:
+        """Remove what is stored under these paths and no longer wanted."""
+        for path in paths:
+            self._transport.remove(path)
+
+
+def find_object(client: Any, bucket: Bucket, key: str) -> Any:
+    """Return the headers of an object, None if it does not exist."""
+    from botocore.exceptions import ClientError  # loaded with the client
+
+    try:
+        return client.head_object(Bucket=bucket.name, Key=key)
+    except ClientError as error:
+        if error.response.get("Error", {}).get("Code") in _GONE:
+            return None
+        raise
+
+
+def copy_object(
+    client: Any, bucket: Bucket, source: str, target: str, *, piece: int = COPY
+) -> None:
+    """Let the service copy an object; `target` is replaced at the end.
+
+    An object larger than `piece` (bytes) is copied in parts, so that no answer takes long.
+    """
+    found = client.head_object(Bucket=bucket.name, Key=source)
+    size, origin = found["ContentLength"], {"Bucket": bucket.name, "Key": source}
+    where = {"Bucket": bucket.name, "Key": target}
+    if size <= piece:
+        client.copy_object(**where, CopySource=origin, CopySourceIfMatch=found["ETag"])
+        return
+    upload = client.create_multipart_upload(**where)["UploadId"]
+    copy = partial(
+        client.upload_part_copy,
+        **where,
+        UploadId=upload,
+        CopySource=origin,
+        CopySourceIfMatch=found["ETag"],
+    )
+    try:
+        parts = [
+            {
+                "PartNumber": number,
+                "ETag": copy(PartNumber=number, CopySourceRange=span)["CopyPartResult"]["ETag"],
+            }
+            for number, span in enumerate(_spans(size, piece), 1)
+        ]
+        client.complete_multipart_upload(**where, UploadId=upload, MultipartUpload={"Parts": parts})
+    except BaseException:
+        client.abort_multipart_upload(**where, UploadId=upload)
+        raise
+
+
+def _spans(size: int, piece: int) -> Iterable[str]:
+    piece = max(piece, -(-size // PARTS))
+    for start in range(0, size, piece):
+        yield f"bytes={start}-{min(start + piece, size) - 1}"
+
+
+def remove_old_uploads(client: Any, bucket: Bucket, now: Callable[[], datetime]) -> int:
+    """Remove the parts of uploads below the prefix that began a week ago; return their number.
+
+    Without a prefix nothing is removed: the uploads of other programs cannot be told from ours.
+    """
+    if not bucket.prefix:
+        return 0
+    before = now().astimezone(UTC) - timedelta(seconds=AGE)
+    removed = 0
+    with s3_errors(bucket):
+        pages = client.get_paginator("list_multipart_uploads").paginate(
+            Bucket=bucket.name, Prefix=f"{bucket.prefix}/"
+        )
+        for upload in (it for page in pages for it in page.get("Uploads", ())):
+            if upload["Initiated"] <= before:
+                client.abort_multipart_upload(
+                    Bucket=bucket.name, Key=upload["Key"], UploadId=upload["UploadId"]
+                )
+                removed += 1
+    return removed
