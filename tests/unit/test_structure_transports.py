@@ -87,7 +87,7 @@ EXCEPTIONS = {
         "cli.changed_command",
         "engine.changed_files",
         "gui.status_text",
-        "server.api",
+        "catalogues.mytardis.api",
     },
     # The user confirms a host's key; the workers' senders; what they share with a mounted folder.
     "ssh": {
