@@ -2,11 +2,11 @@
 
 `python -m tests.hosts --all` or `python -m tests.hosts KIND...`
 
-For each kind, runs upload tiny files, files with odd names, and large files, each timed as a whole
-with start-up and verification. Another large file is interrupted by SIGKILL and completed by the
-next run. At the end, all bytes on the server are compared. A kind that is full has space for all
-files but some large ones: the first run must upload what fits, the next one the rest, after the
-space was enlarged. The result is a table in Markdown. Some kinds need root, since dropbear and
+For each kind, runs upload tiny files, files with odd names, and large files. Another large file is
+interrupted by SIGKILL and completed by the next run. At the end, all bytes on the server are
+compared. A kind that is full has space for all files but some large ones: the first run must upload
+what fits, the next one the rest, after the space was enlarged.
+The result is a table in Markdown. Some kinds need root, since dropbear and
 ProFTPD log in only to accounts of the system, and to mount small disks. `make staging-hosts` puts
 SFTPGo and Apache MINA into `build/hosts`, `make s3-hosts` the S3 services into `.venv/bin`.
 """
@@ -92,14 +92,12 @@ class Amounts(NamedTuple):
 
 
 class Result(NamedTuple):
-    """One row of the table; speeds are of whole runs."""
+    """One row of the table."""
 
     kind: str
     version: str
     way: str
     wrong: str = ""
-    files: float = 0.0  # per second
-    bytes: float = 0.0  # per second
     reported: str = ""
 
 
@@ -527,22 +525,20 @@ def try_kind(name: str, folder: Path, amounts: Amounts) -> Result:
         open_site(folder / "site", sshd=kind.start(folder)) as site,
         kind.use(site, folder) as settings,
     ):
-        tiny, tiny_seconds = timed(site, settings)
+        tiny = run(site, settings)
         for number, size in enumerate(amounts.large):
             make_file(data / "Large" / f"{number}.raw", size)
-        large, large_seconds = timed(site, settings)
+        large = run(site, settings)
         make_file(data / "Interrupted" / "one.raw", amounts.interrupted)
         interrupt(site, settings)
-        resumed, _ = timed(site, settings)
+        resumed = run(site, settings)
         runs = (tiny, large, resumed)
-        wrong = [f"exit code {run.code}: {run.problem}" for run in runs if run.code]
+        wrong = [f"exit code {ended.code}: {ended.problem}" for ended in runs if ended.code]
         return Result(
             name,
             version,
             find_way(tiny),
             "; ".join([*wrong, *site.find_wrongs()][:3]),
-            (amounts.tiny + len(kind.names)) / tiny_seconds,
-            sum(amounts.large) / large_seconds,
             find_reported(runs),
         )
 
@@ -559,10 +555,10 @@ def try_full(name: str, kind: Kind, folder: Path, amounts: Amounts) -> Result:
         kind.limit(site, folder) as enlarge,
         kind.use(site, folder) as settings,
     ):
-        full, _ = timed(site, settings)
+        full = run(site, settings)
         wrong = list(find_wrongs_of_full(site, full, kind.excess))
         enlarge()
-        completed, _ = timed(site, settings)
+        completed = run(site, settings)
         if completed.code:
             wrong.append(f"then exit code {completed.code}: {completed.problem}")
         wrong += site.find_wrongs()
@@ -588,11 +584,9 @@ def find_wrongs_of_full(site: Site, full: Ended, excess: str) -> Iterator[str]:
     yield from site.find_wrongs(left_out=sorted(left))
 
 
-def timed(site: Site, settings: Settings) -> tuple[Ended, float]:
-    """Run to the end; return the result and the seconds."""
-    began = time.perf_counter()
-    ended = finish(site.start("run", "--events", settings=settings), PATIENCE)
-    return ended, time.perf_counter() - began
+def run(site: Site, settings: Settings) -> Ended:
+    """Run to the end."""
+    return finish(site.start("run", "--events", settings=settings), PATIENCE)
 
 
 def interrupt(site: Site, settings: Settings) -> None:
@@ -648,8 +642,8 @@ def is_available(kind: Kind) -> bool:
 
 
 HEAD = """\
-| kind | version | way | result | files/s | MB/s | reported |
-|---|---|---|---|---|---|---|"""
+| kind | version | way | result | reported |
+|---|---|---|---|---|"""
 
 
 def format_row(result: Result) -> str:
@@ -658,8 +652,6 @@ def format_row(result: Result) -> str:
         result.version,
         result.way,
         result.wrong or "all bytes",
-        f"{result.files:.0f}" if result.files else "",
-        f"{result.bytes / 1e6:.0f}" if result.bytes else "",
         result.reported,
     )
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -33,7 +33,6 @@ MADE = {"build"}  # folders that are made
 # Names of other programs, and examples.
 FOREIGN = {
     "--partial",
-    "--totals",
     "AbortIncompleteMultipartUpload",
     "CurrentUser",
     "FORMER_ADDRESS",
