@@ -1,18 +1,14 @@
 """Queries of one ledger for single files and folders, while another process may write to it."""
 
-import heapq
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, Self
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.file_status import (
-    NONE,
     Amount,
     FileEvidence,
     KnownOutcome,
@@ -22,80 +18,68 @@ from mydata_like.core.file_status import (
 from mydata_like.core.model import KeptCopy, Replacement
 from mydata_like.ledger import ledger_file
 from mydata_like.ledger.row_query import connect_to_current
-from mydata_like.ledger.sql import FIND_KEPT, FIND_REPLACEMENT, FIND_ROOT, SHOWN, parse_entry
+from mydata_like.ledger.sql import (
+    CODE,
+    ENTRY,
+    FIND_KEPT,
+    FIND_REPLACEMENT,
+    FIND_ROOT,
+    HINT,
+    MESSAGE,
+    SHOWN,
+    parse_entry,
+)
 from mydata_like.ledger.sqlite_ledger import NO_ROOT
 
-_ENTRY: Final = (
-    "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem, archive,"
-    " ctime_ns, inode, staged_at, registered_at, verified_at, coalesce(changed_at, 0),"
-    " (SELECT listed_at FROM datasets WHERE datasets.root = entries.root"
-    " AND datasets.dataset = entries.dataset)"
-    " FROM entries WHERE root = :root AND "
-)
+_OUTCOME: Final = f"outcome, {CODE}, {MESSAGE}, {HINT}, seen_at, key, seen_size, seen_modified_ns"
+# Outcomes of folders apply to everything in them; the others are those of files.
+_OF_FILE: Final = "outcome IN ('found', 'waiting', 'skipped', 'failed')"
+_IS_FILE: Final = f"(state IS NOT NULL OR {_OF_FILE})"
+_FILES: Final = f"""
+    SELECT {ENTRY}, staged_at, registered_at, verified_at, coalesce(changed_at, 0),
+        (SELECT listed_at FROM datasets WHERE datasets.root = files.root
+            AND datasets.dataset = files.dataset),
+        {_OF_FILE}, {_OUTCOME}
+    FROM files WHERE root = :root AND {_IS_FILE} AND {{0}} ORDER BY key
+"""
 _ENTRY_COLUMNS: Final = 12
-_OUTCOME: Final = (
-    "SELECT path, outcome, code, message, hint, at, size, modified_ns"
-    " FROM outcomes WHERE root = :root AND "
+_OUTCOME_AT: Final = (
+    f"SELECT {_OUTCOME} FROM files WHERE root = :root AND key = :key AND outcome IS NOT NULL"
 )
-# Only files: outcomes of folders apply to everything in them.
-_FILE: Final = " AND outcome IN ('found', 'waiting', 'skipped', 'failed')"
 # "At and below" a key are the key itself, and keys between it followed by "/" and by "0", the next
 # character. In the data directory, these are all keys that do not begin like absolute paths.
-_BELOW: Final = "{0} >= :key AND {0} < :high AND ({0} = :key OR {0} > :low)"
-_INSIDE: Final = (
-    "substr({0}, 1, 1) != x'2f' AND (:posix OR substr({0}, 2, 1) != x'3a')"  # such as `C:`
-)
-_SUM: Final = "SELECT state, count(*), sum(size) FROM entries WHERE root = :root AND {0} GROUP BY 1"
-_SUM_OUTCOMES: Final = (
-    "SELECT outcome, count(*), sum(size) FROM outcomes WHERE root = :root AND {0}"  # noqa: S608
-    f" AND {SHOWN} GROUP BY 1"
-)
+_BELOW: Final = "key >= :key AND key < :high AND (key = :key OR key > :low)"
+_INSIDE: Final = "substr(key, 1, 1) != x'2f' AND (:posix OR substr(key, 2, 1) != x'3a')"  # `C:`
 # Files with an outcome count under it, even if an earlier version of them is verified.
-_SUM_BOTH: Final = (
-    "SELECT entries.state, -count(*), -sum(entries.size) FROM outcomes JOIN entries"  # noqa: S608
-    " ON entries.root = outcomes.root AND key = path WHERE outcomes.root = :root AND {0}"
-    f" AND {SHOWN} GROUP BY 1"
-)
+_SUM: Final = f"""
+    SELECT iif({SHOWN}, outcome, state), count(*), sum(iif({SHOWN}, seen_size, size))
+    FROM files WHERE root = :root AND {_IS_FILE} AND {{0}} GROUP BY 1
+"""
 # Each file once, in the order in which `FileEvidence` ranks ledgers: the newest, then the verified
 # one. An outcome that only skips a file does not contradict its verification.
-_STATES: Final = """
-    SELECT key, max(coalesce(changed_at, 0), coalesce(iif(outcome != 'skipped', at, 0), 0)),
-        state = 'verified' AND coalesce(outcome = 'skipped', 1), coalesce(outcome, state),
-        coalesce(outcomes.size, entries.size)
-    FROM entries LEFT JOIN outcomes ON outcomes.root = entries.root AND path = key
-        AND outcome IN ('found', 'waiting', 'skipped', 'failed')
-    WHERE entries.root = :root AND {0}
-    UNION ALL
-    SELECT path, iif(outcome != 'skipped', at, 0), 0, outcome, size
-    FROM outcomes WHERE root = :root AND {1}
-        AND outcome IN ('found', 'waiting', 'skipped', 'failed') AND NOT EXISTS (
-            SELECT 1 FROM entries WHERE entries.root = outcomes.root AND key = path
-        )
-    ORDER BY 1
+_STATES: Final = f"""
+    SELECT key, max(coalesce(changed_at, 0), coalesce(iif(kind != 'skipped', seen_at, 0), 0)),
+        coalesce(state = 'verified' AND coalesce(kind = 'skipped', 1), 0), coalesce(kind, state),
+        iif(kind IS NULL, size, seen_size)
+    FROM (SELECT *, iif({_OF_FILE}, outcome, NULL) AS kind FROM files)
+    WHERE root = :root AND {_IS_FILE} AND {{0}} ORDER BY key
 """
-_DATASET: Final = "SELECT min(dataset), max(dataset) FROM entries WHERE root = :root AND {0}"
+_DATASET: Final = "SELECT min(dataset), max(dataset) FROM files WHERE root = :root AND {0}"
 _FOLDERS: Final = (
     "SELECT path, found_bytes FROM folders WHERE root = :root"
     " AND CAST(path AS TEXT) LIKE :like ESCAPE '\\' ORDER BY path LIMIT :most"
 )
 _KEYS: Final = (
-    "SELECT key FROM entries WHERE root = :root AND CAST(key AS TEXT) LIKE :like ESCAPE '\\'"
-    " ORDER BY key LIMIT :most"
-)
-_OUTCOME_KEYS: Final = (
-    "SELECT path FROM outcomes WHERE root = :root AND CAST(path AS TEXT) LIKE :like ESCAPE '\\'"
-    " AND outcome IN ('found', 'waiting', 'skipped', 'failed') ORDER BY path LIMIT :most"
+    f"SELECT key FROM files WHERE root = :root AND {_IS_FILE}"
+    " AND CAST(key AS TEXT) LIKE :like ESCAPE '\\' ORDER BY key LIMIT :most"
 )
 # By the name of the file, or of the archive that contains it; this scans all rows.
 _NAMED: Final = (
     "(key = :name OR archive = :text OR substr(key, -length(:ending)) = :ending"
-    " OR substr(archive, -length(:text) - 1) = '/' || :text) ORDER BY key"
-)
-_NAMED_OUTCOMES: Final = (
-    f"(path = :name OR substr(path, -length(:ending)) = :ending){_FILE} ORDER BY path"
+    " OR substr(archive, -length(:text) - 1) = '/' || :text)"
 )
 # Files in a folder of this name, at whatever depth.
-_IN_NAMED: Final = "(substr({0}, 1, length(:begin)) = :begin OR instr({0}, :middle))"
+_IN_NAMED: Final = "(substr(key, 1, length(:begin)) = :begin OR instr(key, :middle))"
 
 
 class FileQueries:
@@ -125,10 +109,7 @@ class FileQueries:
 
     def find(self, key: bytes) -> FileEvidence | None:
         """Return the ledger's knowledge of a file; None if it has none."""
-        found = _merge(
-            self._entries("key = :key", key=key), self._outcomes(f"path = :key{_FILE}", key=key)
-        )
-        return next((evidence for _, evidence in found), None)
+        return next((evidence for _, evidence in self._iter_files("key = :key", key=key)), None)
 
     def find_kept(self, key: bytes) -> list[KeptCopy]:
         """Return the earlier bytes of a file that are kept on the server; the newest first."""
@@ -146,57 +127,39 @@ class FileQueries:
 
     def iter_below(self, key: bytes) -> Iterator[tuple[bytes, FileEvidence]]:
         """Yield the knowledge of all files at and below a path, ordered by key."""
-        values = self._range(key)
-        which = _BELOW if key else _INSIDE
-        return _merge(
-            self._entries(which.format("key") + " ORDER BY key", **values),
-            self._outcomes(which.format("path") + f"{_FILE} ORDER BY path", **values),
-        )
+        return self._iter_files(_BELOW if key else _INSIDE, **self._range(key))
 
     def iter_named(self, name: bytes) -> Iterator[tuple[bytes, FileEvidence]]:
         """Yield the knowledge of files with this name, or in an archive with this name."""
         text = name.decode("utf-8", "replace")
         values = {"name": name, "ending": b"/" + name, "text": text}
-        return _merge(
-            self._entries(_NAMED, **values),
-            self._outcomes(_NAMED_OUTCOMES, **values),
-        )
+        return self._iter_files(_NAMED, **values)
 
     def iter_in_named(self, name: bytes) -> Iterator[tuple[bytes, FileEvidence]]:
         """Yield the knowledge of all files in folders with this name, ordered by key."""
         values = {"begin": name + b"/", "middle": b"/" + name + b"/"}
-        return _merge(
-            self._entries(_IN_NAMED.format("key") + " ORDER BY key", **values),
-            self._outcomes(_IN_NAMED.format("path") + f"{_FILE} ORDER BY path", **values),
-        )
+        return self._iter_files(_IN_NAMED, **values)
 
     def find_outcome_above(self, key: bytes) -> KnownOutcome | None:
         """Return the outcome of a folder, or of the nearest folder above that has one."""
         while key:
-            for _, outcome in self._outcomes("path = :key", key=key):
-                return outcome
+            for row in self._ask(_OUTCOME_AT, key=key):
+                return _parse_outcome(row)
             key = key.rpartition(b"/")[0]
         return None
 
     def sum_folder(self, key: bytes) -> dict[str, Amount]:
         """Return the number of files per state at and below a path; an empty key stands for all."""
-        rows = [*self._sum(_SUM, "key", key), *self._sum(_SUM_BOTH, "path", key)]
-        rows += self._sum(_SUM_OUTCOMES, "path", key)
-        sums: dict[str, Amount] = {}
-        for state, files, size in rows:
-            known = sums.get(state, NONE)
-            sums[state] = Amount(known.files + files, known.bytes + size)
-        return {state: amount for state, amount in sums.items() if amount.files}
+        return {state: Amount(files, size) for state, files, size in self._sum(_SUM, key)}
 
     def iter_states(self, key: bytes) -> Iterator[tuple[bytes, int, int, str, int]]:
         """Yield key, time, whether verified, state and size of all files at and below a path."""
-        which = _BELOW if key else _INSIDE
-        query = _STATES.format(which.format("key"), which.format("path"))
+        query = _STATES.format(_BELOW if key else _INSIDE)
         return self._iterate(query, self._range(key))
 
     def find_datasets(self, key: bytes) -> tuple[int, ...]:
         """Return the lowest and the highest dataset of the files of a folder, if any."""
-        ((least, most),) = self._sum(_DATASET, "key", key)
+        ((least, most),) = self._sum(_DATASET, key)
         return () if least is None else (least, most)
 
     def find_folders(self, text: str, most: int) -> list[Suggestion]:
@@ -207,27 +170,23 @@ class FileQueries:
     def find_keys(self, text: str, most: int) -> list[bytes]:
         """Return the first keys of files that contain a text, in order."""
         values = {"like": _pattern(text), "most": most}
-        rows = [*self._ask(_KEYS, **values), *self._ask(_OUTCOME_KEYS, **values)]
-        return sorted({key for (key,) in rows})[:most]
+        return [key for (key,) in self._ask(_KEYS, **values)]
 
-    def _entries(self, which: str, **values: object) -> Iterator[tuple[bytes, FileEvidence]]:
-        for row in self._iterate(_ENTRY + which, values):
-            entry = parse_entry(row[:_ENTRY_COLUMNS])
-            if entry is not None:
-                *times, changed_at, listed_at = row[_ENTRY_COLUMNS:]
-                steps = StepTimes(*times)
-                yield entry.key, FileEvidence(entry, steps, changed_at, listed_at=listed_at)
+    def _iter_files(self, which: str, **values: object) -> Iterator[tuple[bytes, FileEvidence]]:
+        """Yield the knowledge of some files, ordered by key."""
+        for row in self._iterate(_FILES.format(which), values):
+            entry = None if row[3] is None else parse_entry(row[:_ENTRY_COLUMNS])
+            *times, changed_at, listed_at, has_outcome = row[_ENTRY_COLUMNS : _ENTRY_COLUMNS + 6]
+            outcome = _parse_outcome(row[_ENTRY_COLUMNS + 6 :]) if has_outcome else None
+            if entry is None:
+                evidence = FileEvidence(outcome=outcome)
+            else:
+                evidence = FileEvidence(entry, StepTimes(*times), changed_at, outcome, listed_at)
+            if entry or outcome:
+                yield row[0], evidence
 
-    def _outcomes(self, which: str, **values: object) -> Iterator[tuple[bytes, KnownOutcome]]:
-        for path, kind, code, message, hint, at, size, modified_ns in self._iterate(
-            _OUTCOME + which, values
-        ):
-            problem = Problem(code, message, hint)
-            yield path, KnownOutcome(kind, problem, at, path, size, modified_ns)
-
-    def _sum(self, query: str, column: str, key: bytes) -> Sequence[Any]:
-        which = (_BELOW if key else _INSIDE).format(column)
-        return self._ask(query.format(which), **self._range(key))
+    def _sum(self, query: str, key: bytes) -> Sequence[Any]:
+        return self._ask(query.format(_BELOW if key else _INSIDE), **self._range(key))
 
     def _range(self, key: bytes) -> dict[str, object]:
         return {"key": key, "low": key + b"/", "high": key + b"0", "posix": self._posix}
@@ -239,15 +198,9 @@ class FileQueries:
         yield from self._connection.execute(query, {"root": self._root, **values})
 
 
-def _merge(
-    *parts: Iterator[tuple[bytes, FileEvidence | KnownOutcome]],
-) -> Iterator[tuple[bytes, FileEvidence]]:
-    """Join entries and outcomes by file; both are ordered by key."""
-    for key, known in groupby(heapq.merge(*parts, key=itemgetter(0)), key=itemgetter(0)):
-        evidence = FileEvidence()
-        for _, part in known:
-            evidence = part if isinstance(part, FileEvidence) else evidence._replace(outcome=part)
-        yield key, evidence
+def _parse_outcome(row: Sequence[Any]) -> KnownOutcome:
+    kind, code, message, hint, at, path, size, modified_ns = row
+    return KnownOutcome(kind, Problem(code, message, hint), at, path, size, modified_ns)
 
 
 def _pattern(text: str) -> str:

@@ -316,6 +316,66 @@ CREATE TABLE batches (
     keys BLOB NOT NULL
 );
 """
+# `files` has one row for each file, see `ledger.sql`: an entry, which is what the destination has
+# of it, or an outcome, which is why its bytes are not safe, or both. The statistics, of a large
+# ledger, keep SQLite from reading all rows of a data directory where an index finds a few.
+FILES = """
+CREATE TABLE files (
+    root INTEGER NOT NULL,
+    key BLOB NOT NULL,
+    state TEXT,
+    outcome TEXT,
+    size INTEGER,
+    modified_ns INTEGER,
+    ctime_ns INTEGER,
+    inode INTEGER,
+    dataset INTEGER,
+    checksum TEXT,
+    remote TEXT,
+    datafile INTEGER,
+    archive TEXT,
+    problem TEXT,
+    staged_at INTEGER,
+    registered_at INTEGER,
+    verified_at INTEGER,
+    changed_at INTEGER,
+    seen_size INTEGER,
+    seen_modified_ns INTEGER,
+    code TEXT,
+    message TEXT,
+    hint TEXT,
+    seen_at INTEGER,
+    PRIMARY KEY (root, key)
+) WITHOUT ROWID;
+INSERT INTO files
+SELECT it.root, key, state, outcome, it.size, it.modified_ns, ctime_ns, inode, dataset, checksum,
+    remote, datafile, archive, problem, staged_at, registered_at, verified_at, changed_at,
+    outcomes.size, outcomes.modified_ns, CASE WHEN outcome != 'found' THEN code END,
+    CASE WHEN outcome != 'found' THEN message END,
+    CASE WHEN outcome != 'found' THEN hint END, at
+FROM entries AS it LEFT JOIN outcomes ON outcomes.root = it.root AND path = key
+ORDER BY it.root, key;
+INSERT INTO files (root, key, outcome, seen_size, seen_modified_ns, code, message, hint, seen_at)
+SELECT root, path, outcome, size, modified_ns, CASE WHEN outcome != 'found' THEN code END,
+    CASE WHEN outcome != 'found' THEN message END,
+    CASE WHEN outcome != 'found' THEN hint END, at
+FROM outcomes
+WHERE NOT EXISTS (SELECT 1 FROM entries WHERE entries.root = outcomes.root AND key = path);
+DROP TABLE entries;
+DROP TABLE outcomes;
+CREATE INDEX files_left ON files (root, outcome, code) WHERE outcome IS NOT NULL;
+CREATE INDEX files_of_dataset ON files (root, dataset, state, datafile) WHERE state IS NOT NULL;
+CREATE INDEX files_of_archive ON files (root, dataset, archive) WHERE archive != '';
+CREATE INDEX files_by_time ON files (root, changed_at) WHERE state IS NOT NULL;
+ANALYZE sqlite_master;
+DELETE FROM sqlite_stat1;
+INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
+    ('files', 'files', '1000000 1000000 1'),
+    ('files', 'files_left', '1000000 1000000 300000 100000'),
+    ('files', 'files_of_dataset', '1000000 1000000 1000 500 1'),
+    ('files', 'files_of_archive', '100000 100000 5000 1000'),
+    ('files', 'files_by_time', '1000000 1000000 10');
+"""
 MIGRATIONS: Sequence[str] = (
     FIRST,
     ARCHIVES,
@@ -326,15 +386,15 @@ MIGRATIONS: Sequence[str] = (
     CHANGED,
     SPOT_CHECKS,
     BATCHES,
+    FILES,
 )  # the n-th leads to version n; never change one, only add
 PROBES = (
     "SELECT id, directory FROM roots LIMIT 1",
     "SELECT root, key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
-    " archive, staged_at, registered_at, verified_at, changed_at, ctime_ns, inode"
-    " FROM entries LIMIT 1",
+    " archive, staged_at, registered_at, verified_at, changed_at, ctime_ns, inode, outcome,"
+    " seen_size, seen_modified_ns, code, message, hint, seen_at FROM files LIMIT 1",
     "SELECT root, dataset, path, size, modified_ns, state, checksum, remote, datafile"
     " FROM archives LIMIT 1",
-    "SELECT root, path, size, modified_ns, outcome, code, message, hint, at FROM outcomes LIMIT 1",
     "SELECT root, path, dataset, title, owner, grp, found, found_bytes, verified, verified_bytes,"
     " waiting, skipped, failed, at FROM folders LIMIT 1",
     "SELECT root, path, owner, experiment, dataset, added_at, finished_at FROM sources LIMIT 1",

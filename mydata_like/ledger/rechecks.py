@@ -120,48 +120,43 @@ def _bound(notes: Noted) -> Noted:
 _FIND: Final = """
     CREATE TEMP TABLE doubted (root INTEGER, key BLOB, PRIMARY KEY (root, key)) WITHOUT ROWID;
     INSERT OR IGNORE INTO doubted
-    SELECT it.root, it.key FROM rechecks CROSS JOIN main.roots CROSS JOIN main.entries AS it
+    SELECT it.root, it.key FROM rechecks CROSS JOIN main.roots CROSS JOIN main.files AS it
         ON it.root = roots.id AND it.key = rechecks.key AND it.dataset = rechecks.dataset
         WHERE rechecks.key != x'' AND state = 'verified'
     UNION ALL
-    SELECT it.root, it.key FROM rechecks CROSS JOIN main.roots CROSS JOIN main.entries AS it
+    SELECT it.root, it.key FROM rechecks CROSS JOIN main.roots CROSS JOIN main.files AS it
         ON it.root = roots.id AND it.dataset = rechecks.dataset AND it.archive = rechecks.archive
         AND it.archive != '' AND state = 'verified'
         WHERE rechecks.key = x'' AND rechecks.archive != ''
     UNION ALL
-    SELECT it.root, it.key FROM rechecks CROSS JOIN main.roots CROSS JOIN main.entries AS it
+    SELECT it.root, it.key FROM rechecks CROSS JOIN main.roots CROSS JOIN main.files AS it
         ON it.root = roots.id AND it.dataset = rechecks.dataset AND state = 'verified'
         WHERE rechecks.key = x'' AND rechecks.archive = ''
     UNION ALL
-    SELECT root, key FROM main.entries
+    SELECT root, key FROM main.files
         WHERE state = 'verified' AND EXISTS (SELECT 1 FROM rechecks WHERE rechecks.dataset = -1);
 """
 _DROP: Final = """
-    DROP VIEW IF EXISTS temp.runs; DROP VIEW IF EXISTS temp.outcomes;
-    DROP VIEW IF EXISTS temp.entries;
+    DROP VIEW IF EXISTS temp.runs; DROP VIEW IF EXISTS temp.files;
     DROP TABLE IF EXISTS temp.doubted; DROP TABLE IF EXISTS temp.rechecks;
 """
 # Readers see these views instead of the tables of the same names. In the totals of the newest run,
 # the files wait.
 _CODE, _MESSAGE, _HINT = (text.replace("'", "''") for text in RECHECK)
 _OVERLAY: Final = f"""
-    CREATE TEMP VIEW entries AS
-    SELECT root, key, size, modified_ns,
-        iif(state = 'verified' AND (root, key) IN temp.doubted, 'repaired', state) AS state,
-        dataset, checksum, remote, datafile, problem, archive, ctime_ns, inode, staged_at,
-        registered_at,
-        iif(state = 'verified' AND (root, key) IN temp.doubted, NULL, verified_at) AS verified_at,
-        changed_at
-    FROM main.entries;
-    CREATE TEMP VIEW outcomes AS
-    SELECT root, path, size, modified_ns, outcome, code, message, hint, at FROM main.outcomes
-    UNION ALL
-    SELECT it.root, it.key, it.size, it.modified_ns, 'waiting', '{_CODE}', '{_MESSAGE}', '{_HINT}',
-        coalesce(it.changed_at, 0)
-    FROM temp.doubted CROSS JOIN main.entries AS it USING (root, key)
-    WHERE it.state = 'verified' AND NOT EXISTS (
-        SELECT 1 FROM main.outcomes WHERE outcomes.root = it.root AND outcomes.path = it.key
-    );
+    CREATE TEMP VIEW files AS
+    SELECT root, key, iif(doubted, 'repaired', state) AS state,
+        iif(waits, 'waiting', outcome) AS outcome, size, modified_ns, ctime_ns, inode, dataset,
+        checksum, remote, datafile, archive, problem, staged_at, registered_at,
+        iif(doubted, NULL, verified_at) AS verified_at, changed_at,
+        iif(waits, size, seen_size) AS seen_size,
+        iif(waits, modified_ns, seen_modified_ns) AS seen_modified_ns,
+        iif(waits, '{_CODE}', code) AS code, iif(waits, '{_MESSAGE}', message) AS message,
+        iif(waits, '{_HINT}', hint) AS hint,
+        iif(waits, coalesce(changed_at, 0), seen_at) AS seen_at
+    FROM (SELECT *, doubted AND outcome IS NULL AS waits FROM (
+        SELECT *, state = 'verified' AND (root, key) IN temp.doubted AS doubted FROM main.files
+    ));
     CREATE TEMP VIEW runs AS
     SELECT id, root, started, finished, iif(
         json_valid(summary) AND finished IS NOT NULL AND NOT EXISTS (
@@ -172,35 +167,34 @@ _OVERLAY: Final = f"""
             FROM (SELECT verified, waiting, min(verified, files) AS doubted FROM (
                 SELECT coalesce(json_extract(summary, '$.verified'), 0) AS verified,
                     coalesce(json_extract(summary, '$.waiting'), 0) AS waiting,
-                    (SELECT count(*) FROM temp.outcomes AS doubt
-                        WHERE doubt.root = it.root AND doubt.code = '{_CODE}') AS files
+                    (SELECT count(*) FROM temp.files AS doubt WHERE doubt.root = it.root
+                        AND doubt.outcome IS NOT NULL AND doubt.code = '{_CODE}') AS files
             ))),
         summary
     ) AS summary
     FROM main.runs AS it;
-"""  # noqa: S608 - all of it is ours
+"""
 # A file that its archive does not contain is to be sent on its own or in another one.
 _TAKE: Final = """
-    INSERT OR REPLACE INTO outcomes (root, path, size, modified_ns, outcome, code, message, hint,
-        at)
-    SELECT it.root, it.key, it.size, it.modified_ns, 'waiting', :code, :message, :hint, :now
-    FROM doubted CROSS JOIN entries AS it USING (root, key);
+    UPDATE files SET outcome = 'waiting', seen_size = size, seen_modified_ns = modified_ns,
+        code = :code, message = :message, hint = :hint, seen_at = :now
+    WHERE (root, key) IN doubted;
     UPDATE archives SET state = 'repaired' WHERE state = 'verified' AND (root, dataset, path) IN (
         SELECT it.root, it.dataset, it.archive
-        FROM doubted CROSS JOIN entries AS it USING (root, key)
+        FROM doubted CROSS JOIN files AS it USING (root, key)
         WHERE (it.dataset, it.key, '') NOT IN rechecks
     );
-    UPDATE entries SET state = 'failed', problem = 'server.lost', archive = '', datafile = NULL,
+    UPDATE files SET state = 'failed', problem = 'server.lost', archive = '', datafile = NULL,
         verified_at = NULL, changed_at = :now
     WHERE archive != '' AND (root, key) IN doubted AND (dataset, key, '') IN rechecks;
-    UPDATE entries SET state = 'repaired', verified_at = NULL, changed_at = :now
+    UPDATE files SET state = 'repaired', verified_at = NULL, changed_at = :now
     WHERE state = 'verified' AND (root, key) IN doubted;
     INSERT OR IGNORE INTO datasets (root, dataset, total, newest, listed_at)
     SELECT DISTINCT roots.id, rechecks.dataset, 0, 0, 0 FROM rechecks CROSS JOIN roots
     WHERE rechecks.dataset >= 0 AND EXISTS (
-        SELECT 1 FROM entries WHERE root = roots.id AND entries.dataset = rechecks.dataset
+        SELECT 1 FROM files WHERE files.root = roots.id AND files.dataset = rechecks.dataset
     )
-    UNION SELECT root, dataset, 0, 0, 0 FROM doubted CROSS JOIN entries USING (root, key);
+    UNION SELECT root, dataset, 0, 0, 0 FROM doubted CROSS JOIN files USING (root, key);
     UPDATE datasets SET listed_at = 0 WHERE dataset IN (SELECT dataset FROM rechecks)
         OR EXISTS (SELECT 1 FROM rechecks WHERE rechecks.dataset = -1);
 """

@@ -15,7 +15,7 @@ from mydata_like.core.model import EntryState
 from mydata_like.core.parsing import parse_json, parse_moment
 from mydata_like.core.queries import FileRow, Row, RunRow, Table, View
 from mydata_like.ledger import ledger_file, rechecks
-from mydata_like.ledger.sql import FIND_ROOT, SHOWN
+from mydata_like.ledger.sql import CODE, FIND_ROOT, HINT, MESSAGE, SHOWN
 from mydata_like.ledger.sqlite_ledger import KEYS_AT_ONCE, NO_ROOT
 
 FILE_KINDS: Final = frozenset({"found", "waiting", "skipped", "failed"})  # of files
@@ -47,34 +47,24 @@ _ORDERS: Final = {
         "failed": "json_extract(summary, '$.failed')",
     },
 }
-# Select only the necessary columns: for the time, an index covers them.
-_ENTRIES: Final = {
-    "key": "SELECT key FROM entries WHERE root = ?",
-    "size": "SELECT key, size FROM entries WHERE root = ?",
-    "state": "SELECT key, state FROM entries WHERE root = ?",
-    "at": "SELECT key, changed_at AS at FROM entries WHERE root = ?",
-}
-_WITHOUT_OUTCOME: Final = (
-    "NOT EXISTS (SELECT 1 FROM outcomes WHERE outcomes.root = entries.root"  # noqa: S608
-    f" AND outcomes.path = entries.key AND {SHOWN})"
+# A file is shown by its outcome, or else by its entry. In separate queries, an index orders the
+# entries by time; the plus prevents SQLite from using it for another order.
+_BY_ENTRY: Final = (
+    "SELECT key, size, state, changed_at AS at, NULL AS code FROM files"
+    " WHERE root = ? AND {} IS NOT NULL"
+    f" AND (outcome IS NULL OR NOT {SHOWN})"
 )
-_OUTCOMES: Final = (
-    "SELECT path AS key, size, outcome AS state, at, code FROM outcomes WHERE root = ?"
+_BY_OUTCOME: Final = (
+    f"SELECT key, seen_size AS size, outcome AS state, seen_at AS at, {CODE} AS code FROM files"
+    " WHERE root = ? AND outcome IS NOT NULL"
 )
-_SHOWN_OUTCOMES: Final = f"FROM outcomes WHERE root = ? AND {SHOWN}"
-_OUTCOMES_BY: Final = {
-    "key": f"SELECT path AS key {_SHOWN_OUTCOMES}",
-    "size": f"SELECT path AS key, size {_SHOWN_OUTCOMES}",
-    "state": f"SELECT path AS key, outcome AS state {_SHOWN_OUTCOMES}",
-    "at": f"SELECT path AS key, at {_SHOWN_OUTCOMES}",
-}
 _RUNS: Final = "SELECT id AS key, started, summary FROM runs WHERE root = ? AND json_valid(summary)"
 
 
 def query_keys(view: View, root: int, most: int = -1) -> FilteredQuery:
     """Return the query for the keys of a view's rows, in order: the first `most` or all."""
     column = _ORDERS[view.table].get(view.order) or next(iter(_ORDERS[view.table].values()))
-    parts = _query_parts(view, root, column)
+    parts = _query_parts(view, root, "state" if column == "at" else "+state")
     source = " UNION ALL ".join(part.sql for part in parts)
     way = "DESC" if view.descending else "ASC"
     # The second column makes the order unique; the index of times has it, too. With order and limit
@@ -85,40 +75,37 @@ def query_keys(view: View, root: int, most: int = -1) -> FilteredQuery:
     return FilteredQuery(" ".join(("SELECT key FROM (", source, order, ")")), (*values, most))
 
 
-def _query_parts(view: View, root: int, column: str) -> Sequence[FilteredQuery]:
+def _query_parts(view: View, root: int, known: str) -> Sequence[FilteredQuery]:
     if view.table is Table.RUNS:
         return [FilteredQuery(_RUNS, (root,))]
+    by_outcome = _narrow(FilteredQuery(_BY_OUTCOME, (root,)), view, "outcome", "seen_at")
+    if view.code:
+        by_outcome = by_outcome.and_also(f"{CODE} = ?", view.code)
     if view.table is Table.PROBLEMS:
-        return [_narrow(FilteredQuery(_OUTCOMES, (root,)), view, ("path", "outcome", "at"))]
+        return [by_outcome]
     parts = []
     if not view.code and (not view.states or view.states & ENTRY_STATES):
-        entries = FilteredQuery(_ENTRIES[column], (root,)).and_also(_WITHOUT_OUTCOME)
-        parts.append(_narrow(entries, view, ("key", "state", "changed_at")))
+        by_entry = FilteredQuery(_BY_ENTRY.format(known), (root,))
+        parts.append(_narrow(by_entry, view, "state", "changed_at"))
     if not parts or not view.states or view.states & FILE_KINDS:
-        outcomes = FilteredQuery(_OUTCOMES_BY[column], (root,))
-        parts.append(_narrow(outcomes, view, ("path", "outcome", "at")))
+        parts.append(by_outcome.and_also(SHOWN))
     return parts
 
 
-def _narrow(query: FilteredQuery, view: View, names: tuple[str, str, str]) -> FilteredQuery:
-    """Add the view's filters; `names` are the columns of path, state and time."""
-    path, state, at = names
+def _narrow(query: FilteredQuery, view: View, state: str, at: str) -> FilteredQuery:
+    """Add the view's filters; `state` and `at` are the columns of state and time."""
     if view.states:
         marks = ", ".join("?" * len(view.states))
         query = query.and_also(f"{state} IN ({marks})", *sorted(view.states))
-    if view.code:
-        query = query.and_also("code = ?", view.code)
     if view.folder:
         # "0" is the character after "/".
-        query = query.and_also(
-            f"{path} >= ? AND {path} < ?", view.folder + b"/", view.folder + b"0"
-        )
+        query = query.and_also("key >= ? AND key < ?", view.folder + b"/", view.folder + b"0")
     if view.since is not None:
         query = query.and_also(f"{at} >= ?", view.since)
     if view.until is not None:
         query = query.and_also(f"{at} <= ?", view.until)
     if view.text:
-        query = query.and_also(f"CAST({path} AS TEXT) LIKE ? ESCAPE '\\'", _pattern(view.text))
+        query = query.and_also("CAST(key AS TEXT) LIKE ? ESCAPE '\\'", _pattern(view.text))
     return query
 
 
@@ -137,20 +124,19 @@ _COUNT: Final = "SELECT coalesce(max(pos), 0) FROM ordered"
 _FIND: Final = "SELECT key, pos - 1 FROM ordered WHERE key IN (%s)"
 _READ: Final = {
     Table.FILES: f"""
-        SELECT ordered.key, coalesce(outcomes.size, entries.size),
-            coalesce(outcome, entries.state, ''), coalesce(outcomes.at, entries.changed_at),
-            coalesce(code, ''), coalesce(message, ''), coalesce(hint, ''),
-            entries.dataset, entries.verified_at, coalesce(entries.archive, '')
-        FROM ordered
-        LEFT JOIN entries ON entries.root = :root AND entries.key = ordered.key
-        LEFT JOIN outcomes ON outcomes.root = :root AND outcomes.path = ordered.key AND {SHOWN}
+        SELECT ordered.key, iif(shown, seen_size, size),
+            coalesce(iif(shown, outcome, state), ''), iif(shown, seen_at, changed_at),
+            iif(shown, {CODE}, ''), iif(shown, {MESSAGE}, ''), iif(shown, {HINT}, ''),
+            dataset, verified_at, coalesce(archive, '')
+        FROM ordered LEFT JOIN (SELECT *, {SHOWN} AS shown FROM files) AS it
+            ON it.root = :root AND it.key = ordered.key
         WHERE pos BETWEEN :first AND :last ORDER BY pos
-    """,  # noqa: S608 - all of it is ours
-    Table.PROBLEMS: """
-        SELECT ordered.key, coalesce(size, 0), coalesce(outcome, ''), at, coalesce(code, ''),
-            coalesce(message, ''), coalesce(hint, ''), NULL, NULL, ''
-        FROM ordered
-        LEFT JOIN outcomes ON outcomes.root = :root AND outcomes.path = ordered.key
+    """,
+    Table.PROBLEMS: f"""
+        SELECT ordered.key, coalesce(seen_size, 0), coalesce(outcome, ''), seen_at,
+            iif(outcome IS NULL, '', {CODE}), iif(outcome IS NULL, '', {MESSAGE}),
+            iif(outcome IS NULL, '', {HINT}), NULL, NULL, ''
+        FROM ordered LEFT JOIN files ON files.root = :root AND files.key = ordered.key
         WHERE pos BETWEEN :first AND :last ORDER BY pos
     """,
     Table.RUNS: """

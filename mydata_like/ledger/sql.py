@@ -1,65 +1,81 @@
-"""The SQL statements of the ledger, and the parsers of its rows."""
+"""The SQL statements of the ledger, and the parsers of its rows.
+
+A row of `files` has two parts, and at least one of them. What the destination has of a file: the
+columns of `Entry` with their times, written by each stage that brings bytes on; `state` is NULL if
+it has none. Why the file as a run found it is not safe: the columns of `Outcome`, written when the
+file is found and whenever an event reports it as waiting, skipped or failed; `outcome` is NULL if
+nothing is to be said. Both may describe different bytes: those of an earlier version are verified,
+while the present one waits. Verifying the bytes of an outcome removes it in the same transaction.
+A found file has no code, message and hint: they are those of `UNSENT`.
+A folder that was skipped or failed only has an outcome.
+"""
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from types import NoneType
 from typing import Any, NamedTuple
 
 from mydata_like.core.archives import ArchiveRecord
 from mydata_like.core.deletion import PARTIAL_REASONS
-from mydata_like.core.model import ChangeChoice, ChangedFile, Entry, EntryState, HoldReason
+from mydata_like.core.model import (
+    UNSENT,
+    ChangeChoice,
+    ChangedFile,
+    Entry,
+    EntryState,
+    HoldReason,
+)
 from mydata_like.core.parsing import moment_of, parse_json, parse_moment
 from mydata_like.core.problems import INTENDED
 
-FIND = (
-    "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
-    " archive, ctime_ns, inode FROM entries WHERE root = ? AND key IN (%s)"
+ENTRY = (
+    "key, size, modified_ns, state, dataset, checksum, remote, datafile, problem, archive,"
+    " ctime_ns, inode"
 )
+_ENTRY_PART = (*ENTRY.split(", ")[1:], "staged_at", "registered_at", "verified_at", "changed_at")
+_OUTCOME = "outcome, seen_size, seen_modified_ns, code, message, hint, seen_at"
+_OUTCOME_PART = _OUTCOME.split(", ")
+FIND = f"SELECT {ENTRY} FROM files WHERE root = ? AND state IS NOT NULL AND key IN (%s)"
 # One query for many files: a row for each that has changed, and one for each dataset of the others.
 # A row of an older version is not trusted until its ctime and inode are known.
 FIND_OPEN = (
     "WITH seen (key, size, modified_ns, ctime_ns, inode) AS (VALUES %s)"
-    " SELECT dataset, CASE WHEN entries.key IS NULL THEN seen.key END FROM seen LEFT JOIN entries"
-    " ON root = ? AND entries.key = seen.key AND state = 'verified' AND datafile IS NOT NULL"
-    " AND entries.size = seen.size AND entries.modified_ns = seen.modified_ns"
-    " AND entries.ctime_ns = seen.ctime_ns AND entries.inode = seen.inode GROUP BY 1, 2"
+    " SELECT dataset, CASE WHEN files.key IS NULL THEN seen.key END FROM seen LEFT JOIN files"
+    " ON root = ? AND files.key = seen.key AND state = 'verified' AND datafile IS NOT NULL"
+    " AND files.size = seen.size AND files.modified_ns = seen.modified_ns"
+    " AND files.ctime_ns = seen.ctime_ns AND files.inode = seen.inode GROUP BY 1, 2"
 )
-KNOWS_ANY = "SELECT 1 FROM entries WHERE root = ? AND key BETWEEN ? AND ? LIMIT 1"
+KNOWS_ANY = "SELECT 1 FROM files WHERE root = ? AND key BETWEEN ? AND ? LIMIT 1"
 LIST = (
-    "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
-    " archive, ctime_ns, inode FROM entries WHERE root = ? AND key > ? AND key < ?"
+    f"SELECT {ENTRY} FROM files WHERE root = ? AND state IS NOT NULL AND key > ? AND key < ?"
     " ORDER BY key LIMIT ?"
+)
+_LIST_VERIFIED = (
+    f"SELECT {ENTRY} FROM files WHERE root = :root AND dataset = :dataset"
+    " AND state = :state AND archive = ''"
 )
 # Verified rows of a dataset with their own record, a part at a time, in the order of the index.
 LIST_VERIFIED = (
-    "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
-    " archive, ctime_ns, inode FROM entries WHERE root = :root AND dataset = :dataset"
-    " AND state = :state AND archive = '' AND (datafile, key) > (:datafile, :key)"
-    " ORDER BY datafile, key LIMIT :most"
+    f"{_LIST_VERIFIED} AND (datafile, key) > (:datafile, :key) ORDER BY datafile, key LIMIT :most"
 )
 # The same for rows without the id of their record.
-LIST_UNNUMBERED = (
-    "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
-    " archive, ctime_ns, inode FROM entries WHERE root = :root AND dataset = :dataset"
-    " AND state = :state AND archive = '' AND datafile IS NULL AND key > :key"
-    " ORDER BY key LIMIT :most"
-)
+LIST_UNNUMBERED = f"{_LIST_VERIFIED} AND datafile IS NULL AND key > :key ORDER BY key LIMIT :most"
 # Uses indexes only; the files of an archive have its record. All states are named, so that SQLite
 # searches each one by the range of ids, which is short after a listing.
 _STATES = ", ".join(f"'{state.value}'" for state in EntryState)
 COUNT = f"""
     SELECT count(DISTINCT datafile), coalesce(max(datafile), 0) FROM (
-        SELECT datafile FROM entries WHERE root = :root AND dataset = :dataset
+        SELECT datafile FROM files WHERE root = :root AND dataset = :dataset
         AND state IN ({_STATES}) AND datafile > :after AND datafile <= :until
         UNION ALL SELECT datafile FROM archives WHERE root = :root AND dataset = :dataset
         AND datafile > :after AND datafile <= :until
     )
-"""  # noqa: S608 - all of it is ours
+"""
 # Those of them that are verified, as the server counts them if each has one replica.
 COUNT_VERIFIED = """
     SELECT count(DISTINCT datafile) FROM (
-        SELECT datafile FROM entries WHERE root = :root AND dataset = :dataset
+        SELECT datafile FROM files WHERE root = :root AND dataset = :dataset
         AND state = 'verified' AND datafile > :after
         UNION ALL SELECT datafile FROM archives WHERE root = :root AND dataset = :dataset
         AND state = 'verified' AND datafile > :after
@@ -81,7 +97,7 @@ RECORD_LISTED = (
 # Without a full listing, the records were compared when each was verified.
 RECORD_PROVEN = """
     INSERT INTO datasets (root, dataset, total, newest, listed_at, verified)
-    SELECT :root, :dataset, :total, :id, coalesce(min(verified_at), :now), :verified FROM entries
+    SELECT :root, :dataset, :total, :id, coalesce(min(verified_at), :now), :verified FROM files
     WHERE root = :root AND dataset = :dataset AND state = 'verified'
     ON CONFLICT DO UPDATE SET total = excluded.total, newest = excluded.newest,
         verified = excluded.verified
@@ -89,17 +105,10 @@ RECORD_PROVEN = """
 # The times of earlier steps are kept while the bytes are the same; bytes staged again repeat all
 # steps. One statement writes many rows: other threads run during a statement, but wait between
 # statements.
-RECORD = """
-    WITH
-        new (
-            key, size, modified_ns, state, dataset, checksum, remote, datafile, problem, archive,
-            ctime_ns, inode
-        ) AS (VALUES %s),
-        one (root, now) AS (VALUES (?, ?))
-    INSERT INTO entries (
-        root, key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,
-        archive, ctime_ns, inode, staged_at, registered_at, verified_at, changed_at
-    ) SELECT
+RECORD = f"""
+    WITH new ({ENTRY}) AS (VALUES %s), one (root, now) AS (VALUES (?, ?))
+    INSERT INTO files (root, {ENTRY}, staged_at, registered_at, verified_at, changed_at)
+    SELECT
         root, new.*,
         CASE WHEN state = 'staged' THEN now END,
         CASE WHEN state IN ('registered', 'repaired') THEN now END,
@@ -124,79 +133,94 @@ RECORD = """
 SEEN = "(?, ?, ?, ?, ?)"
 ROW = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 RECORD_OUTCOME = (
-    "INSERT OR REPLACE INTO outcomes (root, path, size, modified_ns, outcome, code, message, hint,"
-    " at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    f"INSERT INTO files (root, key, {_OUTCOME}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    f" ON CONFLICT (root, key) DO UPDATE SET ({_OUTCOME})"
+    f" = ({', '.join(f'excluded.{it}' for it in _OUTCOME_PART)})"
 )
 _INTENDED = ", ".join(map(repr, sorted(INTENDED)))
 # Files known to exist only here: found, waiting, failed, or skipped unintentionally.
 AT_RISK = (
-    "(outcome IN ('found', 'waiting', 'failed')"
+    "outcome IS NOT NULL AND (outcome IN ('found', 'waiting', 'failed')"
     f" OR (outcome = 'skipped' AND code NOT IN ({_INTENDED})))"
 )
-_OF_ITS_ENTRY = "entries.root = outcomes.root AND entries.key = outcomes.path"
+# What outcomes say; a found file has none of it in its row.
+CODE, MESSAGE, HINT = (f"coalesce({name}, '{text}')" for name, text in UNSENT._asdict().items())
+# The outcome describes bytes that are verified now.
+_SAFE = (
+    "state = 'verified' AND outcome IN ('found', 'waiting', 'failed') AND seen_size = size"
+    " AND seen_modified_ns IN (modified_ns, 0)"
+)
 # The found file was sent and is not verified yet.
 UNDER_WAY = (
-    f"EXISTS (SELECT 1 FROM entries WHERE {_OF_ITS_ENTRY}"  # noqa: S608 - all of it is ours
-    " AND state IN ('staged', 'registered', 'repaired')"
-    " AND (entries.size, entries.modified_ns) = (outcomes.size, outcomes.modified_ns))"
+    "coalesce(state IN ('staged', 'registered', 'repaired')"
+    " AND (size, modified_ns) = (seen_size, seen_modified_ns), false)"
 )
 # Outcomes of files that are shown under them; found files in transfer are shown by their entry.
 SHOWN = f"(outcome IN ('waiting', 'skipped', 'failed') OR (outcome = 'found' AND NOT {UNDER_WAY}))"
-# The outcome's row describes bytes that are verified now.
-_SAFE = (
-    "outcome IN ('found', 'waiting', 'failed') AND EXISTS"  # noqa: S608 - all of it is ours
-    f" (SELECT 1 FROM entries WHERE {_OF_ITS_ENTRY} AND state = 'verified'"
-    " AND entries.size = outcomes.size AND outcomes.modified_ns IN (entries.modified_ns, 0))"
-)
-# An entry for the same file as scanned; older versions stored neither its ctime nor its inode.
-_AS_SEEN = """state = 'verified' AND entries.size = seen.size
-        AND entries.modified_ns = seen.modified_ns
-        AND coalesce(entries.ctime_ns, seen.ctime_ns) = seen.ctime_ns
-        AND coalesce(entries.inode, seen.inode) = seen.inode"""
-# Files that the ledger does not have as verified and unchanged. A file's failure is kept while the
-# file is the same, and so is what this run has already recorded.
+# Files that the ledger does not have as verified and unchanged; older versions stored neither ctime
+# nor inode. A file's failure is kept while the file is the same, and so is what this run has
+# already recorded.
 _RECORD_FOUND = f"""
     WITH
         seen (key, size, modified_ns, ctime_ns, inode) AS (VALUES %s),
-        one (root, since, now, code, message, hint) AS (VALUES (?, ?, ?, ?, ?, ?))
-    INSERT INTO outcomes (root, path, size, modified_ns, outcome, code, message, hint, at)
-    SELECT root, key, size, modified_ns, 'found', code, message, hint, now FROM seen, one
-    WHERE {{}} ON CONFLICT (root, path) DO UPDATE SET
-        size = excluded.size, modified_ns = excluded.modified_ns, outcome = excluded.outcome,
-        code = excluded.code, message = excluded.message, hint = excluded.hint, at = excluded.at
-    WHERE (outcomes.at < ? OR outcomes.code IN ({_INTENDED}) OR (outcome = 'found'
-        AND (size, modified_ns) != (excluded.size, excluded.modified_ns))
+        one (root, now) AS (VALUES (?, ?))
+    INSERT INTO files (root, key, {_OUTCOME})
+    SELECT root, key, 'found', size, modified_ns, NULL, NULL, NULL, now FROM seen, one
+    WHERE {{}} ON CONFLICT (root, key) DO UPDATE SET ({_OUTCOME})
+        = ({", ".join(f"excluded.{it}" for it in _OUTCOME_PART)})
+    WHERE outcome IS NULL OR (seen_at < ? OR code IN ({_INTENDED}) OR (outcome = 'found'
+        AND (seen_size, seen_modified_ns) != (excluded.seen_size, excluded.seen_modified_ns))
     ) AND NOT (outcome = 'failed'
-        AND (size, modified_ns) = (excluded.size, excluded.modified_ns))
-"""  # noqa: S608 - all of it is ours
+        AND (seen_size, seen_modified_ns) = (excluded.seen_size, excluded.seen_modified_ns))
+"""
 RECORD_UNSENT = _RECORD_FOUND.format("true")
-RECORD_FOUND = _RECORD_FOUND.format(f"""NOT EXISTS (
-        SELECT 1 FROM entries WHERE entries.root = one.root AND entries.key = seen.key
-        AND {_AS_SEEN}
-    )""")  # noqa: S608 - all of it is ours
-FORGET_SAFE = f"DELETE FROM outcomes WHERE root = ? AND path IN (%s) AND {_SAFE}"  # noqa: S608
-FORGET_SAFE_MEMBERS = (
-    "DELETE FROM outcomes WHERE root = ?1 AND path IN (SELECT key FROM entries"  # noqa: S608
-    " WHERE root = ?1 AND dataset = ?2 AND archive = ?3 AND archive != '' AND state = 'verified')"
-    f" AND {_SAFE}"
-)
+RECORD_FOUND = _RECORD_FOUND.format("""NOT EXISTS (
+        SELECT 1 FROM files WHERE files.root = one.root AND files.key = seen.key
+        AND state = 'verified' AND files.size = seen.size AND files.modified_ns = seen.modified_ns
+        AND coalesce(files.ctime_ns, seen.ctime_ns) = seen.ctime_ns
+        AND coalesce(files.inode, seen.inode) = seen.inode
+    )""")
+
+
+def _forget_outcomes(which: str) -> Sequence[str]:
+    """Return the statements that forget the outcomes of some files, but not their entries."""
+    return _forget(_OUTCOME_PART, "state", which)
+
+
+def _forget(part: Sequence[str], other: str, which: str) -> Sequence[str]:
+    """Return the statements that forget a part of some rows, and rows without the `other` part."""
+    nothing = ", ".join(f"{it} = NULL" for it in part)
+    return (
+        f"DELETE FROM files WHERE {other} IS NULL AND {which}",
+        f"UPDATE files SET {nothing} WHERE {which}",
+    )
+
+
+FORGET_SAFE = _forget_outcomes(f"root = ? AND key IN (%s) AND {_SAFE}")[1]
+FORGET_SAFE_MEMBERS = _forget_outcomes(
+    f"root = ? AND dataset = ? AND archive = ? AND archive != '' AND {_SAFE}"
+)[1]
+
 RISK = (
-    "SELECT count(*), sum(size), min(nullif(modified_ns, 0)) FROM outcomes"  # noqa: S608
+    "SELECT count(*), sum(seen_size), min(nullif(seen_modified_ns, 0)) FROM files"
     f" WHERE root = :root AND {AT_RISK}"
 )
 COUNT_RECHECKS = (
-    "SELECT count(*) FROM outcomes WHERE root = ? AND outcome = 'waiting'"
-    " AND code = 'waiting.recheck'"
+    "SELECT count(*) FROM files WHERE root = ? AND outcome = 'waiting' AND code = 'waiting.recheck'"
 )
 FIND_DOUBTED = (
-    "SELECT 1 FROM outcomes WHERE root = ? AND path = ? AND code = 'waiting.recheck' LIMIT 1"
+    "SELECT 1 FROM files WHERE root = ? AND key = ? AND outcome = 'waiting'"
+    " AND code = 'waiting.recheck'"
 )
-COUNT_KEPT = "SELECT count(*) FROM outcomes WHERE root = ? AND code = 'skipped.changed'"
+COUNT_KEPT = (
+    "SELECT count(*) FROM files WHERE root = ? AND outcome = 'skipped' AND code = 'skipped.changed'"
+)
 # What must be checked again may have been reported as verified before that was known.
-FORGET_OUTCOMES = (
-    "DELETE FROM outcomes WHERE root = ? AND path IN (%s)"  # noqa: S608 - all of it is ours
-    f" AND (code != 'waiting.recheck' OR {_SAFE})"
+FIND_OUTDATED = (
+    "SELECT root, key FROM files WHERE root = ? AND key IN (%s) AND outcome IS NOT NULL"
+    f" AND (code IS NOT 'waiting.recheck' OR {_SAFE})"
 )
+FORGET_OUTCOMES = _forget_outcomes("root = ? AND key = ?")
 _FOLDER = (
     " INTO folders (root, path, dataset, title, owner, grp, found, found_bytes,"
     " verified, verified_bytes, waiting, skipped, failed, at)"
@@ -230,28 +254,28 @@ _CHANGED = (
     "key, size, modified_ns, ctime_ns, inode, dataset, copy_size, copy_checksum,"
     " copy_verified_at, hold, choice, counted_at"
 )
-FIND_CHANGED = f"SELECT {_CHANGED} FROM changed_files WHERE root = ? AND key = ?"  # noqa: S608
+FIND_CHANGED = f"SELECT {_CHANGED} FROM changed_files WHERE root = ? AND key = ?"
 # Files that are verified by now, as after they were restored, are held no longer, and neither are
 # those that a run did not find any more, unless their copies are to be kept.
 _PAST = (
-    "(EXISTS (SELECT 1 FROM entries WHERE entries.root = changed_files.root"
-    " AND entries.key = changed_files.key AND state = 'verified'"
-    " AND entries.dataset = changed_files.dataset) OR choice != 'keep' AND NOT EXISTS"
-    " (SELECT 1 FROM outcomes WHERE outcomes.root = changed_files.root"
-    " AND path = changed_files.key))"
+    "(EXISTS (SELECT 1 FROM files WHERE files.root = changed_files.root"
+    " AND files.key = changed_files.key AND state = 'verified'"
+    " AND files.dataset = changed_files.dataset) OR choice != 'keep' AND NOT EXISTS"
+    " (SELECT 1 FROM files WHERE files.root = changed_files.root"
+    " AND files.key = changed_files.key AND outcome IS NOT NULL))"
 )
 _HELD = f"FROM changed_files WHERE root = ? AND hold != '' AND NOT {_PAST}"
 LIST_HELD = f"SELECT {_CHANGED} {_HELD} ORDER BY key"
 COUNT_HELD = f"SELECT count(*) {_HELD} AND choice = ''"
 RECORD_CHANGED = (
-    f"INSERT OR REPLACE INTO changed_files (root, {_CHANGED})"  # noqa: S608
+    f"INSERT OR REPLACE INTO changed_files (root, {_CHANGED})"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 COUNT_CHANGED = (
     "SELECT dataset, count(*) FROM changed_files WHERE root = ? AND counted_at > ? GROUP BY dataset"
 )
 FORGET_CHANGED = (
-    "DELETE FROM changed_files WHERE root = :root AND (counted_at IS NULL"  # noqa: S608
+    "DELETE FROM changed_files WHERE root = :root AND (counted_at IS NULL"
     f" OR counted_at <= :before) AND (hold = '' OR {_PAST})"
 )
 # A choice applies to the state for which it was made.
@@ -264,7 +288,7 @@ RELEASE_BRAKE = (
     "UPDATE changed_files SET counted_at = NULL WHERE root = ?1 AND dataset IN (SELECT dataset"
     " FROM changed_files WHERE root = ?1 AND hold = 'brake' AND choice = 'replace')"
 )
-COUNT_FILES = "SELECT count(*) FROM entries WHERE root = ? AND dataset = ?"
+COUNT_FILES = "SELECT count(*) FROM files WHERE root = ? AND dataset = ? AND state IS NOT NULL"
 FIND_ARCHIVES = (
     "SELECT dataset, path, size, modified_ns, state, checksum, remote, datafile FROM archives"
     " WHERE root = ? AND dataset = ? ORDER BY path"
@@ -274,10 +298,12 @@ RECORD_ARCHIVE = (
     " remote, datafile) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 FORGET_ARCHIVE = "DELETE FROM archives WHERE root = ? AND dataset = ? AND path = ?"
-EMPTY = "DELETE FROM entries WHERE root = ? AND dataset = ? AND archive = ? AND archive != ''"
+EMPTY = _forget(
+    _ENTRY_PART, "outcome", "root = ? AND dataset = ? AND archive = ? AND archive != ''"
+)
 # Files that were not compared with their archive keep their state.
 FOLLOW = (
-    "UPDATE entries SET state = ?1, datafile = ?2, changed_at = ?3,"
+    "UPDATE files SET state = ?1, datafile = ?2, changed_at = ?3,"
     " registered_at = CASE WHEN ?1 IN ('registered', 'repaired') THEN ?3 ELSE registered_at END,"
     " verified_at = CASE WHEN ?1 = 'verified' THEN ?3 END"
     " WHERE root = ?4 AND dataset = ?5 AND archive = ?6 AND archive != ''"
@@ -287,7 +313,7 @@ NOTE_WRITE = "INSERT OR REPLACE INTO writes (root, dataset, until) VALUES (?, ?,
 FORGET_WRITE = "DELETE FROM writes WHERE root = ? AND dataset = ?"
 FIND_WRITES = "SELECT dataset, until FROM writes WHERE root = ?"
 FIND_STAGED = (
-    "SELECT remote, checksum FROM entries"
+    "SELECT remote, checksum FROM files"
     " WHERE root = ?1 AND dataset = ?2 AND state = 'staged' AND archive = ''"
     " UNION ALL SELECT remote, checksum FROM archives"
     " WHERE root = ?1 AND dataset = ?2 AND state = 'staged'"
@@ -304,61 +330,53 @@ RECORD_SOURCE = (
     " VALUES (?, ?, ?, ?, ?, ?)"
 )
 # Keys in it are between its own followed by "/" and by "0", the next character.
-BELOW = "root = :root AND (path = :path OR (path > :low AND path < :high))"
-RISK_BELOW = f"{RISK} AND (path = :path OR (path > :low AND path < :high))"
+_BELOW = "root = :root AND ({0} = :path OR ({0} > :low AND {0} < :high))"
+RISK_BELOW = f"{RISK} AND {_BELOW.format('key')}"
 # Folders skipped unintentionally may contain files that no run has found.
 FINISH_SOURCE = f"""
     UPDATE sources SET finished_at = :now WHERE root = :root AND path = :path AND NOT EXISTS (
-        SELECT 1 FROM outcomes WHERE {BELOW}
+        SELECT 1 FROM files WHERE {_BELOW.format("key")}
         AND ({AT_RISK} OR outcome = 'folder-failed' OR code = 'skipped.owner')
     )
-"""  # noqa: S608 - all of it is ours
+"""
 FORGET_SOURCE = "DELETE FROM sources WHERE root = :root AND path = :path"
 # Files skipped by no setting count as open, even if an earlier version of them is verified.
 MEASURE_SOURCE = f"""
     SELECT count(*), count(*) FILTER (WHERE open), sum(size) FILTER (WHERE open) FROM (
-        SELECT size, {AT_RISK} AS open FROM outcomes WHERE {BELOW}
-        UNION ALL SELECT size, state != 'verified' FROM entries
-        WHERE root = :root AND (key = :path OR (key > :low AND key < :high)) AND NOT EXISTS (
-            SELECT 1 FROM outcomes WHERE outcomes.root = entries.root AND path = key
-        )
+        SELECT coalesce(seen_size, size) AS size,
+            CASE WHEN outcome IS NULL THEN state != 'verified' ELSE {AT_RISK} END AS open
+        FROM files WHERE {_BELOW.format("key")}
     )
-"""  # noqa: S608 - all of it is ours
+"""
 # Files of the data directory that any run has found, ordered by key.
 KNOWN = """
-    SELECT {key}, {checksum} FROM {table} WHERE root = :root AND {key} > :after
-    AND (:low = x'' OR ({key} > :low AND {key} < :high))
-    AND substr({key}, 1, 1) != x'2f' AND (:posix OR substr({key}, 2, 1) != x'3a') {more}
-    ORDER BY {key} LIMIT :most
+    SELECT key, coalesce(checksum, '') FROM files WHERE root = :root AND key > :after
+    AND (:low = x'' OR (key > :low AND key < :high))
+    AND substr(key, 1, 1) != x'2f' AND (:posix OR substr(key, 2, 1) != x'3a')
+    AND (state IS NOT NULL OR outcome IN ('found', 'waiting', 'failed'))
+    ORDER BY key LIMIT :most
 """
-KNOWN_ENTRIES = KNOWN.format(key="key", checksum="checksum", table="entries", more="")
-KNOWN_OUTCOMES = KNOWN.format(
-    key="path",
-    checksum="''",
-    table="outcomes",
-    more="AND outcome IN ('found', 'waiting', 'failed')",
-)
 # Keys of the data directory are relative: those of sources begin with "/" or a drive letter.
-INSIDE = "root = :root AND substr(path, 1, 1) != x'2f' AND (:posix OR substr(path, 2, 1) != x'3a')"
+_INSIDE = "root = :root AND substr({0}, 1, 1) != x'2f' AND (:posix OR substr({0}, 2, 1) != x'3a')"
 FORGET_BELOW, FORGET_INSIDE = (
-    [
-        f"DELETE FROM {table} WHERE at < :before AND {which}"  # noqa: S608 - all of it is ours
-        for table in ("outcomes", "folders")
-    ]
-    for which in (BELOW, INSIDE)
+    (
+        *_forget_outcomes(f"seen_at < :before AND {which.format('key')}"),
+        f"DELETE FROM folders WHERE at < :before AND {which.format('path')}",
+    )
+    for which in (_BELOW, _INSIDE)
 )
-FORGET_ALL_BELOW = [
-    f"DELETE FROM {table} WHERE {BELOW}"  # noqa: S608 - all of it is ours
-    for table in ("outcomes", "folders")
-]
-FORGET_FOUND = f"DELETE FROM outcomes WHERE root = :root AND outcome = 'found' AND {_SAFE}"  # noqa: S608
+FORGET_ALL_BELOW = (
+    *_forget_outcomes(f"outcome IS NOT NULL AND {_BELOW.format('key')}"),
+    f"DELETE FROM folders WHERE {_BELOW.format('path')}",
+)
+FORGET_FOUND = _forget_outcomes(f"root = :root AND outcome = 'found' AND {_SAFE}")[1]
 FIND_FAILED_FOLDERS = (
-    "SELECT path FROM outcomes WHERE root = :root AND outcome = 'folder-failed' AND at >= :before"
+    "SELECT key FROM files WHERE root = :root AND outcome = 'folder-failed' AND seen_at >= :before"
 )
-KEEP_BELOW = [
-    f"UPDATE {table} SET at = :before WHERE at < :before AND {BELOW}"  # noqa: S608
-    for table in ("outcomes", "folders")
-]
+KEEP_BELOW = (
+    f"UPDATE files SET seen_at = :before WHERE seen_at < :before AND {_BELOW.format('key')}",
+    f"UPDATE folders SET at = :before WHERE at < :before AND {_BELOW.format('path')}",
+)
 ADD_ROOT = "INSERT OR IGNORE INTO roots (directory) VALUES (?)"
 LIST_FOLDERS = "SELECT path FROM folders WHERE root = ? ORDER BY path"
 FIND_ROOT = "SELECT id FROM roots WHERE directory = ?"

@@ -19,7 +19,6 @@ from mydata_like.core.extra_sources import Destination, ExtraSource, KnownSource
 from mydata_like.core.local_files import LocalFile, signed
 from mydata_like.core.model import (
     NO_RISK,
-    UNSENT,
     AtRisk,
     ChangedFile,
     DatafileId,
@@ -59,6 +58,7 @@ ENTRIES_AT_ONCE = 83  # of twelve
 ROWS_AT_ONCE = 1000
 SEEN = attrgetter("key", "size", "modified_ns", "ctime_ns", "inode")
 NO_LIMIT = 2**63 - 1
+FOUND, NO_TEXT = "found", (None, None, None)
 
 NO_ROOT = -1  # no row has it
 
@@ -174,14 +174,13 @@ class SqliteLedger:
         folder = {"low": below and below + b"/", "high": below + b"0"}
         posix = self._directory.startswith(b"/")
         chosen = {"root": self._root, "posix": posix, "most": ROWS_AT_ONCE} | folder
-        for query in (sql.KNOWN_ENTRIES, sql.KNOWN_OUTCOMES):
-            rows: list[tuple[bytes, str]] = [(b"", "")]
-            after = b""
-            while rows:
-                with self._file.used() as cursor:
-                    rows = cursor.execute(query, chosen | {"after": after}).fetchall()
-                    (after,) = _advance((after,), rows[-1:], 0)
-                yield from rows
+        rows: list[tuple[bytes, str]] = [(b"", "")]
+        after = b""
+        while rows:
+            with self._file.used() as cursor:
+                rows = cursor.execute(sql.KNOWN, chosen | {"after": after}).fetchall()
+                (after,) = _advance((after,), rows[-1:], 0)
+            yield from rows
 
     def iter_verified(self, dataset: DatasetId) -> Iterator[Entry]:
         """Yield the rows of a dataset of which the server has verified this or an earlier version.
@@ -411,10 +410,9 @@ class SqliteLedger:
                 cursor.execute(
                     sql.FOLLOW, (archive.state, archive.datafile, self._seconds(), *place)
                 )
-                if archive.state is EntryState.VERIFIED:
-                    cursor.execute(sql.FORGET_SAFE_MEMBERS, place)
+                cursor.execute(sql.FORGET_SAFE_MEMBERS, place)
             else:
-                cursor.execute(sql.EMPTY, place)
+                _execute_all(cursor, sql.EMPTY, place)
                 self._insert(cursor, members)
 
     def forget_archive(self, archive: ArchiveRecord) -> None:
@@ -422,7 +420,7 @@ class SqliteLedger:
         place = self._root, archive.dataset, archive.path
         with self._file.transaction() as cursor:
             cursor.execute(sql.FORGET_ARCHIVE, place)
-            cursor.execute(sql.EMPTY, place)
+            _execute_all(cursor, sql.EMPTY, place)
 
     def note_write(self, dataset: DatasetId, until: datetime) -> None:
         """Record that a request may write to a dataset until a time."""
@@ -455,14 +453,24 @@ class SqliteLedger:
         """Record the outcomes of unhealthy files, and remove the paths that are healthy now."""
         now = self._seconds()
         rows = [
-            (self._root, path, size, modified_ns, kind, *problem, now)
+            (
+                self._root,
+                path,
+                kind,
+                size,
+                modified_ns,
+                *(problem if kind != "found" else (None,) * 3),
+                now,
+            )
             for path, size, modified_ns, kind, problem in outcomes
         ]
         with self._file.transaction() as cursor:
             for start in range(0, len(healthy), KEYS_AT_ONCE):
                 part = healthy[start : start + KEYS_AT_ONCE]
-                query = sql.FORGET_OUTCOMES % ",".join("?" * len(part))
-                cursor.execute(query, (self._root, *part))
+                query = sql.FIND_OUTDATED % ",".join("?" * len(part))
+                outdated = cursor.execute(query, (self._root, *part)).fetchall()
+                for forget in sql.FORGET_OUTCOMES:
+                    cursor.executemany(forget, outdated)
             cursor.executemany(sql.RECORD_OUTCOME, rows)
 
     def record_found(
@@ -475,7 +483,7 @@ class SqliteLedger:
         """
         new = 0
         began = int(since.timestamp())
-        one = self._root, began, self._seconds(), *UNSENT
+        one = self._root, self._seconds()
         with self._file.transaction() as cursor:
             for start in range(0, len(files), FILES_AT_ONCE):
                 part = files[start : start + FILES_AT_ONCE]
@@ -527,9 +535,9 @@ class SqliteLedger:
             unread = cursor.execute(sql.FIND_FAILED_FOLDERS, times).fetchall()
             for keep in sql.KEEP_BELOW:
                 cursor.executemany(keep, [times | self._below(path) for (path,) in unread])
-            for forget in sql.FORGET_INSIDE if inside else ():
+            if inside:
                 posix = self._directory.startswith(b"/")
-                cursor.execute(forget, times | {"posix": posix})
+                _execute_all(cursor, sql.FORGET_INSIDE, times | {"posix": posix})
             for forget in sql.FORGET_BELOW:
                 cursor.executemany(forget, [times | self._below(it) for it in sources])
 
@@ -586,8 +594,7 @@ class SqliteLedger:
         """Remove a source and the files that exist only in it; files that were sent stay known."""
         below = self._below(path)
         with self._file.transaction() as cursor:
-            for forget in (sql.FORGET_SOURCE, *sql.FORGET_ALL_BELOW):
-                cursor.execute(forget, below)
+            _execute_all(cursor, (sql.FORGET_SOURCE, *sql.FORGET_ALL_BELOW), below)
 
     def measure_source(self, source: KnownSource) -> KnownSource:
         """Return a source with the amount of its known files that are not verified."""
@@ -640,9 +647,9 @@ class SqliteLedger:
             part = entries[start : start + ENTRIES_AT_ONCE]
             query = sql.RECORD % ",".join([sql.ROW] * len(part))
             cursor.execute(query, (*chain.from_iterable(part), self._root, now))
-            safe = [entry.key for entry in part if entry.state is EntryState.VERIFIED]
-            query = sql.FORGET_SAFE % ",".join("?" * len(safe))
-            cursor.execute(query, (self._root, *safe))
+            if safe := [entry.key for entry in part if entry.state is EntryState.VERIFIED]:
+                query = sql.FORGET_SAFE % ",".join("?" * len(safe))
+                cursor.execute(query, (self._root, *safe))
 
     def _write_folders(self, query: str, folders: Sequence[FolderSums]) -> None:
         now = self._seconds()
@@ -674,6 +681,11 @@ def _advance(
             raise sqlite3.DatabaseError("its rows are not in order, so it is damaged")
         return place
     return after
+
+
+def _execute_all(cursor: sqlite3.Cursor, statements: Iterable[str], values: Any) -> None:
+    for statement in statements:
+        cursor.execute(statement, values)
 
 
 def _execute_with(

@@ -12,7 +12,7 @@ from mydata_like.core.problems import INTENDED
 from mydata_like.core.queries import FolderGroup, ProblemGroup, RecentDataset
 from mydata_like.ledger import ledger_file
 from mydata_like.ledger.row_query import connect_to_current
-from mydata_like.ledger.sql import FIND_ROOT, SHOWN, UNDER_WAY
+from mydata_like.ledger.sql import CODE, FIND_ROOT, HINT, MESSAGE, SHOWN, UNDER_WAY
 from mydata_like.ledger.sqlite_ledger import NO_ROOT
 
 SLASH: Final = ord("/")
@@ -20,17 +20,17 @@ FOLDERS_AT_ONCE = 1000  # listed in a folder; longer lists are of no use
 
 # With `min`, SQLite takes the other columns from the row with the minimum.
 _GROUP_PROBLEMS: Final = (
-    "SELECT outcome, code, count(*), sum(size), max(at), min(path), message, hint FROM outcomes"
-    " WHERE root = ? GROUP BY outcome, code"
+    f"SELECT outcome, {CODE}, count(*), sum(seen_size), max(seen_at), min(key), {MESSAGE}, {HINT}"
+    " FROM files WHERE root = ? AND outcome IS NOT NULL GROUP BY outcome, code"
 )
 # Found files in a dataset folder are its own, unless they are in another dataset folder below it.
 # An interrupted run may have counted fewer than there are.
-_UNSENT_IN: Final = """
-    FROM outcomes WHERE outcomes.root = folders.root AND outcome IN ('found', 'waiting')
-        AND code IN ('waiting.unsent', 'waiting.recheck')
-        AND path > CAST(folders.path || x'2f' AS BLOB)
-        AND path < CAST(folders.path || x'30' AS BLOB)
-        AND (NOT instr(substr(path, length(folders.path) + 2), x'2f') OR NOT EXISTS (
+_UNSENT_IN: Final = f"""
+    FROM files WHERE files.root = folders.root AND outcome IN ('found', 'waiting')
+        AND {CODE} IN ('waiting.unsent', 'waiting.recheck')
+        AND key > CAST(folders.path || x'2f' AS BLOB)
+        AND key < CAST(folders.path || x'30' AS BLOB)
+        AND (NOT instr(substr(key, length(folders.path) + 2), x'2f') OR NOT EXISTS (
             SELECT 1 FROM folders AS inner WHERE inner.root = folders.root
             AND inner.path > CAST(folders.path || x'2f' AS BLOB)
             AND inner.path < CAST(folders.path || x'30' AS BLOB)
@@ -41,17 +41,14 @@ _UNINTENDED: Final = f"code NOT IN ({', '.join(map(repr, sorted(INTENDED)))})"
 # using the index of outcomes, which covers all folders.
 _LEFT_BEHIND: Final = f"""
     CASE WHEN skipped THEN (
-        SELECT count(*) FROM outcomes
-        WHERE outcomes.root = folders.root AND +outcome = 'skipped' AND {_UNINTENDED}
-            AND outcomes.path > CAST(folders.path || '/' AS BLOB)
-            AND outcomes.path < CAST(folders.path || '0' AS BLOB)
+        SELECT count(*) FROM files
+        WHERE files.root = folders.root AND +outcome = 'skipped' AND {_UNINTENDED}
+            AND key > CAST(folders.path || '/' AS BLOB)
+            AND key < CAST(folders.path || '0' AS BLOB)
     ) ELSE 0 END
-"""  # noqa: S608 - all of it is ours
+"""
 # Changed files that were found again count as verified in the totals until a run has ended.
-_CHANGED: Final = (
-    "EXISTS (SELECT 1 FROM entries WHERE entries.root = outcomes.root"
-    " AND entries.key = outcomes.path AND state IN ('verified', 'changed', 'repaired'))"
-)
+_CHANGED: Final = "state IN ('verified', 'changed', 'repaired')"
 _COUNTED: Final = f"""
     FROM (
         SELECT owner, grp, title, dataset, path,
@@ -62,15 +59,15 @@ _COUNTED: Final = f"""
             waiting, skipped, failed, left_behind, sent_bytes
         FROM (
             SELECT folders.*, (SELECT count(*) {_UNSENT_IN}) AS unsent,
-                (SELECT coalesce(sum(size), 0) {_UNSENT_IN}) AS unsent_bytes,
+                (SELECT coalesce(sum(seen_size), 0) {_UNSENT_IN}) AS unsent_bytes,
                 (SELECT count(*) {_UNSENT_IN} AND {_CHANGED}) AS changed,
-                (SELECT coalesce(sum(size), 0) {_UNSENT_IN} AND {_CHANGED}) AS changed_bytes,
-                (SELECT coalesce(sum(size), 0) {_UNSENT_IN} AND {UNDER_WAY}) AS sent_bytes,
+                (SELECT coalesce(sum(seen_size), 0) {_UNSENT_IN} AND {_CHANGED}) AS changed_bytes,
+                (SELECT coalesce(sum(seen_size), 0) {_UNSENT_IN} AND {UNDER_WAY}) AS sent_bytes,
                 {_LEFT_BEHIND} AS left_behind
             FROM folders WHERE root = ?
         )
     ) WHERE true
-"""  # noqa: S608 - all of it is ours
+"""
 _SUMS: Final = (
     "sum(found), sum(found_bytes), sum(verified), sum(verified_bytes), sum(waiting),"
     f" sum(skipped), sum(failed), sum(left_behind), sum(sent_bytes) {_COUNTED}"
@@ -90,42 +87,34 @@ _DATASETS: Final = f"{_DATASET} AND owner = ? AND grp = ? AND title IS ? ORDER B
 # The first folder within a range of keys with a common beginning: it is found by its first file,
 # and the next one after its last, so that not every file is read.
 _NEXT_FOLDER: Final = f"""
-    SELECT substr(key, 1, :known + instr(substr(key, :known + 1), x'2f') - 1) FROM (
-        SELECT key FROM (
-            SELECT key FROM entries WHERE root = :root AND key >= :low AND key < :high
-                AND instr(substr(key, :known + 1), x'2f') ORDER BY key LIMIT 1
-        )
-        UNION ALL SELECT path FROM (
-            SELECT path FROM outcomes WHERE root = :root AND path >= :low AND path < :high
-                AND {SHOWN}
-                AND instr(substr(path, :known + 1), x'2f') ORDER BY path LIMIT 1
-        )
-    ) ORDER BY key LIMIT 1
-"""  # noqa: S608 - all of it is ours
+    SELECT substr(key, 1, :known + instr(substr(key, :known + 1), x'2f') - 1) FROM files
+    WHERE root = :root AND key >= :low AND key < :high AND (state IS NOT NULL OR {SHOWN})
+        AND instr(substr(key, :known + 1), x'2f') ORDER BY key LIMIT 1
+"""
 _IS_DATASET: Final = (
     "SELECT EXISTS (SELECT 1 FROM folders WHERE root = :root AND path = :path)"
     " OR EXISTS (SELECT 1 FROM folders WHERE root = :root AND path >= :low AND path < :high)"
 )
-_STATES_BELOW: Final = (
-    "SELECT state, count(*), sum(size) FROM entries"
-    " WHERE root = :root AND key >= :low AND key < :high GROUP BY state"
-)
 # Files with an outcome count under it, whatever is known of earlier bytes.
-_OUTCOMES_BELOW: Final = f"""
-    SELECT outcome, state, count(*), sum(outcomes.size), sum(entries.size),
-        sum(outcome = 'skipped' AND {_UNINTENDED}) FROM outcomes
-    LEFT JOIN entries ON entries.root = outcomes.root AND entries.key = outcomes.path
-    WHERE outcomes.root = :root AND path >= :low AND path < :high
-        AND {SHOWN}
-    GROUP BY outcome, state
-"""  # noqa: S608 - all of it is ours
+_SUM_BELOW: Final = f"""
+    SELECT iif({SHOWN}, outcome, state) AS shown, count(*), sum(iif({SHOWN}, seen_size, size)),
+        sum(coalesce(outcome = 'skipped' AND {_UNINTENDED}, 0))
+    FROM files WHERE root = :root AND key >= :low AND key < :high
+        AND (state IS NOT NULL OR {SHOWN})
+    GROUP BY 1
+"""
 # Reads the index of times backwards, which has all the columns: 0.1 s for a million files.
-_NEWEST: Final = "SELECT key, changed_at FROM entries WHERE root = ? AND changed_at <= ?"
+_NEWEST: Final = (
+    "SELECT key, changed_at FROM files WHERE root = ? AND state IS NOT NULL AND changed_at <= ?"
+)
 _NOT_BELOW: Final = " AND NOT (key >= ? AND key < ?)"
 _NEWEST_FIRST: Final = " ORDER BY changed_at DESC LIMIT 1"
 NO_LIMIT: Final = 2**62  # seconds since 1970
 TRIES: Final = 4  # times the wanted number of datasets is the most folders that are looked at
-_FIND_DATASET: Final = "SELECT dataset FROM entries WHERE root = ? AND key >= ? AND key < ? LIMIT 1"
+_FIND_DATASET: Final = (
+    "SELECT dataset FROM files WHERE root = ? AND key >= ? AND key < ? AND dataset IS NOT NULL"
+    " LIMIT 1"
+)
 
 
 class LedgerSummary:
@@ -265,17 +254,10 @@ class _Inside:
         """Return the totals of all files in a range."""
         files: Counter[str] = Counter()
         sizes: Counter[str] = Counter()
-        for state, count, size in self._ask(_STATES_BELOW, low, high):
-            files[state] += count
-            sizes[state] += size
         left_behind = 0
-        for outcome, state, count, size, known, behind in self._ask(_OUTCOMES_BELOW, low, high):
+        for shown, count, size, behind in self._ask(_SUM_BELOW, low, high):
+            files[shown], sizes[shown] = count, size
             left_behind += behind
-            files[outcome] += count
-            sizes[outcome] += size
-            if state is not None:
-                files[state] -= count
-                sizes[state] -= known
         return FolderGroup(
             owner="",
             group="",
@@ -301,9 +283,9 @@ class _Inside:
 
 
 _FILES: Final = (
-    "SELECT key, size, modified_ns FROM entries WHERE state != 'verified' AND size >= :least"
-    " UNION SELECT path, size, modified_ns FROM outcomes"
-    " WHERE outcome IN ('found', 'waiting', 'failed') AND size >= :least"
+    "SELECT key, size, modified_ns FROM files WHERE state != 'verified' AND size >= :least"
+    " UNION SELECT key, seen_size, seen_modified_ns FROM files"
+    " WHERE outcome IN ('found', 'waiting', 'failed') AND seen_size >= :least"
 )
 _ARCHIVES: Final = (
     "SELECT CAST(path AS BLOB), size, modified_ns FROM archives"

@@ -246,7 +246,7 @@ def test_what_is_safe_is_said_with_the_day_of_the_last_comparison(site):
     ago = int(time.time()) - 4 * 86_400
     with closing(sqlite3.connect(file)) as ledger, ledger:
         ledger.execute("UPDATE datasets SET listed_at = ?", (ago,))
-        ledger.execute("UPDATE entries SET registered_at = ?", (ago,))
+        ledger.execute("UPDATE files SET registered_at = ?", (ago,))
     period = next(days for days in (366, 311, 257) if not is_any_due(site, ago, days))
     settings = [
         'archive.rules=["*.txt below 1 kB from 2 files"]',

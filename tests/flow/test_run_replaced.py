@@ -421,11 +421,11 @@ def cut_off_by_older_version(site, local):
         connection.execute(
             "INSERT INTO replacements (root, key, dataset, datafile, remote, staged, size,"
             " checksum, at) SELECT root, key, dataset, ?1, remote, remote || '.part', ?2, ?3, 1"
-            " FROM entries WHERE key = ?4",
+            " FROM files WHERE key = ?4",
             (*noted, os.fsencode(local.relative_to(site.data).as_posix())),
         )
         connection.execute(
-            "UPDATE entries SET state = 'repaired', size = ?2, checksum = ?3 WHERE datafile = ?1",
+            "UPDATE files SET state = 'repaired', size = ?2, checksum = ?3 WHERE datafile = ?1",
             noted,
         )
     local.unlink()

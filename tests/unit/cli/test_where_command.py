@@ -10,7 +10,7 @@ from mydata_like.app.settings_service import find_places, ledger_file, load_sett
 from mydata_like.cli.main import build_app
 from mydata_like.core.archives import ArchiveRecord
 from mydata_like.core.errors import Problem
-from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState, Outcome
+from mydata_like.core.model import UNSENT, DatafileId, DatasetId, Entry, EntryState, Outcome
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.builders import a_file
@@ -186,9 +186,8 @@ def test_a_ledger_of_an_older_version_is_reported(place):
 
 
 def test_what_was_found_and_not_sent_is_a_part_of_the_answer(place):
-    unsent = Problem("waiting.unsent", "It was found and is not sent yet.", "Start a run.")
     with SqliteLedger.open(place[2], os.fsencode(place[1]), SystemClock()) as ledger:
-        ledger.record_outcomes([Outcome(b"alice/S/new.tif", 5, MODIFIED_NS, "found", unsent)])
+        ledger.record_outcomes([Outcome(b"alice/S/new.tif", 5, MODIFIED_NS, "found", UNSENT)])
     a_file(place[1] / "alice/S/new.tif", 5, MODIFIED_NS / 1e9)
 
     (file,) = json.loads(call(place, "new.tif", "--json").output)["files"]
@@ -196,7 +195,7 @@ def test_what_was_found_and_not_sent_is_a_part_of_the_answer(place):
     assert file["problem"]["code"] == "waiting.unsent"
     told = call(place, "alice/S").output
     assert "alice/S/new.tif\n  not on the server" in told
-    assert "found: It was found and is not sent yet. Start a run." in told
+    assert "found: The file was found and is not verified yet. The next run sends it." in told
 
 
 def test_bytes_that_changed_since_they_were_verified_are_never_called_safe(place):

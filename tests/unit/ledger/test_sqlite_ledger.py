@@ -248,8 +248,8 @@ def test_a_header_that_forbids_writing_is_damage(filled: Path) -> None:
 
 def test_rows_that_make_no_sense_are_left_out(filled: Path) -> None:
     with closing(sqlite3.connect(filled)) as other, other:
-        other.execute("UPDATE entries SET state = 'other' WHERE size = 1")
-        other.execute("UPDATE entries SET dataset = 'x' WHERE size = 2")
+        other.execute("UPDATE files SET state = 'other' WHERE size = 1")
+        other.execute("UPDATE files SET dataset = 'x' WHERE size = 2")
 
     with open_ledger(filled) as ledger:
         found = ledger.find_entries([entry(number).key for number in range(4)])
@@ -259,7 +259,7 @@ def test_rows_that_make_no_sense_are_left_out(filled: Path) -> None:
 
 def test_text_that_cannot_be_read_is_damage_healed_by_the_next_run(filled: Path) -> None:
     with closing(sqlite3.connect(filled)) as other, other:
-        other.execute("UPDATE entries SET remote = CAST(x'ff' AS TEXT) WHERE size = 1")
+        other.execute("UPDATE files SET remote = CAST(x'ff' AS TEXT) WHERE size = 1")
 
     with open_ledger(filled) as ledger, pytest.raises(RunError, match="is damaged"):
         ledger.find_entries([entry(1).key])
@@ -329,13 +329,13 @@ def test_something_that_is_not_a_folder_is_reported(tmp_path: Path) -> None:
 def test_migrations_keep_a_copy_of_what_was(filled: Path) -> None:
     later = [
         *ledger_file.MIGRATIONS,
-        "ALTER TABLE entries ADD COLUMN note TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE files ADD COLUMN note TEXT NOT NULL DEFAULT ''",
     ]
     with closing(sqlite3.connect(filled, isolation_level=None)) as connection:
         ledger_file.migrate(connection, filled, later)
 
         assert connection.execute("PRAGMA user_version").fetchone() == (len(later),)
-        assert connection.execute("SELECT count(note) FROM entries").fetchone() == (400,)
+        assert connection.execute("SELECT count(note) FROM files").fetchone() == (400,)
 
     copy = filled.with_name(f"ledger.before-v{len(later)}.db")
     assert has_mode(copy, 0o600)
@@ -344,7 +344,7 @@ def test_migrations_keep_a_copy_of_what_was(filled: Path) -> None:
 
 
 def test_a_failed_migration_changes_nothing(filled: Path) -> None:
-    broken = [*ledger_file.MIGRATIONS, "DELETE FROM entries; SELECT * FROM nowhere"]
+    broken = [*ledger_file.MIGRATIONS, "DELETE FROM files; SELECT * FROM nowhere"]
     with (
         closing(sqlite3.connect(filled, isolation_level=None)) as connection,
         pytest.raises(sqlite3.OperationalError),

@@ -71,7 +71,9 @@ def test_a_removed_source_is_forgotten_with_what_is_not_well_in_it(tmp_path):
         assert [source.path for source in ledger.find_sources()] == [b"/usb/Day 2"]
         assert ledger.find_folders(Destination("", "Mice", "Day")) == []
     with closing(sqlite3.connect(tmp_path / "ledger.db")) as connection:
-        left = connection.execute("SELECT path FROM outcomes ORDER BY path").fetchall()
+        left = connection.execute(
+            "SELECT key FROM files WHERE outcome IS NOT NULL ORDER BY key"
+        ).fetchall()
     assert left == [(b"/usb/Day 2/a",), (b"alice/a",)]
 
 

@@ -40,7 +40,7 @@ def record_steps(ledger, clock, *steps):
         clock.move(10)
     return [
         time if time is None else time - begin
-        for time in read(ledger, f"SELECT {COLUMNS} FROM entries")[0]
+        for time in read(ledger, f"SELECT {COLUMNS} FROM files")[0]
     ]
 
 
@@ -56,7 +56,7 @@ def test_many_files_come_on_at_once_each_with_its_times(ledger, clock):
         ledger.record([entry(state)._replace(key=b"%04d" % number) for number in range(250)])
         clock.move(10)
 
-    rows = read(ledger, f"SELECT key, {COLUMNS} FROM entries ORDER BY key")
+    rows = read(ledger, f"SELECT key, {COLUMNS} FROM files ORDER BY key")
 
     times = (begin, None, begin + 10, begin + 10)
     assert rows == [(b"%04d" % number, *times) for number in range(250)]
@@ -69,7 +69,7 @@ def test_of_many_that_were_not_well_only_those_stay_that_still_are_not(ledger):
 
     ledger.record_outcomes([], paths[1:])
 
-    assert read(ledger, "SELECT path FROM outcomes") == [(b"0000",)]
+    assert read(ledger, "SELECT key FROM files WHERE outcome IS NOT NULL") == [(b"0000",)]
 
 
 def test_a_file_sent_again_shows_no_progress_yet(ledger, clock):
@@ -91,8 +91,10 @@ def test_what_is_not_well_is_kept_until_it_is(ledger):
     )
     ledger.record_outcomes([], [b"b"])
 
-    columns = "path, size, modified_ns, outcome, code, message, hint"
-    assert read(ledger, f"SELECT {columns} FROM outcomes") == [(b"a", 3, 7, "failed", *why)]
+    columns = "key, seen_size, seen_modified_ns, outcome, code, message, hint"
+    assert read(ledger, f"SELECT {columns} FROM files WHERE outcome IS NOT NULL") == [
+        (b"a", 3, 7, "failed", *why)
+    ]
 
 
 def test_what_was_not_reported_again_can_be_forgotten(ledger, clock):
@@ -105,7 +107,7 @@ def test_what_was_not_reported_again_can_be_forgotten(ledger, clock):
     ledger.record_folders([FolderSums(b"new", "set", None, "", "")])
     ledger.forget_before(now, [], inside=True)
 
-    assert read(ledger, "SELECT path FROM outcomes") == [(b"new",)]
+    assert read(ledger, "SELECT key FROM files WHERE outcome IS NOT NULL") == [(b"new",)]
     assert read(ledger, "SELECT path FROM folders") == [(b"new",)]
 
 
@@ -117,6 +119,8 @@ def test_what_a_run_did_not_look_at_is_not_forgotten(ledger, clock):
     left = [b"/usb/a-file", b"/usb/b/file"]
 
     ledger.forget_before(clock.now(), [b"/usb/a"], inside=False)
-    assert read(ledger, "SELECT path FROM outcomes") == [(it,) for it in (*left, b"inside")]
+    assert read(ledger, "SELECT key FROM files WHERE outcome IS NOT NULL") == [
+        (it,) for it in (*left, b"inside")
+    ]
     ledger.forget_before(clock.now(), [], inside=True)
-    assert read(ledger, "SELECT path FROM outcomes") == [(it,) for it in left]
+    assert read(ledger, "SELECT key FROM files WHERE outcome IS NOT NULL") == [(it,) for it in left]
