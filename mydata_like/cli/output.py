@@ -6,17 +6,15 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from datetime import datetime
 from enum import Enum
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-import typer
 from typer import BadParameter
 
 from mydata_like.core.deletion import Safety
-from mydata_like.core.errors import HELD, Cancelled, Problem, UploaderError
+from mydata_like.core.errors import HELD, Problem, UploaderError
 from mydata_like.core.events import (
     ChannelChanged,
     CommandDone,
@@ -67,7 +65,6 @@ if TYPE_CHECKING:
 
 
 LONGEST_VALUE = 200  # characters of a setting's value
-NAMED_CHANGES = 5  # files that a dry run names as replacing others
 NAMED_PROBLEMS = 20  # after which only the log names further ones
 
 
@@ -530,18 +527,6 @@ def print_failure(error: UploaderError, shape: Shape) -> None:
             print_line(line, err=True)
         return
     print_json(event_record(unstarted_run(error.problem)))
-
-
-@contextmanager
-def failures_told(shape: Shape = Shape.TEXT) -> Iterator[None]:
-    """End the command with the exit code of an error, after printing it; a stop needs no words."""
-    try:
-        yield
-    except UploaderError as error:
-        print_failure(error, shape)
-        raise typer.Exit(error.exit_code) from None
-    except Cancelled:
-        raise typer.Exit(Cancelled.exit_code) from None
 
 
 def unstarted_run(problem: Problem) -> RunFinished:

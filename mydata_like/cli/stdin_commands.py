@@ -7,12 +7,17 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 
+from mydata_like.app.logging_setup import open_log
+from mydata_like.app.run_request import RunObserver, ignore
 from mydata_like.cli.output import Shape
 from mydata_like.core.commands import LONGEST
+from mydata_like.core.ports import Emit
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.hostos.instances import stopped_by_request
+from mydata_like.settings.schema import Settings
 
 logger = logging.getLogger(__name__)
 
@@ -110,3 +115,13 @@ def stopped_by_signals(cancel: CancelFlag) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def observing(
+    settings: Settings, config: Path | None, emit: Emit = ignore
+) -> Iterator[RunObserver]:
+    """Yield an observer that signals cancel, and log what happens without any secrets."""
+    cancel = CancelFlag()
+    with open_log(settings, config) as redaction, stopped_by_signals(cancel):
+        yield RunObserver(emit=emit, cancel=cancel, hide=redaction.add)

@@ -29,7 +29,6 @@ from mydata_like.cli.output import (
     Shape,
     choose_shape,
     log_event,
-    print_failure,
     print_lines,
     summarise,
 )
@@ -134,10 +133,9 @@ def watch(
             raise typer.Exit(chosen[0](Service(order, wanted)))
         _watch(order, shape)
     except UploaderError as error:
-        print_failure(error, shape)
         if not chosen and not attended:
             UnseenFailures.of_process().add(error.problem)
-        raise typer.Exit(error.exit_code) from None
+        raise
     except Cancelled:
         pass  # being stopped is how a watch ends
 
