@@ -3,7 +3,7 @@
 import logging
 import uuid
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
@@ -35,7 +35,6 @@ from mydata_like.server.uploader import (
     Box,
     Installation,
     MachineIdentity,
-    MachineRecord,
     RegisteredKey,
     UploaderRecord,
 )
@@ -73,7 +72,7 @@ def describe_applicant(
 ) -> ApprovalApplication:
     """Return the applicant; create the key if there is none."""
     pair = ensure_key(settings.transfer.key_file or places.key_file)
-    uuid, traits = ensure_uuid(settings, places), find_traits()
+    uuid = ensure_uuid(settings, places)
     installation = Installation(
         uuid=uuid,
         name=settings.instrument.name,
@@ -81,10 +80,9 @@ def describe_applicant(
         contact_email=settings.instrument.contact_email,
         data_path=str(settings.data.directory),
         account=connection.account.username,
-        machine=MachineRecord(**asdict(describe_machine(settings.data.directory))),
+        machine=describe_machine(settings.data.directory),
     )
-    identity = MachineIdentity.of(uuid, traits.hostname, traits.system, traits.interfaces)
-    return ApprovalApplication(installation, pair, identity)
+    return ApprovalApplication(installation, pair, MachineIdentity.of(uuid, *find_traits()))
 
 
 class ApprovalRequest:

@@ -172,11 +172,11 @@ def _find_disks() -> dict[str, Any]:
         counters = psutil.disk_io_counters(perdisk=True, nowrap=True)
     except (OSError, RuntimeError):  # some containers have no disks
         return {}
-    return {name: disk for name, disk in (counters or {}).items() if _is_whole(name)}
-
-
-def _is_whole(disk: str) -> bool:
-    return not sys.platform.startswith("linux") or Path("/sys/block", disk, "device").exists()
+    return {
+        name: disk
+        for name, disk in (counters or {}).items()
+        if sys.platform != "linux" or Path("/sys/block", name, "device").exists()
+    }
 
 
 def _busy_seconds(disk: Any) -> float:

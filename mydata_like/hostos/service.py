@@ -28,6 +28,7 @@ else:
 NAME: Final = "mydata-like"
 LABEL: Final = "org.mydata-like.watch"
 TASK: Final = r"\mydata-like\watch"
+START_TASK: Final = ("schtasks", "/Run", "/TN", TASK)
 MARK: Final = "Made by mydata-like, which removes it as well"
 _RESTART_DELAY: Final = 60  # seconds until a service that failed is started again
 _REPETITION: Final = 600  # seconds until Windows starts one that has ended
@@ -104,8 +105,8 @@ class ServiceDefinition:
 
     file: PurePath
     content: bytes
-    install: tuple[tuple[str, ...], ...]
-    uninstall: tuple[tuple[str, ...], ...]
+    install: tuple[tuple[str, ...], ...] = ()
+    uninstall: tuple[tuple[str, ...], ...] = ()
     advice: tuple[str, ...] = ()
     query: tuple[str, ...] = ()  # succeeds if the service exists, where its file does not tell
 
@@ -251,7 +252,7 @@ def _define_task(command: ServiceCommand, state: PurePath) -> ServiceDefinition:
         content=_task_text(command).encode("utf-16"),  # the only encoding that schtasks reads
         install=(
             ("schtasks", "/Create", "/TN", TASK, "/XML", str(file), "/F"),
-            ("schtasks", "/Run", "/TN", TASK),
+            START_TASK,
         ),
         uninstall=(
             ("schtasks", "/End", "/TN", TASK),
@@ -322,15 +323,6 @@ def _task_text(command: ServiceCommand) -> str:
   </Actions>
 </Task>
 """
-
-
-def is_ours(file: Path) -> bool:
-    """Return whether a file was made by this program, or does not exist."""
-    try:
-        content = file.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    return MARK.encode() in content or MARK.encode("utf-16-le") in content
 
 
 _TIMEOUT: Final = 60.0  # seconds for a command of the system
@@ -435,11 +427,14 @@ def _run(command: tuple[str, ...]) -> str:
 
 
 def _require_ours(file: Path) -> None:
+    """Raise `SettingsError` unless a file was made by this program, or does not exist."""
     try:
-        ours = is_ours(file)
+        content = file.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return
     except OSError as error:
         raise SettingsError(f"{file} cannot be read: {error.strerror or error}.") from error
-    if not ours:
+    if MARK.encode() not in content and MARK.encode("utf-16-le") not in content:
         raise SettingsError(
             f"{file} was not created by this program and is left unchanged.",
             hint=f'Move it away first, or add the line "{MARK}" to a comment in it.',
@@ -540,7 +535,7 @@ def _define_desktop_file(words: tuple[str, ...], configuration: PurePath) -> Ser
         "",
     )
     file = configuration / "autostart" / f"{NAME}.desktop"
-    return ServiceDefinition(file=file, content="\n".join(lines).encode(), install=(), uninstall=())
+    return ServiceDefinition(file=file, content="\n".join(lines).encode())
 
 
 def _quote_argument(word: str) -> str:
@@ -559,6 +554,4 @@ def _define_agent(words: tuple[str, ...], home: PurePath) -> ServiceDefinition:
     return ServiceDefinition(
         file=home / "Library/LaunchAgents" / f"{AUTOSTART_LABEL}.plist",
         content=format_plist(content),
-        install=(),
-        uninstall=(),
     )

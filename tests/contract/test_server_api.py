@@ -13,6 +13,7 @@ from mydata_like.core.errors import (
     TransientError,
 )
 from mydata_like.core.local_files import LocalFile
+from mydata_like.core.machine import MachineRecord
 from mydata_like.core.model import Dataset, DatasetId, FileToSend, Payload, Registration
 from mydata_like.core.ports import ExperimentDraft, SentFile
 from mydata_like.core.token_bucket import TokenBucket
@@ -23,7 +24,7 @@ from mydata_like.server.api import HttpServer
 from mydata_like.server.chunked_upload import ChunkedUpload
 from mydata_like.server.client import ApiClient
 from mydata_like.server.http_upload import HttpTransport
-from mydata_like.server.uploader import Installation, MachineRecord, RegisteredKey, Uploaders
+from mydata_like.server.uploader import Installation, RegisteredKey, Uploaders
 from mydata_like.settings.schema import Server
 from mydata_like.transfer.file_source import open_source
 from tests.fakes.clock import FakeClock

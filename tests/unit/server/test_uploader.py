@@ -7,8 +7,9 @@ from datetime import date
 import pytest
 
 from mydata_like.core.errors import AccessDeniedError, NotApprovedError
+from mydata_like.core.machine import MachineRecord
 from mydata_like.core.model import InstrumentRecord
-from mydata_like.server.uploader import Installation, MachineRecord, RegisteredKey, Uploaders
+from mydata_like.server.uploader import Installation, RegisteredKey, Uploaders
 from tests.fakes.web import page, reply, reset
 
 UPLOADER = "mydata_uploader/"
