@@ -73,7 +73,7 @@ def run_watch(request: WatchRequest, observer: RunObserver, requests: RunRequest
             HealthReporter(
                 settings.monitor,
                 memory,
-                lambda since: look_back(settings_watcher.settings, places, since, clock),
+                lambda since: look_back(settings_watcher.settings, request.config, since),
             )
         )
         runner = Runner(observer, requests, settings_watcher, heartbeat)

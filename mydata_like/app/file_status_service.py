@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mydata_like.app.cleanup_service import find_key
-from mydata_like.app.settings_service import find_places, find_state, ledger_file
+from mydata_like.app.ledgers import list_ledgers
 from mydata_like.app.source_service import find_sources
-from mydata_like.core.data_directory import WHOLE
 from mydata_like.core.errors import Problem, SettingsError
 from mydata_like.core.extra_sources import lies_in, source_key
 from mydata_like.core.file_access import system_path
@@ -40,7 +39,6 @@ from mydata_like.core.file_status import (
 from mydata_like.core.local_files import bounded_ns
 from mydata_like.core.openat import is_link
 from mydata_like.engine.data_root import Links, Root
-from mydata_like.hostos.lock import find_shards
 from mydata_like.ledger.file_queries import FileQueries
 from mydata_like.settings.schema import Settings
 
@@ -315,11 +313,10 @@ def _latest(found: Iterable[KnownOutcome | None]) -> KnownOutcome | None:
 def _opened(settings: Settings, config: Path | None) -> Iterator[_Lookup]:
     """Open all ledgers of this data directory, including those of shards."""
     directory = settings.data.directory or Path()
-    root, places = os.fsencode(directory), find_places(config)
     with ExitStack() as stack:
-        ledgers = []
-        for shard in (WHOLE, *find_shards(find_state(settings, places))):
-            file = ledger_file(settings, places, root, shard)
-            queries = stack.enter_context(FileQueries.opened(file, root))
-            ledgers += [queries] if queries else []
+        opened = (
+            stack.enter_context(FileQueries.opened(file, os.fsencode(directory)))
+            for _, file in list_ledgers(settings, config)
+        )
+        ledgers = [queries for queries in opened if queries]
         yield _Lookup(settings, Disk(settings, config, directory), ledgers)

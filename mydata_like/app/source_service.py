@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from mydata_like.app.ledgers import reading
 from mydata_like.app.settings_service import find_places, find_state, ledger_file
 from mydata_like.core.errors import Problem, SourceError
 from mydata_like.core.events import (
@@ -110,18 +111,20 @@ class Conflict(NamedTuple):
 
 def find_sources(settings: Settings, config: Path | None) -> list[KnownSource]:
     """Return all sources that were ever added, sorted by path."""
-    with ExitStack() as stack:
-        ledger = _open_ledger(settings, config, stack)
+    with _reading(settings, config) as ledger:
         return ledger.find_sources() if ledger else []
 
 
 def find_unfinished_sources(settings: Settings, config: Path | None) -> list[KnownSource]:
     """Return the sources that are not completely safe yet, with the remaining amounts."""
-    with ExitStack() as stack:
-        ledger = _open_ledger(settings, config, stack)
-        known = ledger.find_sources() if ledger else []
-        unfinished = [source for source in known if source.finished is None]
-        return [ledger.measure_source(source) for source in unfinished] if ledger else []
+    with _reading(settings, config) as ledger:
+        return list_unfinished(ledger) if ledger else []
+
+
+def list_unfinished(ledger: SqliteLedger) -> list[KnownSource]:
+    """Return the unfinished sources, each with the amount that is still to be sent."""
+    known = ledger.find_sources()
+    return [ledger.measure_source(source) for source in known if source.finished is None]
 
 
 def remove_source(settings: Settings, config: Path | None, path: bytes) -> None:
@@ -153,8 +156,7 @@ def find_source_of(settings: Settings, config: Path | None, path: bytes) -> byte
 
 def find_expected_costs(settings: Settings, config: Path | None) -> Costs | None:
     """Return the costs of the latest run that was long enough to measure them."""
-    with ExitStack() as stack:
-        ledger = _open_ledger(settings, config, stack)
+    with _reading(settings, config) as ledger:
         return find_costs(run.summary for run in ledger.find_runs()) if ledger else None
 
 
@@ -166,8 +168,7 @@ def preview_sources(
     Changes nothing and does not query the server. Raises `Cancelled` when asked to stop,
     `SettingsError` if a pattern is invalid, `RunError` if the ledger cannot be read.
     """
-    with ExitStack() as stack:
-        ledger = _open_ledger(settings, config, stack)
+    with _reading(settings, config) as ledger:
         for path in paths:
             yield from _preview(settings, path, ledger, cancel)
 
@@ -179,25 +180,18 @@ def find_conflicts(
     conflicts = [
         found for one, other in combinations(sources, 2) if (found := _compare(one, other))
     ]
-    with ExitStack() as stack:
-        ledger = _open_ledger(settings, config, stack)
+    with _reading(settings, config) as ledger:
         if ledger is not None:
             for source in sources:
                 conflicts += _find_past(ledger, source)
     return conflicts
 
 
-def _open_ledger(settings: Settings, config: Path | None, stack: ExitStack) -> SqliteLedger | None:
-    """Return the ledger for reading; None if there is none, or none that records sources yet."""
-    if settings.data.directory is None:
-        return None
-    root = os.fsencode(settings.data.directory)
-    file = ledger_file(settings, find_places(config), root)
-    ledger = SqliteLedger.open_to_read(file, root, SystemClock())
-    if ledger is None:
-        return None
-    stack.callback(ledger.close)
-    return None if ledger.outdated else ledger
+@contextmanager
+def _reading(settings: Settings, config: Path | None) -> Iterator[SqliteLedger | None]:
+    """Open the ledger to read it; None if there is none, or none that records sources yet."""
+    with reading(settings, config) as ledger:
+        yield None if ledger is None or ledger.outdated else ledger
 
 
 def _preview(
