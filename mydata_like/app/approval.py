@@ -336,19 +336,15 @@ def renew_identity(settings: Settings, config: Path | None) -> str:
     }
     if changes:
         save_settings(config, changes)
-    _require_changed(load_settings(config).settings, new)
+    after = load_settings(config).settings
+    if after.instrument.uuid not in ("", new) or after.transfer.key_file:
+        raise SettingsError(
+            "The identity of this installation is not set in its own settings file.",
+            hint="To find out where it is set, run: mydata-like settings explain instrument.uuid, "
+            "and the same for transfer.key_file. Change it there.",
+        )
     if places.key_file.exists():
         places.key_file.rename(places.key_file.with_name(f"{places.key_file.name}.of-{old}"))
     create_key(places.key_file)
     write_private(uuid_file(settings, places), f"{new}\n".encode())
     return new
-
-
-def _require_changed(settings: Settings, new: str) -> None:
-    if settings.instrument.uuid in ("", new) and not settings.transfer.key_file:
-        return
-    raise SettingsError(
-        "The identity of this installation is not set in its own settings file.",
-        hint="To find out where it is set, run: mydata-like settings explain instrument.uuid, "
-        "and the same for transfer.key_file. Change it there.",
-    )

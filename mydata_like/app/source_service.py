@@ -57,6 +57,13 @@ class SkippedSource(NamedTuple):
     example: bytes
 
 
+def count_skipped(reasons: dict[str, SkippedSource], event: Event) -> None:
+    """Count a file or folder that is not sent, by the code of the reason."""
+    if isinstance(event, FileWaiting | FileSkipped | FileFailed | FolderSkipped | FolderFailed):
+        left = reasons.get(event.problem.code, SkippedSource(event.problem, 0, event.path))
+        reasons[event.problem.code] = left._replace(number=left.number + 1)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcePreview:
     """The preview of a folder or file that is to be sent, as far as it has been scanned.
@@ -242,46 +249,33 @@ class _PreviewBuilder:
 
     def add(self, event: Event) -> None:
         """Add an event of the scan."""
-        preview = self.preview
         match event:
             case FilesSeen(files=files, bytes=size):
-                found, found_bytes = preview.found + files, preview.found_bytes + size
-                self.preview = replace(preview, found=found, found_bytes=found_bytes)
+                self._count(found=files, found_bytes=size)
             case FileWaiting(size=size):
-                waiting, waiting_bytes = preview.waiting + 1, preview.waiting_bytes + size
-                self.preview = replace(preview, waiting=waiting, waiting_bytes=waiting_bytes)
-                self._note(event)
+                self._count(waiting=1, waiting_bytes=size)
             case FileSkipped(size=size) | FileFailed(size=size):
-                left, left_bytes = preview.left + 1, preview.left_bytes + size
-                self.preview = replace(preview, left=left, left_bytes=left_bytes)
-                self._note(event)
-            case FolderSkipped() | FolderFailed():
-                self._note(event)
+                self._count(left=1, left_bytes=size)
             case _:
                 pass
+        count_skipped(self._reasons, event)
+
+    def _count(self, **more: int) -> None:
+        sums = {name: getattr(self.preview, name) + number for name, number in more.items()}
+        self.preview = replace(self.preview, **sums)
 
     def add_group(self, group: FileGroup, safe: set[bytes]) -> None:
         """Add the files of a group that a run would send."""
-        size = sum(file.size for file in group.files if file.key in safe)
         for file in group.files:
             name = file.directory.partition(b"/")[0]
             if name not in self._parts and len(self._parts) >= PARTS_SHOWN:
                 name = b""
             part = self._parts.get(name, SourcePart(name))
             self._parts[name] = SourcePart(name, part.files + 1, part.bytes + file.size)
-        self.preview = replace(
-            self.preview,
-            safe=self.preview.safe + len(safe),
-            safe_bytes=self.preview.safe_bytes + size,
-            reasons=dict(self._reasons),
-            parts=tuple(self._parts.values()),
-        )
-
-    def _note(
-        self, event: FileWaiting | FileSkipped | FileFailed | FolderSkipped | FolderFailed
-    ) -> None:
-        left = self._reasons.get(event.problem.code, SkippedSource(event.problem, 0, event.path))
-        self._reasons[event.problem.code] = left._replace(number=left.number + 1)
+        size = sum(file.size for file in group.files if file.key in safe)
+        self._count(safe=len(safe), safe_bytes=size)
+        parts = tuple(self._parts.values())
+        self.preview = replace(self.preview, reasons=dict(self._reasons), parts=parts)
 
 
 def _compare(one: ExtraSource, other: ExtraSource) -> Conflict | None:

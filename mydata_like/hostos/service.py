@@ -10,6 +10,7 @@ import plistlib
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from subprocess import list2cmdline
@@ -353,11 +354,11 @@ def write_definition(definition: ServiceDefinition) -> None:
         ) from error
 
 
-def remove_definition(definition: ServiceDefinition) -> bool:
-    """Remove the file; return whether it existed. Raises `SettingsError` like writing."""
+def remove_definition(definition: ServiceDefinition) -> None:
+    """Remove the file, if it exists; raises `SettingsError` like writing."""
     file = Path(definition.file)
     if not file.exists():
-        return False
+        return
     _require_ours(file)
     try:
         file.unlink()
@@ -366,7 +367,6 @@ def remove_definition(definition: ServiceDefinition) -> bool:
             f"{file} cannot be removed: {error.strerror or error}.",
             hint="For a service of the whole computer run this as an administrator.",
         ) from error
-    return True
 
 
 def run_commands(commands: Iterable[tuple[str, ...]]) -> Iterator[InstallStep]:
@@ -457,14 +457,6 @@ class FileAutostart:
         """Where the entry is written."""
         return str(self._definition.file)
 
-    @property
-    def is_on(self) -> bool:
-        """Whether the entry exists and starts this installation of the program."""
-        try:
-            return Path(self._definition.file).read_bytes() == self._definition.content
-        except FileNotFoundError:
-            return False
-
     def turn(self, *, on: bool) -> None:
         """Add or remove the entry; raises `SettingsError` if it is not ours."""
         if on:
@@ -484,28 +476,15 @@ class RegistryAutostart:
         """Where the entry is written."""
         return rf"HKEY_CURRENT_USER\{_RUN}\{NAME}"
 
-    @property
-    def is_on(self) -> bool:
-        """Whether the entry exists and starts this installation of the program."""
-        return self._read() == self._line
-
     def turn(self, *, on: bool) -> None:
         """Add or remove the entry."""
         if sys.platform == "win32":
             with winreg.CreateKey(winreg.HKEY_CURRENT_USER, _RUN) as key:
                 if on:
                     winreg.SetValueEx(key, NAME, 0, winreg.REG_SZ, self._line)
-                elif self._read():
-                    winreg.DeleteValue(key, NAME)
-
-    def _read(self) -> str:
-        if sys.platform == "win32":
-            try:
-                with winreg.OpenKey(winreg.HKEY_CURRENT_USER, _RUN) as key:
-                    return str(winreg.QueryValueEx(key, NAME)[0])
-            except FileNotFoundError:
-                return ""
-        return ""
+                else:
+                    with suppress(FileNotFoundError):
+                        winreg.DeleteValue(key, NAME)
 
 
 Autostart = FileAutostart | RegistryAutostart
