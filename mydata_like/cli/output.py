@@ -196,8 +196,11 @@ def describe_event(event: Event) -> Iterator[str]:
         case LimitsChanged(channels=channels, bandwidth=bandwidth, reason=reason):
             speed = f", {format_size(bandwidth)}/s" if bandwidth else ", unlimited speed"
             yield f"Limits: {channels} channel{'s' * (channels != 1)}{speed} ({reason})."
-        case ChannelChanged():
-            yield from _describe_channel(event)
+        case ChannelChanged(state="open", channel=channel, host=host, rung=rung):
+            cipher = f", {event.cipher}" if event.cipher else ""
+            yield f"Channel {channel} to {host} ({rung}{cipher})."
+        case ChannelChanged(state="lost", channel=channel, detail=detail):
+            yield f"Channel {channel} was lost: {detail}"
         case _:
             return
 
@@ -207,14 +210,6 @@ def describe_replaced(event: FileReplaced) -> str:
     until = event.kept_until
     kept = f"it is kept until {format_day(until)}" if until else "it is not kept"
     return f"the server had {format_earlier(event.size_before, event.verified_at)}; {kept}."
-
-
-def _describe_channel(event: ChannelChanged) -> Iterator[str]:
-    if event.state == "open":
-        cipher = f", {event.cipher}" if event.cipher else ""
-        yield f"Channel {event.channel} to {event.host} ({event.rung}{cipher})."
-    elif event.state == "lost":
-        yield f"Channel {event.channel} was lost: {event.detail}"
 
 
 def describe_problem(problem: Problem) -> str:

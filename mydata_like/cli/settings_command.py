@@ -26,7 +26,7 @@ from mydata_like.cli.output import Shape, describe_decision, print_line, print_l
 from mydata_like.core.errors import SettingsError, UploaderError
 from mydata_like.core.formatting import format_json, format_text
 from mydata_like.settings.fields import format_value, parse_value, plain_value
-from mydata_like.settings.layers import Layer, Loaded, ResolvedValue, SettingSource, find_setting
+from mydata_like.settings.layers import Layer, Loaded, SettingSource, find_setting
 from mydata_like.settings.schema import Settings, find_missing, iter_settings
 from mydata_like.settings.values import complete_address
 
@@ -219,11 +219,6 @@ def source_text(entry: SettingSource) -> str:
     return f"{entry.winner.source}{origin}{locked}"
 
 
-def _place(given: ResolvedValue) -> str:
-    place = f"{given.origin}, line {given.line}" if given.line else given.origin
-    return f" ({place})" if place else ""
-
-
 def _as_json(entry: SettingSource) -> dict[str, object]:
     secret = entry.setting.about.secret
     return {
@@ -245,6 +240,7 @@ def _explanation_lines(entry: SettingSource) -> Iterator[str]:
         text = format_value(setting, given.value) or "(empty)"
         ignored = ", ignored because it is locked" if given.ignored else ""
         mark = "*" if given is entry.winner else " "
-        yield f"{mark} {given.source}{_place(given)}: {text}{ignored}"
+        place = f" ({given.place})" if given.place else ""
+        yield f"{mark} {given.source}{place}: {text}{ignored}"
     if entry.locked_by:
         yield f"Locked by {entry.locked_by}."
