@@ -411,10 +411,11 @@ def _sign(
     files += [server_settings_file(settings, places), approval_file(settings, places)]
     for file in ledgers.values():
         files += [file, file.with_name(f"{file.name}-wal"), find_recheck_file(file)]
-    return (settings, *ledgers, empty, *map(_sign_file, files))
+    return (settings, *ledgers, empty, *map(sign_file, files))
 
 
-def _sign_file(file: Path) -> tuple[int, int, int] | None:
+def sign_file(file: Path) -> tuple[int, int, int] | None:
+    """Return a value that changes whenever a file is written or replaced; None without a file."""
     try:
         status = file.stat()
     except OSError:

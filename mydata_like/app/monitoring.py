@@ -24,10 +24,7 @@ from mydata_like.core.ports import CancelSignal, Clock, Emit
 from mydata_like.engine.health_reports import HealthReporter, Week
 from mydata_like.hostos.healthcheck_ping import call_signal, write_signal
 from mydata_like.settings.schema import Settings
-from mydata_like.state.state_files import (
-    Heartbeat,
-    save_record,
-)
+from mydata_like.state.state_files import Heartbeat, save_record
 
 BEAT: Final = 30.0  # seconds between two heartbeats
 _RUNS: Final = 10_000  # more than a week can hold

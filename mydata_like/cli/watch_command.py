@@ -15,13 +15,7 @@ from mydata_like.app.run_request import RunObserver
 from mydata_like.app.run_service import lower_own_priority
 from mydata_like.app.service_setup import Service, ServiceRequest, WatchRequest
 from mydata_like.app.settings_service import load_settings, use_home
-from mydata_like.cli.options import (
-    AcceptOption,
-    BriefOption,
-    ConfigOption,
-    EventsOption,
-    SetOption,
-)
+from mydata_like.cli.options import AcceptOption, BriefOption, ConfigOption, EventsOption, SetOption
 from mydata_like.cli.output import (
     EventLines,
     PlainLines,

@@ -10,18 +10,8 @@ import typer
 from mydata_like.app.file_status_service import find_files, find_status
 from mydata_like.app.settings_service import load_settings
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
-from mydata_like.cli.output import (
-    describe_problem,
-    format_comparison,
-    print_json,
-    print_lines,
-)
-from mydata_like.core.file_status import (
-    FileSafety,
-    FileStatus,
-    KnownOutcome,
-    UnknownReason,
-)
+from mydata_like.cli.output import describe_problem, format_comparison, print_json, print_lines
+from mydata_like.core.file_status import FileSafety, FileStatus, KnownOutcome, UnknownReason
 from mydata_like.core.formatting import format_path, format_size
 from mydata_like.core.model import EntryState
 from mydata_like.hostos.clock import SystemClock
