@@ -472,23 +472,12 @@ def print_json(values: object) -> None:
 
 logger = logging.getLogger(__name__)
 
-LEVELS: dict[type[Event], int] = {  # of the events in the log; all others are for DEBUG
-    FileFailed: logging.WARNING,
-    FolderFailed: logging.WARNING,
-    RunPaused: logging.WARNING,
-    FileReplaced: logging.WARNING,
-    Notice: logging.WARNING,
-    TransferRetried: logging.WARNING,
-    RunStarted: logging.INFO,
-    RunFinished: logging.INFO,
-    RunScheduled: logging.INFO,
-    RunResumed: logging.INFO,
-    ChannelChanged: logging.INFO,
-    LimitsChanged: logging.INFO,
-    FileRetried: logging.INFO,
-    CommandDone: logging.INFO,
-    CommandRefused: logging.INFO,
-}
+# The events in the log that are no details; all others are for DEBUG.
+WARNINGS = frozenset({FileFailed, FolderFailed, RunPaused, FileReplaced, Notice, TransferRetried})
+NEWS = frozenset(
+    {RunStarted, RunFinished, RunScheduled, RunResumed, ChannelChanged, LimitsChanged}
+    | {FileRetried, CommandDone, CommandRefused}
+)
 
 
 class Shape(Enum):
@@ -531,6 +520,7 @@ def unstarted_run(problem: Problem) -> RunFinished:
 
 def log_event(event: Event) -> None:
     """Log the error for later questions."""
-    level = logging.WARNING if is_held(event) else LEVELS.get(type(event), logging.DEBUG)
+    level = logging.INFO if type(event) in NEWS else logging.DEBUG
+    level = logging.WARNING if type(event) in WARNINGS or is_held(event) else level
     if logger.isEnabledFor(level):
         logger.log(level, "%s", log_line(event))
