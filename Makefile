@@ -138,9 +138,9 @@ free-test: setup
 	$(BIN)/python -m tests.trials.free --trials 10000
 
 pages: setup
-	$(BIN)/python -m mydata_like.settings.generated_text reference > docs/settings.md
-	$(BIN)/python -m mydata_like.settings.generated_text sample > docs/admin/settings.toml
-	$(BIN)/python -m mydata_like.core.events_reference docs/events.md
+	$(BIN)/python -m tests.settings_pages reference > docs/settings.md
+	$(BIN)/python -m tests.settings_pages sample > docs/admin/settings.toml
+	$(BIN)/python -m tests.events_page docs/events.md
 	$(BIN)/python -m benchmarks.page
 
 wheel: .venv/program-ready

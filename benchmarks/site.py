@@ -140,12 +140,9 @@ class Site:
             Path(tempfile.mkdtemp(prefix="installation-", dir=self._plan.directory)),
             self._stack,
             settings=injection.settings,
-            serving=() if self._tiny else _NEVER,
+            serving=(*(() if self._tiny else _NEVER), "--latency", str(injection.latency)),
         )
         self._stack.callback(made.server.kill)
-        if injection.latency:
-            rule = {"action": "delay", "seconds": injection.latency, "count": None, "path": "api"}
-            made.server.command("faults", rules=[rule])
         if injection.staging:
             image = self._plan.directory / "staging.img"
             disk = open_disk(image, made.server.box_location, injection.staging)

@@ -15,13 +15,13 @@ from benchmarks.arena import Arena
 from benchmarks.contest import OURS, Entrant
 from benchmarks.measure import ContestError, Sample, find_children, measure
 from benchmarks.ours import Settings, format_settings
+from benchmarks.server_process import ServerProcess
 from benchmarks.wire import open_wire
 from mydata_like.core.model import Layout
 from mydata_like.demo.fixtures import FACILITY
-from mydata_like.demo.server_process import ServerProcess
 
 CHECKS = "MD5 on the way, server's MD5"
-SERVING = "mydata_like.demo.server_process"
+SERVING = "benchmarks.server_process"
 
 
 @dataclass(frozen=True)
@@ -99,11 +99,9 @@ class Installation:
         """
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir()
-        options = ("--auto-approve", *serving)
-        server = stack.enter_context(ServerProcess(directory / "server", *options))
+        server = stack.enter_context(ServerProcess(directory / "server", *serving))
         link = arena.link
-        server.command(
-            "address",
+        server.set_address(
             username=link.username,
             hostname=link.host,
             port=link.port,
@@ -150,7 +148,7 @@ class Installation:
 
     def requests(self, since: int = 0) -> list[str]:
         """Return the requests that the server has answered, as in `GET user` or `GET /`."""
-        entries = self.server.command("requests", since=since)
+        entries = self.server.list_requests(since)
         paths = [entry["path"].partition("?")[0] for entry in entries]
         return [
             f"{entry['method']} {path.removeprefix('/api/v1/').partition('/')[0] or '/'}"

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import psutil
+import pytest
 
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.run_service import open_run
@@ -268,6 +269,30 @@ def make_data(folder: Path, *, tiny_files: int = 40, large: int = 3_000_000) -> 
     """Make sample data for a site: two owners, four datasets, about 65 files."""
     make_samples(folder / "data", tiny_files=tiny_files, large=large)
     return folder / "data"
+
+
+def a_site(**sizes: int) -> Any:
+    """Return a fixture that opens a site of its own for each test; `sizes` are of `make_data`."""
+
+    @pytest.fixture
+    def site(tmp_path: Path) -> Iterator[Site]:
+        make_data(tmp_path / "site", **sizes)
+        with open_site(tmp_path / "site") as opened:
+            yield opened
+
+    return site
+
+
+def once(kind: type[Event], act: Callable[[], object]) -> Callable[[Event], None]:
+    """Return a watcher that acts at the first event of a kind."""
+    seen: list[Event] = []
+
+    def watch(event: Event) -> None:
+        if isinstance(event, kind) and not seen:
+            seen.append(event)
+            act()
+
+    return watch
 
 
 def finish(process: "subprocess.Popen[str]", patience: float = DEADLINE) -> Ended:

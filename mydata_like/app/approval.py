@@ -3,7 +3,7 @@
 import logging
 import uuid
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
@@ -21,7 +21,6 @@ from mydata_like.catalogues.mytardis.uploader import (
     Box,
     Installation,
     MachineIdentity,
-    MachineRecord,
     RegisteredKey,
     UploaderRecord,
 )
@@ -73,7 +72,7 @@ def describe_applicant(
 ) -> ApprovalApplication:
     """Return the applicant; create the key if there is none."""
     pair = ensure_key(settings.transfer.key_file or places.key_file)
-    uuid, traits = ensure_uuid(settings, places), find_traits()
+    uuid = ensure_uuid(settings, places)
     installation = Installation(
         uuid=uuid,
         name=settings.instrument.name,
@@ -81,10 +80,9 @@ def describe_applicant(
         contact_email=settings.instrument.contact_email,
         data_path=str(settings.data.directory),
         account=connection.account.username,
-        machine=MachineRecord(**asdict(describe_machine(settings.data.directory))),
+        machine=describe_machine(settings.data.directory),
     )
-    identity = MachineIdentity.of(uuid, traits.hostname, traits.system, traits.interfaces)
-    return ApprovalApplication(installation, pair, identity)
+    return ApprovalApplication(installation, pair, MachineIdentity.of(uuid, *find_traits()))
 
 
 class ApprovalRequest:
@@ -335,19 +333,15 @@ def renew_identity(settings: Settings, config: Path | None) -> str:
     }
     if changes:
         save_settings(config, changes)
-    _require_changed(load_settings(config).settings, new)
+    after = load_settings(config).settings
+    if after.instrument.uuid not in ("", new) or after.transfer.key_file:
+        raise SettingsError(
+            "The identity of this installation is not set in its own settings file.",
+            hint="To find out where it is set, run: mydata-like settings explain instrument.uuid, "
+            "and the same for transfer.key_file. Change it there.",
+        )
     if places.key_file.exists():
         places.key_file.rename(places.key_file.with_name(f"{places.key_file.name}.of-{old}"))
     create_key(places.key_file)
     write_private(uuid_file(settings, places), f"{new}\n".encode())
     return new
-
-
-def _require_changed(settings: Settings, new: str) -> None:
-    if settings.instrument.uuid in ("", new) and not settings.transfer.key_file:
-        return
-    raise SettingsError(
-        "The identity of this installation is not set in its own settings file.",
-        hint="To find out where it is set, run: mydata-like settings explain instrument.uuid, "
-        "and the same for transfer.key_file. Change it there.",
-    )

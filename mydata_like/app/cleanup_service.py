@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from mydata_like.app.connection import open_connection, require_complete
 from mydata_like.app.directory_lock import directory_locked
+from mydata_like.app.ledgers import reading
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.settings_service import (
     find_api_key,
@@ -33,10 +34,8 @@ from mydata_like.engine.local_cleanup import LocalCleanup
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.safe_delete import SafeDirectories, SafeDirectory
 from mydata_like.ledger.rechecks import RecheckFile
-from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Settings
 from mydata_like.settings.values import is_loopback
-from mydata_like.state.paths import StatePaths
 from mydata_like.state.state_files import (
     DELETIONS,
     DeletionLogFile,
@@ -123,7 +122,19 @@ def open_cleanup(
         if delete:
             stop = observer.cancel.set
             stack.enter_context(directory_locked(state, os.fsencode(root), clock, stop))
-        ledger = stack.enter_context(_open_ledger(settings, places, root))
+        ledger = stack.enter_context(reading(settings, config))
+        if ledger is None:
+            raise RunError(
+                "This computer has no record of any upload from this data directory.",
+                hint="Start a run. Files that the server has verified can then be freed.",
+                code="free.nothing-sent",
+            )
+        if ledger.outdated:
+            raise RunError(
+                "The ledger was written by an older version of this program.",
+                hint="The next run brings it up to date.",
+                code="ledger.outdated",
+            )
         key, _ = find_api_key(settings, open_secrets(config))
         observer.hide(key.reveal())
         # As in a dry run: nothing is created on the server.
@@ -186,22 +197,3 @@ def _open_grounds(root: bytes, sources: Iterable[bytes], stack: ExitStack) -> Sa
         with suppress(SettingsError):
             premises.append(stack.enter_context(SafeDirectory(folder, folder + b"/")))
     return SafeDirectories(premises)
-
-
-def _open_ledger(settings: Settings, places: StatePaths, root: Path) -> SqliteLedger:
-    name = os.fsencode(root)
-    ledger = SqliteLedger.open_to_read(ledger_file(settings, places, name), name, SystemClock())
-    if ledger is None:
-        raise RunError(
-            "This computer has no record of any upload from this data directory.",
-            hint="Start a run. Files that the server has verified can then be freed.",
-            code="free.nothing-sent",
-        )
-    if not ledger.outdated:
-        return ledger
-    ledger.close()
-    raise RunError(
-        "The ledger was written by an older version of this program.",
-        hint="The next run brings it up to date.",
-        code="ledger.outdated",
-    )

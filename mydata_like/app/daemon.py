@@ -5,6 +5,7 @@ from math import inf
 from pathlib import Path
 
 from mydata_like.app.connection import require_complete
+from mydata_like.app.ledger_status import sign_file
 from mydata_like.app.monitoring import HeartbeatWriter, look_back, send_signals
 from mydata_like.app.registration import load_trusting
 from mydata_like.app.run_request import RunObserver, RunRequest
@@ -20,11 +21,7 @@ from mydata_like.app.settings_service import (
     server_settings_file,
 )
 from mydata_like.core.errors import Cancelled, Problem, UploaderError
-from mydata_like.core.events import (
-    Event,
-    Notice,
-    RunFinished,
-)
+from mydata_like.core.events import Event, Notice, RunFinished
 from mydata_like.core.ports import Clock, Emit
 from mydata_like.engine.health_reports import HealthReporter
 from mydata_like.engine.layout_walk import ALL, ScanScope
@@ -44,11 +41,7 @@ from mydata_like.hostos.folder_watcher import FolderWatcher
 from mydata_like.hostos.lock import lock_watch
 from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings
-from mydata_like.state.state_files import (
-    SCHEDULE,
-    TimestampStore,
-    find_file,
-)
+from mydata_like.state.state_files import SCHEDULE, TimestampStore, find_file
 
 WATCH_RETRY = 300.0  # seconds after which a folder watch that failed is set up again
 
@@ -73,7 +66,7 @@ def run_watch(request: WatchRequest, observer: RunObserver, requests: RunRequest
             HealthReporter(
                 settings.monitor,
                 memory,
-                lambda since: look_back(settings_watcher.settings, places, since, clock),
+                lambda since: look_back(settings_watcher.settings, request.config, since),
             )
         )
         runner = Runner(observer, requests, settings_watcher, heartbeat)
@@ -129,12 +122,12 @@ class SettingsWatcher:
         request = self._request
         return load_trusting(request.config, request.assignments, request.host_keys)
 
-    def _read_stamp(self) -> tuple[tuple[int, int], ...]:
+    def _read_stamp(self) -> object:
         """Return a value that changes whenever a settings file changes."""
         sources, places = find_sources(self._request.config), find_places(self._request.config)
         files = [sources.user, sources.managed]
         files.append(server_settings_file(self.settings, places))
-        return tuple(_stamp(file) for file in files if file)
+        return tuple(sign_file(file) for file in files if file)
 
 
 class Runner:
@@ -244,11 +237,3 @@ def _report_start(settings: Settings, watch_problem: str, emit: Emit, *, attende
     if kind == "watch" and watch_problem:
         hint = "New files are found by a scan every schedule.minutes."
         emit(Notice(problem=Problem("schedule.no-signs", watch_problem, hint)))
-
-
-def _stamp(file: Path) -> tuple[int, int]:
-    try:
-        found = file.stat()
-    except OSError:
-        return (0, 0)
-    return (found.st_mtime_ns, found.st_size)

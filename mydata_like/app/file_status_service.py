@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mydata_like.app.cleanup_service import find_key
-from mydata_like.app.settings_service import find_places, find_state, ledger_file
+from mydata_like.app.ledgers import list_ledgers
 from mydata_like.app.source_service import find_sources
-from mydata_like.core.data_directory import WHOLE
 from mydata_like.core.errors import Problem, SettingsError
 from mydata_like.core.extra_sources import lies_in, source_key
 from mydata_like.core.file_access import system_path
@@ -40,7 +39,6 @@ from mydata_like.core.file_status import (
 from mydata_like.core.local_files import bounded_ns
 from mydata_like.core.openat import is_link
 from mydata_like.engine.data_root import Links, Root
-from mydata_like.hostos.lock import find_shards
 from mydata_like.ledger.file_queries import FileQueries
 from mydata_like.settings.schema import Settings
 
@@ -228,11 +226,14 @@ class _Lookup:
         return Suggestion(key, status.size, status.state, modified_ns=status.modified_ns)
 
     def _list(self, parts: Iterable[Iterator[tuple[bytes, FileEvidence]]]) -> list[FileStatus]:
-        root = self._settings.data.directory or Path()
-        return [
-            self._describe_file(root / os.fsdecode(key), key, found, self._disk.look(key))
-            for key, found in _join(parts)
-        ]
+        """Return the status of files, given what several ledgers have recorded of each."""
+        root, listed = self._settings.data.directory or Path(), []
+        merged = heapq.merge(*parts, key=itemgetter(0))
+        for key, rows in groupby(merged, key=itemgetter(0)):
+            found = [evidence for _, evidence in rows]
+            path, look = root / os.fsdecode(key), self._disk.look(key)
+            listed.append(self._describe_file(path, key, found, look))
+        return listed
 
     def _describe_file(
         self, path: Path, key: bytes, found: Sequence[FileEvidence], look: DiskState
@@ -245,7 +246,8 @@ class _Lookup:
         unknown = None
         if evidence == NO_EVIDENCE and above is None:
             unknown = UnknownReason.ABSENT if local is LocalState.GONE else UnknownReason.UNSEEN
-        size, modified_ns = _measure(evidence, look.facts)
+        known = look.facts or evidence.entry or evidence.outcome  # the latest recorded, if gone
+        size, modified_ns = (known.size, known.modified_ns) if known else (0, 0)
         web = self._page_of(entry.dataset) if entry else ""
         kept = tuple(copy for ledger in self._ledgers for copy in ledger.find_kept(key))
         return FileStatus(path, key, local, size, modified_ns, evidence, above, unknown, web, kept)
@@ -269,41 +271,18 @@ class _Lookup:
         knowing = [ledger for ledger in self._ledgers if any(True for _ in ledger.iter_states(key))]
         if len(knowing) == 1:
             return knowing[0].sum_folder(key)
-        # Files in several ledgers (runs over all, or other numbers of shards) must count only once.
-        return _sum_states(heapq.merge(*(ledger.iter_states(key) for ledger in knowing)))
+        # Files in several ledgers (runs over all, or other numbers of shards) must count only once:
+        # the last of the rows counts.
+        files, sizes = Counter[str](), Counter[str]()
+        merged = heapq.merge(*(ledger.iter_states(key) for ledger in knowing))
+        for _, rows in groupby(merged, key=itemgetter(0)):
+            *_, (_, _, _, state, size) = rows
+            files[state] += 1
+            sizes[state] += size
+        return {state: Amount(number, sizes[state]) for state, number in files.items()}
 
     def _page_of(self, dataset: int) -> str:
         return f"{self._settings.server.url}/dataset/{dataset}"
-
-
-def _join(
-    parts: Iterable[Iterator[tuple[bytes, FileEvidence]]],
-) -> Iterator[tuple[bytes, list[FileEvidence]]]:
-    """Yield what several ledgers have recorded of each file, sorted by key."""
-    merged = heapq.merge(*parts, key=itemgetter(0))
-    for key, found in groupby(merged, key=itemgetter(0)):
-        yield key, [evidence for _, evidence in found]
-
-
-def _measure(evidence: FileEvidence, facts: LocalFacts | None) -> tuple[int, int]:
-    """Return size and time of a file: from the disk, else the latest recorded ones."""
-    known = facts or evidence.entry or evidence.outcome
-    return (known.size, known.modified_ns) if known else (0, 0)
-
-
-def _sum_states(rows: Iterable[tuple[bytes, int, int, str, int]]) -> dict[str, Amount]:
-    """Return the number of files in each state; of several rows of a file the last one counts."""
-    files, sizes = Counter[str](), Counter[str]()
-    before: tuple[bytes, int, int, str, int] | None = None
-    for row in rows:
-        if before is not None and row[0] != before[0]:
-            files[before[3]] += 1
-            sizes[before[3]] += before[4]
-        before = row
-    if before is not None:
-        files[before[3]] += 1
-        sizes[before[3]] += before[4]
-    return {state: Amount(number, sizes[state]) for state, number in files.items()}
 
 
 def _latest(found: Iterable[KnownOutcome | None]) -> KnownOutcome | None:
@@ -315,11 +294,10 @@ def _latest(found: Iterable[KnownOutcome | None]) -> KnownOutcome | None:
 def _opened(settings: Settings, config: Path | None) -> Iterator[_Lookup]:
     """Open all ledgers of this data directory, including those of shards."""
     directory = settings.data.directory or Path()
-    root, places = os.fsencode(directory), find_places(config)
     with ExitStack() as stack:
-        ledgers = []
-        for shard in (WHOLE, *find_shards(find_state(settings, places))):
-            file = ledger_file(settings, places, root, shard)
-            queries = stack.enter_context(FileQueries.opened(file, root))
-            ledgers += [queries] if queries else []
+        opened = (
+            stack.enter_context(FileQueries.opened(file, os.fsencode(directory)))
+            for _, file in list_ledgers(settings, config)
+        )
+        ledgers = [queries for queries in opened if queries]
         yield _Lookup(settings, Disk(settings, config, directory), ledgers)

@@ -22,7 +22,9 @@ logger = logging.getLogger(__name__)
 def write_choice(ledger: Path, choice: ChangeChoice, rows: Sequence[ChangedFile]) -> None:
     """Leave a choice for held files to the next run; raises `RunError` if that fails."""
     files = {
-        _as_text(row.key): FileState(row.size, row.modified_ns, row.ctime_ns, row.inode)
+        row.key.decode("utf-8", "surrogateescape"): FileState(
+            row.size, row.modified_ns, row.ctime_ns, row.inode
+        )
         for row in rows
     }
     name = f"{_prefix(ledger)}-{time.time_ns():020}-{secrets.token_hex(4)}.json"
@@ -73,7 +75,3 @@ def take_choices(ledger: SqliteLedger, file: Path) -> None:
     for taken in files:
         with suppress(OSError):
             taken.unlink(missing_ok=True)
-
-
-def _as_text(key: bytes) -> str:
-    return key.decode("utf-8", "surrogateescape")

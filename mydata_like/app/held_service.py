@@ -4,25 +4,21 @@ Only a run writes the ledger. A choice is left next to it in a file, for the fil
 next run records it in the ledger and removes the file.
 """
 
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from mydata_like.app.cleanup_service import find_key
 from mydata_like.app.file_status_service import Disk
 from mydata_like.app.held_choices import find_choices, select_choices, write_choice
-from mydata_like.app.settings_service import find_places, find_state, ledger_file
+from mydata_like.app.ledgers import list_ledgers, reading
 from mydata_like.core.data_directory import WHOLE
 from mydata_like.core.errors import ItemError, Problem
 from mydata_like.core.extra_sources import lies_in, source_key
 from mydata_like.core.file_status import LocalFacts
 from mydata_like.core.model import ChangeChoice, ChangedFile, HoldReason, VerifiedCopy
 from mydata_like.engine.changed_files import describe_hold
-from mydata_like.hostos.clock import SystemClock
-from mydata_like.hostos.lock import find_shards
 from mydata_like.ledger.sql import find_whole_run, is_newer
-from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Settings
 
 _RUNS: Final = 100  # the latest ones, to find the newest over everything
@@ -55,32 +51,24 @@ def list_held(settings: Settings, config: Path | None) -> list[HeldFile]:
     root = settings.data.directory
     if root is None:
         return []
-    places, disk = find_places(config), Disk(settings, config, root)
-    held, whole = [], None
-    for shard in (WHOLE, *find_shards(find_state(settings, places))):
-        file = ledger_file(settings, places, os.fsencode(root), shard)
-        ledger = SqliteLedger.open_to_read(file, os.fsencode(root), SystemClock())
-        if ledger is None:
-            continue
-        with ledger:
+    disk = Disk(settings, config, root)
+    held: list[HeldFile] = []
+    whole = None
+    for shard, file in list_ledgers(settings, config):
+        with reading(settings, config, shard) as ledger:
+            if ledger is None:
+                continue
             runs, rows = ledger.find_runs(_RUNS), ledger.list_held()
         if shard == WHOLE:
             whole = find_whole_run(runs)
         elif not is_newer(next(iter(runs), None), whole):
             continue
         made = {choice.key: choice for choice in select_choices(find_choices(file), rows)}
-        held += list(_look(rows, made, disk, file))
+        for row in rows:
+            if facts := disk.look(row.key).facts:
+                choice = made.get(row.key, row).choice
+                held.append(HeldFile(row, choice, not _is_same(row, facts), file))
     return held
-
-
-def _look(
-    rows: Iterable[ChangedFile], made: Mapping[bytes, ChangedFile], disk: Disk, ledger: Path
-) -> Iterator[HeldFile]:
-    for row in rows:
-        facts = disk.look(row.key).facts
-        if facts is not None:
-            choice = made.get(row.key, row).choice
-            yield HeldFile(row, choice, not _is_same(row, facts), ledger)
 
 
 def _is_same(row: ChangedFile, now: LocalFacts) -> bool:

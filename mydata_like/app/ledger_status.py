@@ -1,13 +1,14 @@
 """The status of installation and data, from the ledger, the locks and the data directory."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from mydata_like.app.held_choices import read_choices
+from mydata_like.app.ledgers import list_ledgers, reading
 from mydata_like.app.run_control import ActiveRun, find_active_run
 from mydata_like.app.settings_service import (
     approval_file,
@@ -19,20 +20,18 @@ from mydata_like.app.settings_service import (
     load_settings,
     server_settings_file,
 )
+from mydata_like.app.source_service import list_unfinished
 from mydata_like.catalogues.mytardis.datasets import UnusedObject, UnusedObjects
-from mydata_like.core.data_directory import WHOLE
 from mydata_like.core.deletion import RunSums, Safety, SafetyEvidence, judge_safety
 from mydata_like.core.errors import Problem, SettingsError, UploaderError
 from mydata_like.core.extra_sources import KnownSource
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import NO_RISK, AtRisk
 from mydata_like.core.parsing import parse_moment
-from mydata_like.core.ports import Clock
 from mydata_like.core.queries import View
 from mydata_like.engine.availability import Availability
 from mydata_like.engine.data_root import Root, reason
-from mydata_like.hostos.clock import SystemClock
-from mydata_like.hostos.lock import find_shards, is_locked, is_watched
+from mydata_like.hostos.lock import is_locked, is_watched
 from mydata_like.ledger.rechecks import find_file as find_recheck_file
 from mydata_like.ledger.row_query import RowQuery
 from mydata_like.ledger.sql import PastRunRow as PastRunRow
@@ -41,7 +40,6 @@ from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.ledger.summaries import LedgerSummary
 from mydata_like.settings.layers import ServerDecision
 from mydata_like.settings.schema import Settings, find_missing
-from mydata_like.state.paths import StatePaths
 from mydata_like.state.state_files import (
     DELETIONS,
     PendingApproval,
@@ -75,6 +73,7 @@ def open_survey(settings: Settings, config: Path | None) -> LedgerSummary | None
     return LedgerSummary(ledger_file(settings, find_places(config), root), root)
 
 
+RUNS_SHOWN = 5
 RUNS_LOOKED_AT = 100  # to find the newest one over everything, and later interrupted ones
 
 
@@ -108,16 +107,12 @@ class CurrentRun(NamedTuple):
 
 def find_current_run(settings: Settings, config: Path | None) -> CurrentRun | None:
     """Return the run in progress; raises `UploaderError` if the ledger cannot be read."""
-    places, root = find_places(config), os.fsencode(settings.data.directory or "")
-    state = find_state(settings, places)
+    root = os.fsencode(settings.data.directory or "")
+    state = find_state(settings, find_places(config))
     if not is_locked(state, root):
         return None
-    file = ledger_file(settings, places, root)
-    ledger = SqliteLedger.open_to_read(file, root, SystemClock())
-    if ledger is None:
-        return _match_run(state, root, ())
-    with ledger:
-        return _match_run(state, root, ledger.find_runs(1))
+    with reading(settings, config) as ledger:
+        return _match_run(state, root, ledger.find_runs(1) if ledger else ())
 
 
 def _match_run(state: Path, root: bytes, runs: Sequence[PastRunRow]) -> CurrentRun:
@@ -133,8 +128,8 @@ def _match_run(state: Path, root: bytes, runs: Sequence[PastRunRow]) -> CurrentR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerState:
-    """The state of the data.
+class StatusReport:
+    """The state of this installation and of its data.
 
     `current` is the run in progress, if any. `runs` are the latest runs, newest first; `whole` is
     the newest one over everything that has ended. `interrupted` is the newest run that was
@@ -144,6 +139,10 @@ class LedgerState:
     data directory cannot be read, `mounts` are the mount points in it on which files were found.
     `recheck` is the number of files that the server contradicts to have; they are at risk as well.
     `unused` is what this uploader created on the server and what stays empty.
+
+    `missing` are the required settings that are not set. `watched` says whether a watch is running.
+    `awaited` is the approval that the last run or registration waited for. `set_by_server` are the
+    server's settings that differ from those of this computer.
     """
 
     current: CurrentRun | None = None
@@ -159,6 +158,11 @@ class LedgerState:
     mounts: frozenset[bytes] = frozenset()
     shards: tuple[ShardState, ...] = ()
     unused: tuple[UnusedObject, ...] = ()
+    missing: tuple[str, ...] = ()
+    watched: bool = False
+    awaited: PendingApproval | None = None
+    heartbeat: Heartbeat | None = None  # the last one of a `watch`
+    set_by_server: tuple[ServerDecision, ...] = ()
 
     @property
     def running(self) -> bool:
@@ -190,47 +194,76 @@ class LedgerState:
             )
         )
 
+    def as_record(self) -> Mapping[str, object]:
+        """Return the status as plain values for JSON; docs/headless.md describes them."""
+        return {
+            "missing": list(self.missing),
+            "running": self.running,
+            "paused": self.current and self.current.paused and self.current.paused._asdict(),
+            "watched": self.watched,
+            "safety": self.safety.value,
+            "compared": self.compared and self.compared.isoformat(),
+            "at_risk": self.at_risk.as_record(),
+            "held": self.held,
+            "kept": self.kept,
+            "recheck": self.recheck,
+            "interrupted": self.interrupted and run_record(self.interrupted),
+            "data_problem": self.data_problem and self.data_problem._asdict(),
+            "unfinished_sources": [_source_record(source) for source in self.sources],
+            "awaited": to_plain(self.awaited),
+            "unused_on_server": [it._asdict() for it in self.unused],
+            "set_by_server": [decision.as_record() for decision in self.set_by_server],
+            "heartbeat": to_plain(self.heartbeat),
+            "runs": [run_record(past) for past in self.runs[:RUNS_SHOWN]],
+            "shards": [shard.as_record() for shard in self.shards],
+        }
+
 
 def run_record(past: PastRunRow) -> dict[str, object]:
     """Return a run as plain values for JSON."""
     return dict(past.summary) | {"started": past.started.isoformat()}
 
 
-def read_ledger_state(settings: Settings, places: StatePaths, clock: Clock) -> LedgerState:
+def read_ledger_state(settings: Settings, config: Path | None) -> StatusReport:
     """Return the state of the data; raises `UploaderError` if the ledger cannot be read."""
     root = os.fsencode(settings.data.directory or "")
-    state = find_state(settings, places)
-    shards = tuple(_look_at_shards(settings, places, clock))
-    file = ledger_file(settings, places, root)
-    ledger = SqliteLedger.open_to_read(file, root, clock)
-    if ledger is None:
-        return LedgerState(
-            current=_match_run(state, root, ()) if is_locked(state, root) else None,
-            at_risk=_add_risks([shard.at_risk for shard in shards]),
-            held=sum(shard.held for shard in shards),
-            kept=sum(shard.kept for shard in shards),
-            data_problem=find_data_problem(root, state, None),
-            shards=shards,
-        )
-    with ledger:
+    state = find_state(settings, find_places(config))
+    (_, file), *parts = list_ledgers(settings, config)
+    shards = []
+    for shard, part in parts:
+        with reading(settings, config, shard) as ledger:
+            if ledger is not None:
+                last = next(iter(ledger.find_runs(1)), None)
+                amounts = ledger.measure_risk(), _count_held(ledger, part), ledger.count_kept()
+                running = is_locked(state, root, shard)
+                shards.append(ShardState(str(shard), running, last, *amounts))
+    with reading(settings, config) as ledger:
         running, runs = _find_runs(ledger, state, root)
         current = _match_run(state, root, runs) if running else None
         ended = runs[1:] if current and current.row else runs
         whole = find_whole_run(ended)
-        recent = [it for it in shards if is_newer(it.last, whole)]
-        return LedgerState(
+        recent = [it for it in shards if ledger is None or is_newer(it.last, whole)]
+        found = StatusReport(
             current=current,
             runs=runs,
-            whole=None if ledger.outdated else whole,
             interrupted=_find_interrupted(ended),
-            at_risk=_add_risks([ledger.measure_risk(), *(shard.at_risk for shard in recent)]),
-            held=_count_held(ledger, file) + sum(shard.held for shard in recent),
-            kept=ledger.count_kept() + sum(shard.kept for shard in recent),
-            recheck=ledger.count_rechecks(),
-            sources=tuple(_find_unfinished(ledger)),
+            at_risk=_add_risks([shard.at_risk for shard in recent]),
+            held=sum(shard.held for shard in recent),
+            kept=sum(shard.kept for shard in recent),
             data_problem=find_data_problem(root, state, ledger),
+            shards=tuple(shards),
+        )
+        if ledger is None:
+            return found
+        return replace(
+            found,
+            whole=None if ledger.outdated else whole,
+            at_risk=_add_risks([found.at_risk, ledger.measure_risk()]),
+            held=found.held + _count_held(ledger, file),
+            kept=found.kept + ledger.count_kept(),
+            recheck=ledger.count_rechecks(),
+            sources=() if ledger.outdated else tuple(list_unfinished(ledger)),
             mounts=frozenset(_compare_with(ledger, state).load_mounts()),
-            shards=shards,
             unused=UnusedObjects(ledger).load(),
         )
 
@@ -259,16 +292,16 @@ def _compare_with(ledger: SqliteLedger, state: Path) -> Availability:
 
 
 def _find_runs(
-    ledger: SqliteLedger, state: Path, root: bytes
+    ledger: SqliteLedger | None, state: Path, root: bytes
 ) -> tuple[bool, tuple[PastRunRow, ...]]:
     """Return whether a run is in progress, and the latest runs.
 
     A run may start or end between two queries: a run without an end was interrupted only if it
     still has no end after the lock was found free.
     """
-    runs = tuple(ledger.find_runs(RUNS_LOOKED_AT))
+    runs = tuple(ledger.find_runs(RUNS_LOOKED_AT)) if ledger else ()
     running = is_locked(state, root)
-    if running or not runs or runs[0].finished is not None:
+    if running or not ledger or not runs or runs[0].finished is not None:
         return running, runs
     first = runs[0].run
     runs = tuple(ledger.find_runs(RUNS_LOOKED_AT))
@@ -285,25 +318,6 @@ def _find_interrupted(runs: Sequence[PastRunRow]) -> PastRunRow | None:
         elif not whole_since and not (ended_since and past.partial):
             return past
     return None
-
-
-def _find_unfinished(ledger: SqliteLedger) -> Iterator[KnownSource]:
-    """Yield the unfinished sources, each with the amount that is still to be sent."""
-    known = [] if ledger.outdated else ledger.find_sources()
-    return (ledger.measure_source(source) for source in known if source.finished is None)
-
-
-def _look_at_shards(settings: Settings, places: StatePaths, clock: Clock) -> Iterator[ShardState]:
-    root, state = os.fsencode(settings.data.directory or ""), find_state(settings, places)
-    for shard in find_shards(state):
-        file = ledger_file(settings, places, root, shard)
-        ledger = SqliteLedger.open_to_read(file, root, clock)
-        if ledger is not None:
-            with ledger:
-                last = next(iter(ledger.find_runs(1)), None)
-                at_risk = ledger.measure_risk()
-                held, kept = _count_held(ledger, file), ledger.count_kept()
-            yield ShardState(str(shard), is_locked(state, root, shard), last, at_risk, held, kept)
 
 
 def _count_held(ledger: SqliteLedger, file: Path) -> int:
@@ -323,78 +337,27 @@ def _add_risks(risks: Sequence[AtRisk]) -> AtRisk:
     )
 
 
-RUNS_SHOWN = 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatusReport(LedgerState):
-    """The status of this installation: missing settings, whether a run is in progress, past runs.
-
-    `watched` says whether a watch is running. `awaited` is the approval that the last run or
-    registration waited for. `set_by_server` are the server's settings that differ from those of
-    this computer.
-    """
-
-    missing: tuple[str, ...]
-    watched: bool = False
-    awaited: PendingApproval | None = None
-    heartbeat: Heartbeat | None = None  # the last one of a `watch`
-    set_by_server: tuple[ServerDecision, ...] = ()
-
-    def as_record(self) -> Mapping[str, object]:
-        """Return the status as plain values for JSON; docs/headless.md describes them."""
-        return {
-            "missing": list(self.missing),
-            "running": self.running,
-            "paused": self.current and self.current.paused and self.current.paused._asdict(),
-            "watched": self.watched,
-            "safety": self.safety.value,
-            "compared": self.compared and self.compared.isoformat(),
-            "at_risk": self.at_risk.as_record(),
-            "held": self.held,
-            "kept": self.kept,
-            "recheck": self.recheck,
-            "interrupted": self.interrupted and run_record(self.interrupted),
-            "data_problem": self.data_problem and self.data_problem._asdict(),
-            "unfinished_sources": [_source_record(source) for source in self.sources],
-            "awaited": to_plain(self.awaited),
-            "unused_on_server": [it._asdict() for it in self.unused],
-            "set_by_server": [decision.as_record() for decision in self.set_by_server],
-            "heartbeat": to_plain(self.heartbeat),
-            "runs": [run_record(past) for past in self.runs[:RUNS_SHOWN]],
-            "shards": [shard.as_record() for shard in self.shards],
-        }
-
-
 def look_at_state(
     settings: Settings, config: Path | None, assignments: Sequence[str] = ()
 ) -> StatusReport:
     """Return the status of this installation."""
     missing = tuple(setting.key for setting in find_missing(settings))
-    decisions = _find_server_decisions(config, assignments)
+    try:  # the server's current decisions may have changed since the settings were read
+        loaded = load_settings(config, assignments, must_exist=False)
+        decisions = tuple(loaded.find_server_decisions())
+    except SettingsError:  # reported where the settings were read
+        decisions = ()
     if settings.data.directory is None:
         return StatusReport(missing=missing, set_by_server=decisions)
-    places, clock = find_places(config), SystemClock()
-    found = read_ledger_state(settings, places, clock)
-    return StatusReport(
-        **{field.name: getattr(found, field.name) for field in fields(found)},
+    places = find_places(config)
+    return replace(
+        read_ledger_state(settings, config),
         missing=missing,
         watched=is_watched(find_state(settings, places)),
         awaited=load_approval(approval_file(settings, places)).awaited,
         heartbeat=load_record(heartbeat_file(settings, places), Heartbeat),
         set_by_server=decisions,
     )
-
-
-def _find_server_decisions(
-    config: Path | None, assignments: Sequence[str]
-) -> tuple[ServerDecision, ...]:
-    """Return the server's current decisions; they may have changed since the settings were read."""
-    try:
-        loaded = load_settings(config, assignments, must_exist=False)
-        return tuple(loaded.find_server_decisions())
-    except SettingsError:  # reported where the settings were read
-        return ()
 
 
 class KnownStatus(NamedTuple):
@@ -431,11 +394,10 @@ def _sign(
     while the data directory or a drive in it is missing.
     """
     places, root = find_places(config), os.fsencode(settings.data.directory or "")
-    state = find_state(settings, places)
-    parts = (WHOLE, *find_shards(state))
+    state, ledgers = find_state(settings, places), dict(list_ledgers(settings, config))
     if report.data_problem or report.running or report.watched is not is_watched(state):
         return None
-    if any(is_locked(state, root, part) for part in parts):
+    if any(is_locked(state, root, part) for part in ledgers):
         return None
     if not all(os.path.ismount(Path(os.fsdecode(root), os.fsdecode(it))) for it in report.mounts):
         return None
@@ -447,13 +409,13 @@ def _sign(
     sources = find_sources(config)
     files = [sources.user, *filter(None, [sources.managed]), find_file(state, DELETIONS)]
     files += [server_settings_file(settings, places), approval_file(settings, places)]
-    for part in parts:
-        file = ledger_file(settings, places, root, part)
+    for file in ledgers.values():
         files += [file, file.with_name(f"{file.name}-wal"), find_recheck_file(file)]
-    return (settings, parts, empty, *map(_sign_file, files))
+    return (settings, *ledgers, empty, *map(sign_file, files))
 
 
-def _sign_file(file: Path) -> tuple[int, int, int] | None:
+def sign_file(file: Path) -> tuple[int, int, int] | None:
+    """Return a value that changes whenever a file is written or replaced; None without a file."""
     try:
         status = file.stat()
     except OSError:

@@ -8,9 +8,7 @@ from typing import Final
 
 from mydata_like import __version__
 from mydata_like.app.ledger_status import read_ledger_state
-from mydata_like.app.settings_service import (
-    ledger_file,
-)
+from mydata_like.app.ledgers import reading
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import (
     Event,
@@ -25,30 +23,21 @@ from mydata_like.core.events import (
 from mydata_like.core.ports import CancelSignal, Clock, Emit
 from mydata_like.engine.health_reports import HealthReporter, Week
 from mydata_like.hostos.healthcheck_ping import call_signal, write_signal
-from mydata_like.ledger.sql import PastRunRow
-from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Settings
-from mydata_like.state.paths import StatePaths
-from mydata_like.state.state_files import (
-    Heartbeat,
-    save_record,
-)
+from mydata_like.state.state_files import Heartbeat, save_record
 
 BEAT: Final = 30.0  # seconds between two heartbeats
 _RUNS: Final = 10_000  # more than a week can hold
 _WANTED: Final = "limits."  # codes of pauses that the settings ask for
 
 
-def look_back(settings: Settings, places: StatePaths, since: datetime, clock: Clock) -> Week:
+def look_back(settings: Settings, config: Path | None, since: datetime) -> Week:
     """Return the results of the runs since a time, and the current state of the data."""
-    root = os.fsencode(settings.data.directory or "")
-    found = read_ledger_state(settings, places, clock)
+    found = read_ledger_state(settings, config)
     problem = found.data_problem.message if found.data_problem else ""
-    past: list[PastRunRow] = []
-    ledger = SqliteLedger.open_to_read(ledger_file(settings, places, root), root, clock)
-    if ledger is not None:
-        with ledger:
-            past = [run for run in ledger.find_runs(_RUNS) if run.started >= since]
+    with reading(settings, config) as ledger:
+        runs = ledger.find_runs(_RUNS) if ledger else []
+    past = [run for run in runs if run.started >= since]
     records = [run.summary if run.finished else {} for run in reversed(past)]
     return Week.of(records, found.safety, found.at_risk.files, problem)
 

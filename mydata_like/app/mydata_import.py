@@ -83,13 +83,24 @@ def plan_takeover(source: Path | None, config: Path | None, *, force: bool = Fal
     Values that the user has already set are kept unless `force` is on. Raises `SettingsError` if
     there is no such file, and if the current settings are invalid.
     """
-    file = read_legacy_file(source or _require_legacy())
+    source = source or find_legacy()
+    if source is None:
+        raise SettingsError(
+            "No MyData.cfg was found in the usual folders of this system.",
+            hint="Name the file: mydata-like settings import FILE",
+        )
+    file = read_legacy_file(source)
     translation = translate(file.pairs)
     # Values in the current environment must not keep settings out of the file.
     sources = replace(find_sources(config), environment={})
     present = CurrentSettings(load_layers(sources), find_places(config))
     ssh_key = _find_ssh_key(file.path)
-    wanted = dict(_check_each(translation.values))
+    settings, _ = check_values({"server.allow_http": True, **translation.values})
+    assert settings is not None  # each of them was checked when it was translated
+    wanted = {
+        key: "" if value == "" else plain_value(settings.value(key))
+        for key, value in translation.values.items()
+    }
     if ssh_key is not None:
         wanted[_KEY_FILE] = str(ssh_key.path)
     changes, kept = present.compare(wanted, force=force)
@@ -98,7 +109,12 @@ def plan_takeover(source: Path | None, config: Path | None, *, force: bool = Fal
     secret, secret_problem = _find_secret(file, wanted, settings)
     return MyDataImport(
         file=file,
-        keys=tuple(_mark_wrong(translation.keys, wrong)),
+        keys=tuple(
+            old._replace(becoming=Conversion.UNUSABLE, reason=wrong[old.setting])
+            if old.setting in wrong
+            else old
+            for old in translation.keys
+        ),
         changes=changes,
         kept=kept,
         ssh_key=ssh_key,
@@ -127,16 +143,6 @@ def carry_over(
     if blank and fate in ("stored", "known"):
         blank_key(takeover.file)
     return fate
-
-
-def _require_legacy() -> Path:
-    found = find_legacy()
-    if found is None:
-        raise SettingsError(
-            "No MyData.cfg was found in the usual folders of this system.",
-            hint="Name the file: mydata-like settings import FILE",
-        )
-    return found
 
 
 class CurrentSettings:
@@ -175,14 +181,6 @@ class CurrentSettings:
         return changes, tuple(kept)
 
 
-def _check_each(values: Mapping[str, object]) -> Iterable[tuple[str, object]]:
-    """Yield the values in their checked form."""
-    settings, _ = check_values({"server.allow_http": True, **values})
-    assert settings is not None  # each of them was checked when it was translated
-    for key, value in values.items():
-        yield key, "" if value == "" else plain_value(settings.value(key))
-
-
 def _take_wrong_out(sources: LayerSources, changes: dict[str, object]) -> dict[str, str]:
     """Remove the changes that conflict with other settings; return the reasons by key."""
     wrong: dict[str, str] = {}
@@ -198,14 +196,6 @@ def _take_wrong_out(sources: LayerSources, changes: dict[str, object]) -> dict[s
             wrong |= found
         else:
             return wrong
-
-
-def _mark_wrong(keys: Iterable[LegacyKey], wrong: Mapping[str, str]) -> Iterable[LegacyKey]:
-    for old in keys:
-        if old.setting in wrong:
-            yield old._replace(becoming=Conversion.UNUSABLE, reason=wrong[old.setting])
-        else:
-            yield old
 
 
 def _find_ssh_key(config: Path) -> OldSshKey | None:

@@ -18,7 +18,7 @@ from mydata_like.app.settings_service import (
     open_secrets,
     prepare_places,
 )
-from mydata_like.app.source_service import SkippedSource
+from mydata_like.app.source_service import SkippedSource, count_skipped
 from mydata_like.catalogues.mytardis.api import HttpServer
 from mydata_like.catalogues.mytardis.client import ApiClient, MovedError
 from mydata_like.core.errors import (
@@ -263,32 +263,6 @@ class LayoutPreview:
     left_out: tuple[SkippedSource, ...] = ()
 
 
-class _LeftOut:
-    """Counts the files and folders that are skipped, by reason."""
-
-    def __init__(self) -> None:
-        self._by_code: dict[str, SkippedSource] = {}
-
-    def note(self, event: Event) -> None:
-        """Count an event; folders that do not fit the layout are reported apart."""
-        if not isinstance(event, FileSkipped | FolderSkipped):
-            return
-        problem = event.problem
-        if problem.code == "skipped.layout":
-            return
-        known = self._by_code.get(problem.code, SkippedSource(problem, 0, event.path))
-        self._by_code[problem.code] = known._replace(number=known.number + 1)
-
-    def sorted(self) -> tuple[SkippedSource, ...]:
-        """Return the reasons: unintended ones first, and the most frequent of each first."""
-
-        def rank(left: SkippedSource) -> tuple[bool, int]:
-            info = PROBLEMS.get(left.problem.code)
-            return bool(info and info.intended), -left.number
-
-        return tuple(sorted(self._by_code.values(), key=rank))
-
-
 def preview_layout(
     settings: Settings,
     login: Credentials,
@@ -301,26 +275,38 @@ def preview_layout(
     """
     assert settings.data.directory is not None
     root = Root(settings.data.directory)
-    left_out = _LeftOut()
+    left_out: dict[str, SkippedSource] = {}
+
+    def note(event: Event) -> None:
+        if isinstance(event, FileSkipped | FolderSkipped):
+            count_skipped(left_out, event)
+
     folders: list[DatasetFolder] = []
-    scan = Scan(settings, left_out.note, SystemClock(), cancel)
+    scan = Scan(settings, note, SystemClock(), cancel)
     for folder in islice(scan.find_folders(root.path), _MOST_FOLDERS):
         if cancel.is_set():
             raise Cancelled
         folders.append(folder)
     for folder in folders[:SHOWN]:
-        report(_sample(settings, root, folder, left_out.note, cancel))
+        report(_sample(settings, root, folder, note, cancel))
     branches = list(_find_branches(root, cancel))
     instrument = settings.instrument.name
     fit = judge(settings.data.layout, branches, instrument)
     known, strangers = _look_up_owners(settings, login, branches, cancel)
+    left_out.pop("skipped.layout", None)  # the misfits
+
+    def rank(left: SkippedSource) -> tuple[bool, int]:
+        """Rank unintended reasons before others, and the most frequent of each first."""
+        info = PROBLEMS.get(left.problem.code)
+        return bool(info and info.intended), -left.number
+
     return LayoutPreview(
         folders=len(folders),
         complete=len(folders) < _MOST_FOLDERS and len(branches) < _MOST_BRANCHES,
         misfits=tuple("/".join(names) for names in fit.misfits),
         strangers=strangers,
         suggestion=suggest_layout(settings.data.layout, branches, instrument, known),
-        left_out=left_out.sorted(),
+        left_out=tuple(sorted(left_out.values(), key=rank)),
     )
 
 

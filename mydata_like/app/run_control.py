@@ -84,13 +84,10 @@ class RunControl:
             asked = load_record(file, RunCommand) if _is_ours(file) else None
             if asked is not None and asked.id not in self._executed:
                 self._executed.add(asked.id)
-                self._execute(asked)
+                if asked.run == self._run and asked.command in COMMANDS:
+                    self._handle(json.dumps({"command": asked.command, "id": asked.id}).encode())
             self._write_status()  # before the removal, which is the answer
             _remove(file)
-
-    def _execute(self, asked: RunCommand) -> None:
-        if asked.run == self._run and asked.command in COMMANDS:
-            self._handle(json.dumps({"command": asked.command, "id": asked.id}).encode())
 
     def _write_status(self) -> None:
         problem = self._gate.problem

@@ -25,60 +25,47 @@ _REPORTED: Final = "reported"  # ledger key of the last report
 _OUTCOME: Final = ("found", "verified", "waiting", "skipped", "failed", "left_behind", "problem")
 
 
-class RunReport:
-    """Stores the end of each run on the server, unless the same was stored recently."""
+def report_run(
+    connection: Connection,
+    settings: Settings,
+    places: StatePaths,
+    clock: Clock,
+    facts: FactStore,
+    shard: Shard,
+    finished: RunFinished,
+) -> None:
+    """Store the end of a run on the server, unless the same was stored recently.
 
-    def __init__(
-        self,
-        connection: Connection,
-        settings: Settings,
-        places: StatePaths,
-        clock: Clock,
-        facts: FactStore,
-        shard: Shard,
-    ) -> None:
-        self._connection = connection
-        self._settings = settings
-        self._places = places
-        self._clock = clock
-        self._facts = facts
-        self._key = last_run_key(shard)
-
-    def __call__(self, finished: RunFinished) -> None:
-        """Report a run that has ended; an error is only logged."""
-        problem = finished.problem
-        away = problem is not None and problem.code.startswith("server.")
-        if away or "mydata_uploader" not in self._connection.resources:
-            return
-        report = describe(finished)
-        try:
-            before = parse_json(self._facts.find_meta(_REPORTED) or "{}")
-            age = self._clock.now() - parse_moment(before["at"])
-            same = all(before[name] == report[name] for name in _OUTCOME)
-        except (ValueError, TypeError, KeyError):  # none yet, or not in our format
-            same, age = False, timedelta()
-        if same and timedelta(0) <= age < INTERVAL:
-            return
-        try:
-            self._store(json.dumps(report))
-        except (UploaderError, Cancelled) as error:
-            logger.info("The run was not reported to the server: %s", error)
-            return
-        self._facts.record_meta(_REPORTED, json.dumps(report))
-
-    def _store(self, text: str) -> None:
-        """Write the report, unless the server has new settings: this write would hide them."""
-        settings, uploaders = self._settings, self._connection.uploaders
-        before = uploaders.find_uploader(find_uuid(settings, self._places) or "")
-        mirror = open_server_settings(settings, self._places, self._clock)
-        # The server stores settings of known uploaders only.
-        if before is None or not mirror.has(before):
-            return
-        installation = describe_applicant(self._connection, settings, self._places).installation
-        uploaders.keep_setting(before, installation, self._connection.instrument, (self._key, text))
-        written = uploaders.find_uploader(installation.uuid)
-        if written and written.settings == before.settings:
-            mirror.learn_clock(before, written)
+    An error is only logged. Nothing is written while the server has new settings, which this write
+    would hide, or does not know this uploader.
+    """
+    problem, uploaders = finished.problem, connection.uploaders
+    away = problem is not None and problem.code.startswith("server.")
+    if away or "mydata_uploader" not in connection.resources:
+        return
+    report = describe(finished)
+    try:
+        before = parse_json(facts.find_meta(_REPORTED) or "{}")
+        age = clock.now() - parse_moment(before["at"])
+        same = all(before[name] == report[name] for name in _OUTCOME)
+    except (ValueError, TypeError, KeyError):  # none yet, or not in our format
+        same, age = False, timedelta()
+    if same and timedelta(0) <= age < INTERVAL:
+        return
+    try:
+        known = uploaders.find_uploader(find_uuid(settings, places) or "")
+        mirror = open_server_settings(settings, places, clock)
+        if known is not None and mirror.has(known):
+            installation = describe_applicant(connection, settings, places).installation
+            pair = (last_run_key(shard), json.dumps(report))
+            uploaders.keep_setting(known, installation, connection.instrument, pair)
+            written = uploaders.find_uploader(installation.uuid)
+            if written and written.settings == known.settings:
+                mirror.learn_clock(known, written)
+    except (UploaderError, Cancelled) as error:
+        logger.info("The run was not reported to the server: %s", error)
+        return
+    facts.record_meta(_REPORTED, json.dumps(report))
 
 
 def describe(finished: RunFinished) -> Mapping[str, object]:

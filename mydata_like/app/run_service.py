@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from mydata_like.app.cleanup_service import restore_unfinished
@@ -25,7 +26,7 @@ from mydata_like.app.directory_lock import (
 )
 from mydata_like.app.held_choices import read_choices, take_choices
 from mydata_like.app.run_control import ControlFiles, controlled
-from mydata_like.app.run_report import RunReport
+from mydata_like.app.run_report import report_run
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connect, ignore
 from mydata_like.app.settings_service import (
     correct_places,
@@ -446,7 +447,8 @@ class _Builder:
             sources=sources,
             rechecks=self._rechecks,
             taken=self._taken,
-            report=RunReport(
+            report=partial(
+                report_run,
                 connection,
                 request.settings,
                 self._places,

@@ -17,7 +17,7 @@ from mydata_like.settings.layers import load_settings as load_layers
 from mydata_like.settings.mydata_cfg import usual_places
 from mydata_like.settings.pending_changes import KeyStore, SecretKind
 from mydata_like.settings.schema import Settings, find_missing, iter_settings
-from mydata_like.settings.server_layer import ServerLayer, read_server_layer
+from mydata_like.settings.server_layer import read_server_layer
 from mydata_like.settings.settings_file import edit_settings_file
 from mydata_like.settings.values import server_origin
 from mydata_like.state.paths import HOME as HOME
@@ -114,8 +114,16 @@ def load_settings(
     file = server_settings_file(loaded.settings, find_places(config))
     kept = load_record(file, ServerSettings)
     if kept is not None and kept.texts:
-        loaded = load_layers(replace(loaded.sources, server=_read_layer(kept, loaded.settings)))
-    return _warn_of_open_locks(loaded)
+        origin = urlsplit(loaded.settings.server.url).netloc
+        if kept.changed_at:
+            origin += f", changed {kept.changed_at.astimezone():%Y-%m-%d %H:%M}"
+        layer = read_server_layer(kept.texts, loaded.settings, origin, kept.changed_at)
+        loaded = load_layers(replace(loaded.sources, server=layer))
+    managed = loaded.sources.managed
+    if not managed or not loaded.locked_by or is_protected(managed):
+        return loaded
+    warning = f"{managed} locks settings, but users without administrator rights can change it."
+    return replace(loaded, warnings=(*loaded.warnings, warning))
 
 
 def heartbeat_file(settings: Settings, places: StatePaths) -> Path:
@@ -131,13 +139,6 @@ def approval_file(settings: Settings, places: StatePaths) -> Path:
 def server_settings_file(settings: Settings, places: StatePaths) -> Path:
     """Return the file that caches the server's settings for this uploader."""
     return find_file(find_state(settings, places), SERVER_SETTINGS, settings.server.url)
-
-
-def _read_layer(kept: ServerSettings, here: Settings) -> ServerLayer:
-    origin = urlsplit(here.server.url).netloc
-    if kept.changed_at:
-        origin += f", changed {kept.changed_at.astimezone():%Y-%m-%d %H:%M}"
-    return read_server_layer(kept.texts, here, origin, kept.changed_at)
 
 
 def find_legacy() -> Path | None:
@@ -292,14 +293,6 @@ def _store_key(owner: Owner, secrets: SecretSources, text: str, store: KeyStore)
         secrets.keyring.save(owner, Secret(text))
         secrets.file.forget(owner)
     return owner
-
-
-def _warn_of_open_locks(loaded: Loaded) -> Loaded:
-    managed = loaded.sources.managed
-    if not managed or not loaded.locked_by or is_protected(managed):
-        return loaded
-    warning = f"{managed} locks settings, but users without administrator rights can change it."
-    return replace(loaded, warnings=(*loaded.warnings, warning))
 
 
 def find_sources(config: Path | None, assignments: Sequence[str] = ()) -> LayerSources:

@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from mydata_like.app.ledgers import reading
 from mydata_like.app.settings_service import find_places, find_state, ledger_file
 from mydata_like.core.errors import Problem, SourceError
 from mydata_like.core.events import (
@@ -54,6 +55,13 @@ class SkippedSource(NamedTuple):
     problem: Problem
     number: int
     example: bytes
+
+
+def count_skipped(reasons: dict[str, SkippedSource], event: Event) -> None:
+    """Count a file or folder that is not sent, by the code of the reason."""
+    if isinstance(event, FileWaiting | FileSkipped | FileFailed | FolderSkipped | FolderFailed):
+        left = reasons.get(event.problem.code, SkippedSource(event.problem, 0, event.path))
+        reasons[event.problem.code] = left._replace(number=left.number + 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,18 +118,20 @@ class Conflict(NamedTuple):
 
 def find_sources(settings: Settings, config: Path | None) -> list[KnownSource]:
     """Return all sources that were ever added, sorted by path."""
-    with ExitStack() as stack:
-        ledger = _open_ledger(settings, config, stack)
+    with _reading(settings, config) as ledger:
         return ledger.find_sources() if ledger else []
 
 
 def find_unfinished_sources(settings: Settings, config: Path | None) -> list[KnownSource]:
     """Return the sources that are not completely safe yet, with the remaining amounts."""
-    with ExitStack() as stack:
-        ledger = _open_ledger(settings, config, stack)
-        known = ledger.find_sources() if ledger else []
-        unfinished = [source for source in known if source.finished is None]
-        return [ledger.measure_source(source) for source in unfinished] if ledger else []
+    with _reading(settings, config) as ledger:
+        return list_unfinished(ledger) if ledger else []
+
+
+def list_unfinished(ledger: SqliteLedger) -> list[KnownSource]:
+    """Return the unfinished sources, each with the amount that is still to be sent."""
+    known = ledger.find_sources()
+    return [ledger.measure_source(source) for source in known if source.finished is None]
 
 
 def remove_source(settings: Settings, config: Path | None, path: bytes) -> None:
@@ -153,8 +163,7 @@ def find_source_of(settings: Settings, config: Path | None, path: bytes) -> byte
 
 def find_expected_costs(settings: Settings, config: Path | None) -> Costs | None:
     """Return the costs of the latest run that was long enough to measure them."""
-    with ExitStack() as stack:
-        ledger = _open_ledger(settings, config, stack)
+    with _reading(settings, config) as ledger:
         return find_costs(run.summary for run in ledger.find_runs()) if ledger else None
 
 
@@ -166,8 +175,7 @@ def preview_sources(
     Changes nothing and does not query the server. Raises `Cancelled` when asked to stop,
     `SettingsError` if a pattern is invalid, `RunError` if the ledger cannot be read.
     """
-    with ExitStack() as stack:
-        ledger = _open_ledger(settings, config, stack)
+    with _reading(settings, config) as ledger:
         for path in paths:
             yield from _preview(settings, path, ledger, cancel)
 
@@ -179,25 +187,18 @@ def find_conflicts(
     conflicts = [
         found for one, other in combinations(sources, 2) if (found := _compare(one, other))
     ]
-    with ExitStack() as stack:
-        ledger = _open_ledger(settings, config, stack)
+    with _reading(settings, config) as ledger:
         if ledger is not None:
             for source in sources:
                 conflicts += _find_past(ledger, source)
     return conflicts
 
 
-def _open_ledger(settings: Settings, config: Path | None, stack: ExitStack) -> SqliteLedger | None:
-    """Return the ledger for reading; None if there is none, or none that records sources yet."""
-    if settings.data.directory is None:
-        return None
-    root = os.fsencode(settings.data.directory)
-    file = ledger_file(settings, find_places(config), root)
-    ledger = SqliteLedger.open_to_read(file, root, SystemClock())
-    if ledger is None:
-        return None
-    stack.callback(ledger.close)
-    return None if ledger.outdated else ledger
+@contextmanager
+def _reading(settings: Settings, config: Path | None) -> Iterator[SqliteLedger | None]:
+    """Open the ledger to read it; None if there is none, or none that records sources yet."""
+    with reading(settings, config) as ledger:
+        yield None if ledger is None or ledger.outdated else ledger
 
 
 def _preview(
@@ -248,46 +249,33 @@ class _PreviewBuilder:
 
     def add(self, event: Event) -> None:
         """Add an event of the scan."""
-        preview = self.preview
         match event:
             case FilesSeen(files=files, bytes=size):
-                found, found_bytes = preview.found + files, preview.found_bytes + size
-                self.preview = replace(preview, found=found, found_bytes=found_bytes)
+                self._count(found=files, found_bytes=size)
             case FileWaiting(size=size):
-                waiting, waiting_bytes = preview.waiting + 1, preview.waiting_bytes + size
-                self.preview = replace(preview, waiting=waiting, waiting_bytes=waiting_bytes)
-                self._note(event)
+                self._count(waiting=1, waiting_bytes=size)
             case FileSkipped(size=size) | FileFailed(size=size):
-                left, left_bytes = preview.left + 1, preview.left_bytes + size
-                self.preview = replace(preview, left=left, left_bytes=left_bytes)
-                self._note(event)
-            case FolderSkipped() | FolderFailed():
-                self._note(event)
+                self._count(left=1, left_bytes=size)
             case _:
                 pass
+        count_skipped(self._reasons, event)
+
+    def _count(self, **more: int) -> None:
+        sums = {name: getattr(self.preview, name) + number for name, number in more.items()}
+        self.preview = replace(self.preview, **sums)
 
     def add_group(self, group: FileGroup, safe: set[bytes]) -> None:
         """Add the files of a group that a run would send."""
-        size = sum(file.size for file in group.files if file.key in safe)
         for file in group.files:
             name = file.directory.partition(b"/")[0]
             if name not in self._parts and len(self._parts) >= PARTS_SHOWN:
                 name = b""
             part = self._parts.get(name, SourcePart(name))
             self._parts[name] = SourcePart(name, part.files + 1, part.bytes + file.size)
-        self.preview = replace(
-            self.preview,
-            safe=self.preview.safe + len(safe),
-            safe_bytes=self.preview.safe_bytes + size,
-            reasons=dict(self._reasons),
-            parts=tuple(self._parts.values()),
-        )
-
-    def _note(
-        self, event: FileWaiting | FileSkipped | FileFailed | FolderSkipped | FolderFailed
-    ) -> None:
-        left = self._reasons.get(event.problem.code, SkippedSource(event.problem, 0, event.path))
-        self._reasons[event.problem.code] = left._replace(number=left.number + 1)
+        size = sum(file.size for file in group.files if file.key in safe)
+        self._count(safe=len(safe), safe_bytes=size)
+        parts = tuple(self._parts.values())
+        self.preview = replace(self.preview, reasons=dict(self._reasons), parts=parts)
 
 
 def _compare(one: ExtraSource, other: ExtraSource) -> Conflict | None:

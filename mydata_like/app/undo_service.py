@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 
 from mydata_like.app.cleanup_service import find_key
+from mydata_like.app.ledgers import list_ledgers
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connected
 from mydata_like.app.run_service import open_run, to_all
-from mydata_like.app.settings_service import find_places, find_state, ledger_file
 from mydata_like.app.transports.ssh_kind import list_endpoints
 from mydata_like.app.transports.transport_access import TransportAccess
-from mydata_like.core.data_directory import WHOLE, Shard
+from mydata_like.core.data_directory import Shard
 from mydata_like.core.errors import RunError
 from mydata_like.core.events import Event, FileFailed, FileSkipped, FileVerified, FileWaiting
 from mydata_like.core.extra_sources import source_key
@@ -31,7 +31,6 @@ from mydata_like.core.staging_path import kept_path
 from mydata_like.engine.layout_walk import ScanScope
 from mydata_like.engine.scheduler import SOURCE
 from mydata_like.hostos.clock import SystemClock
-from mydata_like.hostos.lock import find_shards
 from mydata_like.ledger.file_queries import FileQueries
 from mydata_like.settings.schema import Settings
 from mydata_like.transfer.ssh.probe_file import open_probe
@@ -139,11 +138,9 @@ def _find_copy(
     If nothing is kept, return the replacement that is incomplete.
     """
     directory = settings.data.directory or Path()
-    root, places = os.fsencode(directory), find_places(config)
     keys = [find_key(directory, place) for place in (Path.cwd() / path, directory / path)]
-    for shard in (WHOLE, *find_shards(find_state(settings, places))):
-        file = ledger_file(settings, places, root, shard)
-        with FileQueries.opened(file, root) as queries:
+    for shard, file in list_ledgers(settings, config):
+        with FileQueries.opened(file, os.fsencode(directory)) as queries:
             for key in (*filter(None, keys), source_key(path)):
                 if queries and (found := queries.find_kept(key)):
                     return found[0], shard

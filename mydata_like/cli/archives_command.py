@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from mydata_like.cli.lazy_group import Command
 from mydata_like.cli.options import JsonOption
 from mydata_like.cli.output import Shape, print_failure, print_json, print_lines
 from mydata_like.core.archives import Indexed
@@ -30,7 +31,7 @@ NamesArgument = Annotated[
 Failures = list[tuple[Indexed, Problem]]
 
 
-@app.command("list")
+@app.command("list", cls=Command)
 def list_members(file: FileArgument, as_json: JsonOption = False) -> None:
     """List the files of an archive with sizes, times and checksums."""
     with _opened(file, as_json=as_json) as archive:
@@ -40,7 +41,7 @@ def list_members(file: FileArgument, as_json: JsonOption = False) -> None:
             print_lines([_describe(member) for member in archive.index])
 
 
-@app.command()
+@app.command(cls=Command)
 def verify(file: FileArgument, as_json: JsonOption = False) -> None:
     """Verify every byte of an archive against the checksums in its index."""
     with _opened(file, as_json=as_json) as archive:
@@ -48,7 +49,7 @@ def verify(file: FileArgument, as_json: JsonOption = False) -> None:
         _conclude(archive.index, failures, "intact", as_json=as_json)
 
 
-@app.command()
+@app.command(cls=Command)
 def extract(
     file: FileArgument,
     names: NamesArgument = None,

@@ -11,8 +11,9 @@ from mydata_like.app.held_service import HeldFile, choose, list_held, select_hel
 from mydata_like.app.run_request import RunObserver
 from mydata_like.app.settings_service import load_settings
 from mydata_like.app.undo_service import undo_replacement
+from mydata_like.cli.lazy_group import Command
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
-from mydata_like.cli.output import Shape, failures_told, print_json, print_lines
+from mydata_like.cli.output import print_json, print_lines
 from mydata_like.cli.stdin_commands import stopped_by_signals
 from mydata_like.cli.terminal import stdin_is_terminal
 from mydata_like.core.formatting import format_path, format_size
@@ -39,13 +40,12 @@ _CHOSEN = {
 }
 
 
-@app.command("list")
+@app.command("list", cls=Command)
 def list_files(
     config: ConfigOption = None, assignments: SetOption = None, as_json: JsonOption = False
 ) -> None:
     """List changed files that are held because they would replace verified copies."""
-    with failures_told(Shape.JSON if as_json else Shape.TEXT):
-        held = list_held(load_settings(config, assignments or ()).settings, config)
+    held = list_held(load_settings(config, assignments or ()).settings, config)
     if as_json:
         print_json({"held": list(map(_as_record, held))})
     elif held:
@@ -54,7 +54,7 @@ def list_files(
         print_lines([NOTHING_HELD])
 
 
-@app.command()
+@app.command(cls=Command)
 def replace(
     paths: PathsArgument = None,
     everything: AllOption = False,
@@ -66,7 +66,7 @@ def replace(
     _choose(ChangeChoice.REPLACE, paths, config, assignments, everything=everything, json=as_json)
 
 
-@app.command()
+@app.command(cls=Command)
 def keep(
     paths: PathsArgument = None,
     everything: AllOption = False,
@@ -78,7 +78,7 @@ def keep(
     _choose(ChangeChoice.KEEP, paths, config, assignments, everything=everything, json=as_json)
 
 
-@app.command()
+@app.command(cls=Command)
 def undo(
     path: Annotated[Path, typer.Argument(metavar="PATH", help="The local file.")],
     yes: Annotated[bool, typer.Option("--yes", help="Change the record without asking.")] = False,
@@ -92,10 +92,9 @@ def undo(
     server's record is changed after a question: to the size and checksum of what is there.
     """
     observer = RunObserver()
-    with failures_told():
-        settings = load_settings(config, assignments or ()).settings
-        with stopped_by_signals(observer.cancel):
-            back = undo_replacement(settings, config, path, observer, _pass if yes else _ask)
+    settings = load_settings(config, assignments or ()).settings
+    with stopped_by_signals(observer.cancel):
+        back = undo_replacement(settings, config, path, observer, _pass if yes else _ask)
     print_lines(
         [
             f"The server has the earlier content of {path} again ({format_size(back.size)}), and "
@@ -134,11 +133,10 @@ def _choose(
     if bool(paths) == everything:
         raise BadParameter("Give paths, or --all.")
 
-    with failures_told(Shape.JSON if json else Shape.TEXT):
-        settings = load_settings(config, assignments or ()).settings
-        held = list_held(settings, config)
-        asked = held if paths is None else list(select_held(held, settings, paths))
-        left = choose(asked, choice)
+    settings = load_settings(config, assignments or ()).settings
+    held = list_held(settings, config)
+    asked = held if paths is None else list(select_held(held, settings, paths))
+    left = choose(asked, choice)
     number = len(asked) - len(left)
     if json:
         keys = [format_path(one.changed.key) for one in left]

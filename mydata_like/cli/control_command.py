@@ -3,7 +3,7 @@
 from mydata_like.app.run_control import control_runs
 from mydata_like.app.settings_service import load_settings
 from mydata_like.cli.options import ConfigOption, SetOption
-from mydata_like.cli.output import failures_told, print_lines
+from mydata_like.cli.output import print_lines
 from mydata_like.cli.stdin_commands import stopped_by_signals
 from mydata_like.core.errors import RunError
 from mydata_like.engine.pipeline import CancelFlag
@@ -28,11 +28,10 @@ def stop(config: ConfigOption = None, assignments: SetOption = None) -> None:
 
 def _control(command: str, config: ConfigOption, assignments: SetOption, done: str) -> None:
     cancel = CancelFlag()
-    with failures_told():
-        settings = load_settings(config, assignments or ()).settings
-        with stopped_by_signals(cancel):
-            runs = control_runs(settings, config, command, cancel)
-        if not runs:
-            raise RunError("No run is in progress.", code="command.no-run")
+    settings = load_settings(config, assignments or ()).settings
+    with stopped_by_signals(cancel):
+        runs = control_runs(settings, config, command, cancel)
+    if not runs:
+        raise RunError("No run is in progress.", code="command.no-run")
     still = [problem for problem in runs if problem and command == "resume"]
     print_lines([f"The run is still paused: {still[0].message}"] if still else [done])

@@ -15,19 +15,10 @@ from mydata_like.app.run_request import RunObserver
 from mydata_like.app.speedtest_records import apply_advice
 from mydata_like.app.speedtest_service import SpeedTestRequest, finish_speed_test, open_speed_test
 from mydata_like.cli.options import AcceptOption, ConfigOption, JsonOption, SetOption
-from mydata_like.cli.output import (
-    Shape,
-    choose_shape,
-    log_event,
-    print_failure,
-    print_json,
-    print_lines,
-)
+from mydata_like.cli.output import Shape, choose_shape, log_event, print_json, print_lines
 from mydata_like.cli.stdin_commands import follow_standard_input, stopped_by_signals
-from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.formatting import format_size
 from mydata_like.engine.pipeline import CancelFlag
-from mydata_like.engine.run import INTERRUPTED_EXIT
 from mydata_like.settings.schema import Settings
 from mydata_like.speedtest.recommendations import describe
 from mydata_like.speedtest.results import (
@@ -88,20 +79,14 @@ def examine(
     shape = choose_shape(events=events, brief=False, as_json=as_json)
     order = SpeedTestRequest(config=config, effort=QUICK if quick else FULL, anyway=anyway)
     record: dict[str, Any] = {}
-    try:
-        settings = load_trusting(config, tuple(assignments or ()), tuple(accept or ())).settings
-        with open_log(settings, config) as redaction:
-            if not latest:
-                observer = RunObserver(emit=log_event, cancel=CancelFlag(), hide=redaction.add)
-                record = _measure(settings, order, observer, shape, attended=attended and events)
-            if apply:
-                record = apply_advice(settings, config)
-                _report_applied(record["proof"], shape)
-    except UploaderError as error:
-        print_failure(error, shape)
-        raise typer.Exit(error.exit_code) from None
-    except Cancelled:
-        raise typer.Exit(INTERRUPTED_EXIT) from None
+    settings = load_trusting(config, tuple(assignments or ()), tuple(accept or ())).settings
+    with open_log(settings, config) as redaction:
+        if not latest:
+            observer = RunObserver(emit=log_event, cancel=CancelFlag(), hide=redaction.add)
+            record = _measure(settings, order, observer, shape, attended=attended and events)
+        if apply:
+            record = apply_advice(settings, config)
+            _report_applied(record["proof"], shape)
     if shape is not Shape.TEXT:
         print_json(({"event": "test_finished"} if shape is Shape.EVENTS else {}) | record)
 

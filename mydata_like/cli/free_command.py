@@ -10,17 +10,14 @@ from typing import Annotated, Any
 import typer
 
 from mydata_like.app.cleanup_service import open_cleanup
-from mydata_like.app.logging_setup import open_log
-from mydata_like.app.run_request import RunObserver
 from mydata_like.app.settings_service import load_settings
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
-from mydata_like.cli.output import Shape, describe_problem, failures_told, print_json, print_lines
-from mydata_like.cli.stdin_commands import stopped_by_signals
+from mydata_like.cli.output import describe_problem, print_json, print_lines
+from mydata_like.cli.stdin_commands import observing
 from mydata_like.cli.terminal import stdin_is_terminal
 from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.errors import Cancelled, Problem
 from mydata_like.core.formatting import format_path, format_size
-from mydata_like.engine.pipeline import CancelFlag
 
 KEPT_EXIT = 1
 NAMED = 5  # files of each reason that are named
@@ -88,31 +85,27 @@ def free(
     """
     if as_json and not (dry_run or yes):
         raise typer.BadParameter("--json needs --dry-run or --yes.")
-    shape = Shape.JSON if as_json else Shape.TEXT
-    cancel = CancelFlag()
-    with failures_told(shape):
-        settings = load_settings(config, assignments or ()).settings
+    settings = load_settings(config, assignments or ()).settings
+    with observing(settings, config) as observer:
+        cancel = observer.cancel
 
         def go(paths: Iterable[Path], *, delete: bool) -> Sums:
-            with open_log(settings, config) as redaction:
-                observer = RunObserver(cancel=cancel, hide=redaction.add)
-                with open_cleanup(settings, config, observer, delete=delete) as freeing:
-                    return Sums.of(freeing(paths))
+            with open_cleanup(settings, config, observer, delete=delete) as freeing:
+                return Sums.of(freeing(paths))
 
-        with stopped_by_signals(cancel):
-            sums = go(paths, delete=yes and not dry_run)
-            asks = bool(sums.freed) and not (dry_run or yes)
-            if asks and not cancel.is_set():
-                print_lines(_describe(sums, deleted=False))
-                if not stdin_is_terminal():
-                    raise typer.BadParameter(
-                        "Standard input is not a terminal: use --yes or --dry-run."
-                    )
-                typer.confirm(f"Permanently delete {_amount(sums)}?", abort=True)
-                root = settings.data.directory or Path()
-                # Only the files that were shown are deleted, not those that were added since.
-                freed = go((root / os.fsdecode(file.key) for file in sums.freed), delete=True)
-                sums, asks = Sums(freed.freed, [*sums.kept, *freed.kept]), False
+        sums = go(paths, delete=yes and not dry_run)
+        asks = bool(sums.freed) and not (dry_run or yes)
+        if asks and not cancel.is_set():
+            print_lines(_describe(sums, deleted=False))
+            if not stdin_is_terminal():
+                raise typer.BadParameter(
+                    "Standard input is not a terminal: use --yes or --dry-run."
+                )
+            typer.confirm(f"Permanently delete {_amount(sums)}?", abort=True)
+            root = settings.data.directory or Path()
+            # Only the files that were shown are deleted, not those that were added since.
+            freed = go((root / os.fsdecode(file.key) for file in sums.freed), delete=True)
+            sums, asks = Sums(freed.freed, [*sums.kept, *freed.kept]), False
     if as_json:
         print_json({**sums.as_record(), "dry_run": dry_run})
     else:

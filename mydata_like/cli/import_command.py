@@ -15,7 +15,7 @@ from mydata_like.app.mydata_import import (
 )
 from mydata_like.cli.options import ConfigOption, JsonOption
 from mydata_like.cli.output import print_json, print_lines
-from mydata_like.cli.settings_command import SettingsTarget, problems_told
+from mydata_like.cli.settings_command import SettingsTarget
 
 FileArgument = Annotated[
     Path | None,
@@ -57,11 +57,10 @@ def import_settings(
     as_json: JsonOption = False,
 ) -> None:
     """Import the settings, API key, SSH key and approval of MyData."""
-    with problems_told():
-        takeover = plan_takeover(source, config, force=force)
-        fate: ApiKeyFate | None = None
-        if not preview:
-            fate = carry_over(takeover, config, store.value, force=force, blank=blank_old_key)
+    takeover = plan_takeover(source, config, force=force)
+    fate: ApiKeyFate | None = None
+    if not preview:
+        fate = carry_over(takeover, config, store.value, force=force, blank=blank_old_key)
     blanked = blank_old_key and fate in ("stored", "known")
     if as_json:
         print_json(_as_record(takeover, fate) | {"old_key_blanked": blanked})

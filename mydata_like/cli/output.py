@@ -6,17 +6,15 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from datetime import datetime
 from enum import Enum
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-import typer
 from typer import BadParameter
 
 from mydata_like.core.deletion import Safety
-from mydata_like.core.errors import HELD, Cancelled, Problem, UploaderError
+from mydata_like.core.errors import HELD, Problem, UploaderError
 from mydata_like.core.events import (
     ChannelChanged,
     CommandDone,
@@ -67,7 +65,6 @@ if TYPE_CHECKING:
 
 
 LONGEST_VALUE = 200  # characters of a setting's value
-NAMED_CHANGES = 5  # files that a dry run names as replacing others
 NAMED_PROBLEMS = 20  # after which only the log names further ones
 
 
@@ -199,8 +196,11 @@ def describe_event(event: Event) -> Iterator[str]:
         case LimitsChanged(channels=channels, bandwidth=bandwidth, reason=reason):
             speed = f", {format_size(bandwidth)}/s" if bandwidth else ", unlimited speed"
             yield f"Limits: {channels} channel{'s' * (channels != 1)}{speed} ({reason})."
-        case ChannelChanged():
-            yield from _describe_channel(event)
+        case ChannelChanged(state="open", channel=channel, host=host, rung=rung):
+            cipher = f", {event.cipher}" if event.cipher else ""
+            yield f"Channel {channel} to {host} ({rung}{cipher})."
+        case ChannelChanged(state="lost", channel=channel, detail=detail):
+            yield f"Channel {channel} was lost: {detail}"
         case _:
             return
 
@@ -210,14 +210,6 @@ def describe_replaced(event: FileReplaced) -> str:
     until = event.kept_until
     kept = f"it is kept until {format_day(until)}" if until else "it is not kept"
     return f"the server had {format_earlier(event.size_before, event.verified_at)}; {kept}."
-
-
-def _describe_channel(event: ChannelChanged) -> Iterator[str]:
-    if event.state == "open":
-        cipher = f", {event.cipher}" if event.cipher else ""
-        yield f"Channel {event.channel} to {event.host} ({event.rung}{cipher})."
-    elif event.state == "lost":
-        yield f"Channel {event.channel} was lost: {event.detail}"
 
 
 def describe_problem(problem: Problem) -> str:
@@ -480,23 +472,12 @@ def print_json(values: object) -> None:
 
 logger = logging.getLogger(__name__)
 
-LEVELS: dict[type[Event], int] = {  # of the events in the log; all others are for DEBUG
-    FileFailed: logging.WARNING,
-    FolderFailed: logging.WARNING,
-    RunPaused: logging.WARNING,
-    FileReplaced: logging.WARNING,
-    Notice: logging.WARNING,
-    TransferRetried: logging.WARNING,
-    RunStarted: logging.INFO,
-    RunFinished: logging.INFO,
-    RunScheduled: logging.INFO,
-    RunResumed: logging.INFO,
-    ChannelChanged: logging.INFO,
-    LimitsChanged: logging.INFO,
-    FileRetried: logging.INFO,
-    CommandDone: logging.INFO,
-    CommandRefused: logging.INFO,
-}
+# The events in the log that are no details; all others are for DEBUG.
+WARNINGS = frozenset({FileFailed, FolderFailed, RunPaused, FileReplaced, Notice, TransferRetried})
+NEWS = frozenset(
+    {RunStarted, RunFinished, RunScheduled, RunResumed, ChannelChanged, LimitsChanged}
+    | {FileRetried, CommandDone, CommandRefused}
+)
 
 
 class Shape(Enum):
@@ -532,18 +513,6 @@ def print_failure(error: UploaderError, shape: Shape) -> None:
     print_json(event_record(unstarted_run(error.problem)))
 
 
-@contextmanager
-def failures_told(shape: Shape = Shape.TEXT) -> Iterator[None]:
-    """End the command with the exit code of an error, after printing it; a stop needs no words."""
-    try:
-        yield
-    except UploaderError as error:
-        print_failure(error, shape)
-        raise typer.Exit(error.exit_code) from None
-    except Cancelled:
-        raise typer.Exit(Cancelled.exit_code) from None
-
-
 def unstarted_run(problem: Problem) -> RunFinished:
     """Return the summary of a run that did not start."""
     return RunFinished.of_nothing(SystemClock().now(), problem)
@@ -551,6 +520,7 @@ def unstarted_run(problem: Problem) -> RunFinished:
 
 def log_event(event: Event) -> None:
     """Log the error for later questions."""
-    level = logging.WARNING if is_held(event) else LEVELS.get(type(event), logging.DEBUG)
+    level = logging.INFO if type(event) in NEWS else logging.DEBUG
+    level = logging.WARNING if type(event) in WARNINGS or is_held(event) else level
     if logger.isEnabledFor(level):
         logger.log(level, "%s", log_line(event))

@@ -1,9 +1,6 @@
 """`mydata-like register`: requests approval and trusts the key of the staging host."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -14,20 +11,20 @@ import typer
 from mydata_like.app import registration
 from mydata_like.app.approval import renew_identity
 from mydata_like.app.connection_test import run_connection_test
-from mydata_like.app.logging_setup import open_log
-from mydata_like.app.registration import load_trusting, trust_host_keys
-from mydata_like.app.run_request import RunObserver, RunRequest, ignore
+from mydata_like.app.registration import (
+    load_trusting,
+    trust_host_keys,
+)
+from mydata_like.app.run_request import RunRequest
 from mydata_like.app.settings_service import load_settings
 from mydata_like.app.transports.connection_steps import StepResult
 from mydata_like.app.transports.folder_kind import NewFolder
 from mydata_like.app.transports.ssh_kind import HostKey
 from mydata_like.cli.options import AcceptOption, ConfigOption, JsonOption, SetOption
-from mydata_like.cli.output import PlainLines, Shape, failures_told, print_json, print_lines
-from mydata_like.cli.stdin_commands import stopped_by_signals
+from mydata_like.cli.output import PlainLines, Shape, print_json, print_lines
+from mydata_like.cli.stdin_commands import observing
 from mydata_like.cli.terminal import stdin_is_terminal
 from mydata_like.core.errors import Cancelled
-from mydata_like.core.ports import Emit
-from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.settings.schema import Settings
 
 _CONCLUSIONS = {
@@ -35,18 +32,6 @@ _CONCLUSIONS = {
     StepResult.UNPROVEN: "Nothing failed, but not everything could be tested.",
     StepResult.FAILED: "A step failed.",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class RegisterArguments:
-    """The options of `mydata-like register`."""
-
-    config: Path | None
-    assignments: tuple[str, ...]
-    accept: tuple[str, ...]
-    wait: bool
-    here: bool = False
-    accept_folder: bool = False
 
 
 def register(
@@ -85,36 +70,31 @@ def register(
     if new_identity + keep_identity + check > 1:
         raise typer.BadParameter("--new-identity, --keep-identity and --check exclude each other.")
     shape = Shape.JSON if as_json else Shape.TEXT
-    values = tuple(assignments or ())
-    asked = RegisterArguments(
-        config, values, tuple(accept or ()), wait, keep_identity, accept_folder
-    )
-    with failures_told(shape):
-        if check:
-            raise typer.Exit(_check(asked, shape))
-        if new_identity:
-            _renew_identity(asked, shape, sure=yes)
-        _register(asked, shape)
-
-
-def _register(asked: RegisterArguments, shape: Shape) -> None:
-    accept = trust_host_keys(Settings(), asked.accept).transfer.host_keys
-    reload = partial(load_settings, asked.config, asked.assignments)
-    settings, patience = reload().settings, inf if asked.wait else None
-    request = RunRequest(settings=settings, config=asked.config, patience=patience, reload=reload)
-    told = PlainLines(sys.stderr.write if shape is Shape.JSON else sys.stdout.write)
-    with _attending(settings, asked.config, told.show) as observer:
-        place = registration.register(request, observer, here=asked.here, accepted=accept)
+    fingerprints = tuple(accept or ())
+    reload = partial(load_settings, config, assignments or ())
+    if check:
+        settings = load_trusting(config, assignments or (), fingerprints).settings
+        raise typer.Exit(_check(settings, config, shape))
+    settings = reload().settings
+    if new_identity:
+        _renew_identity(settings, config, shape, sure=yes)
+        settings = reload().settings
+    accepted = trust_host_keys(Settings(), fingerprints).transfer.host_keys
+    patience = inf if wait else None
+    request = RunRequest(settings=settings, config=config, patience=patience, reload=reload)
+    told = PlainLines(sys.stderr.write if as_json else sys.stdout.write)
+    with observing(settings, config, told.show) as observer:
+        place = registration.register(request, observer, here=keep_identity, accepted=accepted)
     for key in place.unknown_host_keys:
-        if key.fingerprint in accept or (not accept and _asks(key, shape)):
+        if key.fingerprint in accepted or (not accepted and _asks(key, shape)):
             key.trust()
         else:
             raise key.refusal
     if folder := place.new_folder:
-        if not (asked.accept_folder or _confirms(folder, shape)):
+        if not (accept_folder or _confirms(folder, shape)):
             raise folder.refusal
         folder.confirm()
-    if shape is Shape.JSON:
+    if as_json:
         print_json({"approved": True, "box": place.area.box, "hosts": list(place.hosts)})
         return
     through = ", ".join(place.hosts)
@@ -129,23 +109,11 @@ def _confirms(folder: NewFolder, shape: Shape) -> bool:
     return typer.confirm("Write to this folder?")
 
 
-@contextmanager
-def _attending(settings: Settings, config: Path | None, emit: Emit) -> Iterator[RunObserver]:
-    """Yield an observer that signals cancel and whose log contains no secrets."""
-    cancel = CancelFlag()
-    with (
-        open_log(settings, config) as redaction,
-        stopped_by_signals(cancel),
-    ):
-        yield RunObserver(emit=emit, cancel=cancel, hide=redaction.add)
-
-
-def _check(asked: RegisterArguments, shape: Shape) -> int:
+def _check(settings: Settings, config: Path | None, shape: Shape) -> int:
     """Print the result of each step; return the exit code of the first that failed."""
-    settings = load_trusting(asked.config, asked.assignments, asked.accept).settings
-    request = RunRequest(settings=settings, config=asked.config, dry_run=True)
+    request = RunRequest(settings=settings, config=config, dry_run=True)
     steps = []
-    with _attending(settings, asked.config, ignore) as observer:
+    with observing(settings, config) as observer:
         for step in run_connection_test(request, observer):
             steps.append(step)
             if shape is Shape.TEXT:
@@ -159,9 +127,8 @@ def _check(asked: RegisterArguments, shape: Shape) -> int:
     return next((step.exit_code for step in steps if step.exit_code), 0)
 
 
-def _renew_identity(asked: RegisterArguments, shape: Shape, *, sure: bool) -> None:
+def _renew_identity(settings: Settings, config: Path | None, shape: Shape, *, sure: bool) -> None:
     """Create a new identity if the user confirms it."""
-    settings = load_settings(asked.config, asked.assignments).settings
     if not sure:
         if shape is not Shape.TEXT or not stdin_is_terminal():
             raise typer.BadParameter("--new-identity needs --yes without a terminal.")
@@ -173,7 +140,7 @@ def _renew_identity(asked: RegisterArguments, shape: Shape, *, sure: bool) -> No
         )
         if not typer.confirm("Create a new identity?"):
             raise Cancelled
-    uuid = renew_identity(settings, asked.config)
+    uuid = renew_identity(settings, config)
     if shape is Shape.TEXT:
         print_lines([f"The new identity is {uuid}."])
 

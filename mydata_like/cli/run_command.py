@@ -52,11 +52,7 @@ from mydata_like.cli.terminal import drawing_stream
 from mydata_like.core.data_directory import WHOLE, Shard, spell_as_listed
 from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Cancelled, UploaderError
-from mydata_like.core.events import (
-    Event,
-    RunFinished,
-    event_record,
-)
+from mydata_like.core.events import Event, RunFinished, event_record
 from mydata_like.core.extra_sources import SourceRequest, parse_destination
 from mydata_like.core.formatting import format_path
 from mydata_like.engine.command_handler import CommandHandler

@@ -5,17 +5,15 @@ from typing import Annotated
 
 import typer
 
-from mydata_like.app.logging_setup import open_log
 from mydata_like.app.registration import fetch_server_settings, forget_host
-from mydata_like.app.run_request import RunObserver, RunRequest
+from mydata_like.app.run_request import RunRequest
 from mydata_like.app.settings_service import load_settings
 from mydata_like.cli.options import ConfigOption, SetOption
 from mydata_like.cli.output import print_line
-from mydata_like.cli.settings_command import print_warnings, problems_told, source_text
-from mydata_like.cli.stdin_commands import stopped_by_signals
-from mydata_like.core.errors import SettingsError, UploaderError
+from mydata_like.cli.settings_command import print_warnings, source_text
+from mydata_like.cli.stdin_commands import observing
+from mydata_like.core.errors import SettingsError
 from mydata_like.core.formatting import format_text
-from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.settings.fields import format_value
 from mydata_like.settings.layers import Layer
 from mydata_like.settings.values import parse_host
@@ -23,19 +21,11 @@ from mydata_like.settings.values import parse_host
 
 def fetch(config: ConfigOption = None, assignments: SetOption = None) -> None:
     """Fetch and show the settings that the server defines for this uploader."""
-    try:
-        with problems_told():
-            settings = load_settings(config, assignments or ()).settings
-            cancel = CancelFlag()
-            with open_log(settings, config) as redaction, stopped_by_signals(cancel):
-                request = RunRequest(settings=settings, config=config, dry_run=True)
-                observer = RunObserver(cancel=cancel, hide=redaction.add)
-                changed = fetch_server_settings(request, observer)
-            loaded = load_settings(config, assignments or ())
-    except UploaderError as error:
-        for line in filter(None, (error.message, error.hint)):
-            print_line(line, err=True)
-        raise typer.Exit(error.exit_code) from None
+    settings = load_settings(config, assignments or ()).settings
+    with observing(settings, config) as observer:
+        request = RunRequest(settings=settings, config=config, dry_run=True)
+        changed = fetch_server_settings(request, observer)
+    loaded = load_settings(config, assignments or ())
     print_line("The server's settings have changed." if changed else "Nothing has changed.")
     layer = loaded.sources.server
     for key in sorted(layer.values) if layer else ():

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
@@ -21,19 +20,29 @@ from mydata_like.app.settings_service import (
     store_api_key,
     store_s3_secret,
 )
-from mydata_like.cli.lazy_group import LazyGroup
+from mydata_like.cli.lazy_group import Command, LazyGroup
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
-from mydata_like.cli.output import describe_decision, print_line, print_lines
-from mydata_like.core.errors import SettingsError
+from mydata_like.cli.output import Shape, describe_decision, print_line, print_lines
+from mydata_like.core.errors import SettingsError, UploaderError
 from mydata_like.core.formatting import format_json, format_text
 from mydata_like.settings.fields import format_value, parse_value, plain_value
-from mydata_like.settings.layers import Layer, Loaded, ResolvedValue, SettingSource, find_setting
+from mydata_like.settings.layers import Layer, Loaded, SettingSource, find_setting
 from mydata_like.settings.schema import Settings, find_missing, iter_settings
 from mydata_like.settings.values import complete_address
 
 
+class SettingsCommand(Command):
+    """A command that reports errors as text on standard error."""
+
+    def report(self, error: UploaderError, shape: Shape) -> None:
+        for line in filter(None, (error.message, error.hint)):
+            print_line(line, err=True)
+
+
 class SettingsCommands(LazyGroup):
     """The commands of settings; those that use a server or another program are imported late."""
+
+    command_kind = SettingsCommand
 
     lazy_commands: ClassVar = {
         "fetch": ("server_settings_command", "fetch"),
@@ -75,89 +84,83 @@ FormerOption = Annotated[
 ]
 
 
-@app.command("show")
+@app.command("show", cls=SettingsCommand)
 def show(
     config: ConfigOption = None,
     assignments: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show all settings and where each value comes from."""
-    with problems_told():
-        loaded = load_settings(config, assignments or ())
-        explained = [loaded.explain(setting.key) for setting in iter_settings()]
-        if as_json:
-            rows = {entry.setting.key: _as_json(entry) for entry in explained}
-            sys.stdout.write(format_json(rows, indent=2) + "\n")
-            return
-        print_warnings(loaded)
-        for decision in loaded.find_server_decisions():
-            print_line(describe_decision(decision), err=True)
-        table = Table("setting", "value", "source", box=None, pad_edge=False)
-        for entry in explained:
-            table.add_row(
-                entry.setting.key, *map(format_text, (_value_text(entry), source_text(entry)))
-            )
-        Console(markup=False, highlight=False, soft_wrap=not sys.stdout.isatty()).print(table)
+    loaded = load_settings(config, assignments or ())
+    explained = [loaded.explain(setting.key) for setting in iter_settings()]
+    if as_json:
+        rows = {entry.setting.key: _as_json(entry) for entry in explained}
+        sys.stdout.write(format_json(rows, indent=2) + "\n")
+        return
+    print_warnings(loaded)
+    for decision in loaded.find_server_decisions():
+        print_line(describe_decision(decision), err=True)
+    table = Table("setting", "value", "source", box=None, pad_edge=False)
+    for entry in explained:
+        table.add_row(
+            entry.setting.key, *map(format_text, (_value_text(entry), source_text(entry)))
+        )
+    Console(markup=False, highlight=False, soft_wrap=not sys.stdout.isatty()).print(table)
 
 
-@app.command("get")
+@app.command("get", cls=SettingsCommand)
 def print_value(
     key: KeyArgument, config: ConfigOption = None, assignments: SetOption = None
 ) -> None:
     """Print the value of one setting."""
-    with problems_told():
-        entry = load_settings(config, assignments or ()).explain(key)
-        print_line(_value_text(entry))
+    entry = load_settings(config, assignments or ()).explain(key)
+    print_line(_value_text(entry))
 
 
-@app.command("set")
+@app.command("set", cls=SettingsCommand)
 def change_value(
     key: KeyArgument,
     value: Annotated[str, typer.Argument(help="Separate the items of a list by commas.")],
     config: ConfigOption = None,
 ) -> None:
     """Change one setting in your settings file."""
-    with problems_told():
-        setting = find_setting(key)
-        former = _find_settings(config) if key == "server.url" else None
-        _save(config, key, parse_value(setting, value))
-        now = _find_settings(config)
-        if former and now and (offer := offer_former_key(now, former, open_secrets(config))):
-            print_line(offer, err=True)
+    setting = find_setting(key)
+    former = _find_settings(config) if key == "server.url" else None
+    _save(config, key, parse_value(setting, value))
+    now = _find_settings(config)
+    if former and now and (offer := offer_former_key(now, former, open_secrets(config))):
+        print_line(offer, err=True)
 
 
-@app.command("unset")
+@app.command("unset", cls=SettingsCommand)
 def remove_value(key: KeyArgument, config: ConfigOption = None) -> None:
     """Remove one setting from your settings file; its default applies again."""
-    with problems_told():
-        _save(config, key, None)
+    _save(config, key, None)
 
 
-@app.command("check")
+@app.command("check", cls=SettingsCommand)
 def check(config: ConfigOption = None, assignments: SetOption = None) -> None:
     """Check all settings and report everything that is wrong or missing."""
-    with problems_told():
-        loaded = load_settings(config, assignments or ())
-        print_warnings(loaded)
-        missing = find_missing(loaded.settings)
-        for setting in missing:
-            print_line(f"{setting.key} is not set yet: {setting.about.help}", err=True)
-        if offer := offer_takeover(loaded.settings, config):
-            print_line(offer, err=True)
-        if missing:
-            raise typer.Exit(SettingsError.exit_code)
-        print_line("All settings are valid.")
+    loaded = load_settings(config, assignments or ())
+    print_warnings(loaded)
+    missing = find_missing(loaded.settings)
+    for setting in missing:
+        print_line(f"{setting.key} is not set yet: {setting.about.help}", err=True)
+    if offer := offer_takeover(loaded.settings, config):
+        print_line(offer, err=True)
+    if missing:
+        raise typer.Exit(SettingsError.exit_code)
+    print_line("All settings are valid.")
 
 
-@app.command("explain")
+@app.command("explain", cls=SettingsCommand)
 def explain(key: KeyArgument, config: ConfigOption = None, assignments: SetOption = None) -> None:
     """Explain one setting: its meaning, its limits and the value of each layer."""
-    with problems_told():
-        entry = load_settings(config, assignments or ()).explain(key)
-        print_lines(_explanation_lines(entry))
+    entry = load_settings(config, assignments or ()).explain(key)
+    print_lines(_explanation_lines(entry))
 
 
-@app.command("set-key")
+@app.command("set-key", cls=SettingsCommand)
 def store_key(
     config: ConfigOption = None,
     assignments: SetOption = None,
@@ -167,32 +170,17 @@ def store_key(
     former: FormerOption = "",
 ) -> None:
     """Prompt for the API key of the account and store it."""
-    with problems_told():
-        settings = load_settings(config, assignments or ()).settings
-        secrets, name = open_secrets(config), "secret access key" if s3 else "API key"
-        if former:
-            owner, found = copy_api_key(settings, secrets, complete_address(former))
-            print_line(f"The {name} of {owner.account} on {owner.origin} is in the {found} now.")
-            return
-        text = sys.stdin.readline() if stdin else typer.prompt(name, hide_input=True)
-        keep = store_s3_secret if s3 else store_api_key
-        owner = keep(settings, secrets, text, store.value)
-        where = (
-            "keyring" if store is SettingsTarget.KEYRING else "secrets file, which is not encrypted"
-        )
-        print_line(f"The {name} of {owner.account} on {owner.origin} is in the {where}.")
-
-
-@contextmanager
-def problems_told() -> Iterator[None]:
-    """Print what is wrong with settings on standard error and exit with code 2."""
-    try:
-        yield
-    except SettingsError as error:
-        print_line(error.message, err=True)
-        if error.hint:
-            print_line(error.hint, err=True)
-        raise typer.Exit(error.exit_code) from None
+    settings = load_settings(config, assignments or ()).settings
+    secrets, name = open_secrets(config), "secret access key" if s3 else "API key"
+    if former:
+        owner, found = copy_api_key(settings, secrets, complete_address(former))
+        print_line(f"The {name} of {owner.account} on {owner.origin} is in the {found} now.")
+        return
+    text = sys.stdin.readline() if stdin else typer.prompt(name, hide_input=True)
+    keep = store_s3_secret if s3 else store_api_key
+    owner = keep(settings, secrets, text, store.value)
+    where = "keyring" if store is SettingsTarget.KEYRING else "secrets file, which is not encrypted"
+    print_line(f"The {name} of {owner.account} on {owner.origin} is in the {where}.")
 
 
 def _find_settings(config: ConfigOption) -> Settings | None:
@@ -231,11 +219,6 @@ def source_text(entry: SettingSource) -> str:
     return f"{entry.winner.source}{origin}{locked}"
 
 
-def _place(given: ResolvedValue) -> str:
-    place = f"{given.origin}, line {given.line}" if given.line else given.origin
-    return f" ({place})" if place else ""
-
-
 def _as_json(entry: SettingSource) -> dict[str, object]:
     secret = entry.setting.about.secret
     return {
@@ -257,6 +240,7 @@ def _explanation_lines(entry: SettingSource) -> Iterator[str]:
         text = format_value(setting, given.value) or "(empty)"
         ignored = ", ignored because it is locked" if given.ignored else ""
         mark = "*" if given is entry.winner else " "
-        yield f"{mark} {given.source}{_place(given)}: {text}{ignored}"
+        place = f" ({given.place})" if given.place else ""
+        yield f"{mark} {given.source}{place}: {text}{ignored}"
     if entry.locked_by:
         yield f"Locked by {entry.locked_by}."

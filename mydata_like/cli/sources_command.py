@@ -10,7 +10,7 @@ import typer
 from mydata_like.app.settings_service import load_settings
 from mydata_like.app.source_service import find_unfinished_sources, remove_source
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
-from mydata_like.cli.output import Shape, failures_told, print_json, print_lines
+from mydata_like.cli.output import print_json, print_lines
 from mydata_like.core.extra_sources import KnownSource, source_key
 from mydata_like.core.formatting import format_path, format_size
 
@@ -29,11 +29,10 @@ def sources(
     as_json: JsonOption = False,
 ) -> None:
     """List added folders and files that are not safe yet. The next run continues with them."""
-    with failures_told(Shape.JSON if as_json else Shape.TEXT):
-        settings = load_settings(config, assignments or ()).settings
-        if remove is not None:
-            remove_source(settings, config, source_key(remove))
-        found = find_unfinished_sources(settings, config)
+    settings = load_settings(config, assignments or ()).settings
+    if remove is not None:
+        remove_source(settings, config, source_key(remove))
+    found = find_unfinished_sources(settings, config)
     if as_json:
         print_json({"sources": [_as_record(source) for source in found]})
     else:

@@ -13,10 +13,8 @@ from mydata_like.app.ledger_status import (
 from mydata_like.app.settings_service import load_settings, offer_takeover
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.output import (
-    Shape,
     describe_decision,
     describe_safety,
-    failures_told,
     format_local,
     print_json,
     print_lines,
@@ -33,9 +31,8 @@ def status(
     as_json: JsonOption = False,
 ) -> None:
     """Show what is set up, whether a run is active, and how the last runs ended."""
-    with failures_told(Shape.JSON if as_json else Shape.TEXT):
-        settings = load_settings(config, assignments or ()).settings
-        found = look_at_state(settings, config, assignments or ())
+    settings = load_settings(config, assignments or ()).settings
+    found = look_at_state(settings, config, assignments or ())
     if as_json:
         print_json(found.as_record())
         return

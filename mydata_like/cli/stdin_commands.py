@@ -7,12 +7,17 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 
+from mydata_like.app.logging_setup import open_log
+from mydata_like.app.run_request import RunObserver, ignore
 from mydata_like.cli.output import Shape
 from mydata_like.core.commands import LONGEST
+from mydata_like.core.ports import Emit
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.hostos.instances import stopped_by_request
+from mydata_like.settings.schema import Settings
 
 logger = logging.getLogger(__name__)
 
@@ -38,28 +43,20 @@ def follow_standard_input(
         return  # there is none, as in a windowed program
     if os.isatty(descriptor):
         return
+
     # Work-around: Python 3.11 aborts at its end while a daemon thread holds the lock of a standard
     # stream, so the thread does not read `sys.stdin` but its descriptor.
     # https://github.com/python/cpython/issues/129536. Remove when that is fixed.
-    follow = threading.Thread(
-        target=_follow,
-        args=(lambda: os.read(descriptor, _PIECE), obey, ended),
-        name="commands",
-    )
-    follow.daemon = True
-    follow.start()
+    def follow() -> None:
+        try:
+            for line in split_lines(lambda: os.read(descriptor, _PIECE)):
+                obey(line)
+        except OSError as error:  # of the input, or of the output that answers go to
+            logger.info("No further commands are read: %s", error)
+        if ended:
+            ended()
 
-
-def _follow(
-    read: Callable[[], bytes], obey: Callable[[bytes], None], ended: Callable[[], None] | None
-) -> None:
-    try:
-        for line in split_lines(read):
-            obey(line)
-    except OSError as error:  # of the input, or of the output that answers go to
-        logger.info("No further commands are read: %s", error)
-    if ended:
-        ended()
+    threading.Thread(target=follow, name="commands", daemon=True).start()
 
 
 def split_lines(read: Callable[[], bytes]) -> Iterator[bytes]:
@@ -69,12 +66,9 @@ def split_lines(read: Callable[[], bytes]) -> Iterator[bytes]:
         for part in piece.splitlines(keepends=True):
             line += part[: LONGEST + 1 - len(line)]
             if part.endswith(b"\n"):
-                yield from _unless_blank(line)
+                if line.strip():
+                    yield bytes(line)
                 line.clear()
-    yield from _unless_blank(line)
-
-
-def _unless_blank(line: bytearray) -> Iterator[bytes]:
     if line.strip():
         yield bytes(line)
 
@@ -110,3 +104,13 @@ def stopped_by_signals(cancel: CancelFlag) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def observing(
+    settings: Settings, config: Path | None, emit: Emit = ignore
+) -> Iterator[RunObserver]:
+    """Yield an observer that signals cancel, and log what happens without any secrets."""
+    cancel = CancelFlag()
+    with open_log(settings, config) as redaction, stopped_by_signals(cancel):
+        yield RunObserver(emit=emit, cancel=cancel, hide=redaction.add)

@@ -10,7 +10,7 @@ import typer
 
 from mydata_like.app.support_bundle import collect_documents, find_advice, write_bundle
 from mydata_like.cli.options import ConfigOption
-from mydata_like.cli.output import failures_told, print_lines
+from mydata_like.cli.output import print_lines
 from mydata_like.core.formatting import format_size
 from mydata_like.core.problems import PROBLEMS
 
@@ -26,9 +26,8 @@ def support_bundle(
 
     It contains no API keys or passwords. Look through it before you send it.
     """
-    with failures_told():
-        documents = collect_documents(config, names=names)
-        write_bundle(file, documents)
+    documents = collect_documents(config, names=names)
+    write_bundle(file, documents)
     print_lines(f"{document.name}: {format_size(len(document.text))}" for document in documents)
     print_lines([f"Written to {file}. Look into it before you send it to anybody."])
 

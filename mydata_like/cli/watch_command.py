@@ -15,13 +15,7 @@ from mydata_like.app.run_request import RunObserver
 from mydata_like.app.run_service import lower_own_priority
 from mydata_like.app.service_setup import Service, ServiceRequest, WatchRequest
 from mydata_like.app.settings_service import load_settings, use_home
-from mydata_like.cli.options import (
-    AcceptOption,
-    BriefOption,
-    ConfigOption,
-    EventsOption,
-    SetOption,
-)
+from mydata_like.cli.options import AcceptOption, BriefOption, ConfigOption, EventsOption, SetOption
 from mydata_like.cli.output import (
     EventLines,
     PlainLines,
@@ -29,7 +23,6 @@ from mydata_like.cli.output import (
     Shape,
     choose_shape,
     log_event,
-    print_failure,
     print_lines,
     summarise,
 )
@@ -134,10 +127,9 @@ def watch(
             raise typer.Exit(chosen[0](Service(order, wanted)))
         _watch(order, shape)
     except UploaderError as error:
-        print_failure(error, shape)
         if not chosen and not attended:
             UnseenFailures.of_process().add(error.problem)
-        raise typer.Exit(error.exit_code) from None
+        raise
     except Cancelled:
         pass  # being stopped is how a watch ends
 

@@ -10,20 +10,8 @@ import typer
 from mydata_like.app.file_status_service import find_files, find_status
 from mydata_like.app.settings_service import load_settings
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
-from mydata_like.cli.output import (
-    Shape,
-    describe_problem,
-    failures_told,
-    format_comparison,
-    print_json,
-    print_lines,
-)
-from mydata_like.core.file_status import (
-    FileSafety,
-    FileStatus,
-    KnownOutcome,
-    UnknownReason,
-)
+from mydata_like.cli.output import describe_problem, format_comparison, print_json, print_lines
+from mydata_like.core.file_status import FileSafety, FileStatus, KnownOutcome, UnknownReason
 from mydata_like.core.formatting import format_path, format_size
 from mydata_like.core.model import EntryState
 from mydata_like.hostos.clock import SystemClock
@@ -72,12 +60,11 @@ def where(
     A folder stands for all in it, the name of an archive for what it holds. Nobody is asked:
     this is what the ledger knows.
     """
-    with failures_told(Shape.JSON if as_json else Shape.TEXT):
-        settings = load_settings(config, assignments or ()).settings
-        found = find_files(settings, config, text)
-        # A path is meant from the current folder on, else from the data directory.
-        path = Path.cwd() / text if os.path.lexists(text) else Path(text)
-        nothing = None if found else find_status(settings, config, path)
+    settings = load_settings(config, assignments or ()).settings
+    found = find_files(settings, config, text)
+    # A path is meant from the current folder on, else from the data directory.
+    path = Path.cwd() / text if os.path.lexists(text) else Path(text)
+    nothing = None if found else find_status(settings, config, path)
     if as_json:
         print_json({"files": [file.as_record() for file in found]})
     elif nothing is not None:

@@ -1,7 +1,6 @@
 """A MyTardis-compatible upload server for demonstrations, tests and benchmarks.
 
-Use it as `with EmbeddedServer(directory) as server:`. `mydata_like.demo.server_process` runs it in
-a separate process.
+Use it as `with EmbeddedServer(directory) as server:`.
 """
 
 import io
@@ -194,8 +193,7 @@ class EmbeddedServer:
         )
         self.faults = FaultList()
         self._stopped = Event()
-        self.app = build_app(self.site)
-        self._gate = Middleware(self.app, self.faults, self._stopped)
+        self._gate = Middleware(build_app(self.site), self.faults, self._stopped)
         self._http = DemoHttpServer(port, self._gate)
 
     def start(self) -> None:

@@ -99,14 +99,7 @@ def list_files(store: Database) -> list[StoredFile]:
                 path = replica_path(row["location"], row["uri"])
         files.append(
             StoredFile(
-                id=row["id"],
-                dataset=row["dataset"],
-                dataset_name=row["dataset_name"],
-                directory=row["directory"],
-                filename=row["filename"],
-                size=row["size"],
-                md5sum=row["md5sum"],
-                modified=row["modified"],
+                **{name: row[name] for name in StoredFile._fields[:8]},
                 verified=bool(row["verified"]),
                 box=row["box"],
                 path=path,

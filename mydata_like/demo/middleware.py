@@ -168,34 +168,6 @@ class FaultList:
             return chosen
 
 
-_ACTIONS: dict[str, Any] = {
-    action.__name__.lower(): action
-    for action in (
-        *(Delay, Reply, Drip, Truncate, Reset, Hang),
-        *(Slow, StoreHalf, StoreOtherChecksum, Cached),
-    )
-}
-_READY = {"html": HTML_PAGE, "wrong_shape": WRONG_SHAPE, "empty_list": EMPTY_LIST}
-
-
-def parse_fault(data: Mapping[str, Any]) -> Fault:
-    """Return a rule from plain values, as in `{"action": "reset", "path": "dataset_file"}`.
-
-    The keys are `method`, `path`, `count`, `skip`, `every` and the fields of the action; the body
-    of a reply is text. Raises `ValueError` or `TypeError` if the values are not a rule.
-    """
-    own = {key: data[key] for key in ("method", "path", "count", "skip", "every") if key in data}
-    values = {key: value for key, value in data.items() if key not in {*own, "action"}}
-    name = data.get("action")
-    if name in _READY:
-        return Fault(action=_READY[name], **own)
-    if name not in _ACTIONS:
-        raise ValueError(f"{name} is not an action")
-    if isinstance(values.get("body"), str):
-        values["body"] = values["body"].encode()
-    return Fault(action=_ACTIONS[name](**values), **own)
-
-
 Rows = frozenset[Hashable]
 
 
@@ -292,7 +264,6 @@ def read_body(environ: "WSGIEnvironment") -> bytes:
     return body
 
 
-CONTROL = "/control/"
 _HTML = "text/html; charset=utf-8"
 _LOG_LIMIT = 200_000
 _RESET_ON_CLOSE = struct.pack("hh" if os.name == "nt" else "ii", 1, 0)
@@ -352,8 +323,6 @@ class Middleware:
     def __call__(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
-        if environ["PATH_INFO"].startswith(CONTROL):
-            return self._application(environ, start_response)
         started = perf_counter()
         method, path = environ["REQUEST_METHOD"], _full_path(environ)
         action = self._faults.find(method, path)

@@ -80,17 +80,8 @@ def answer_refusal(refusal: Refusal) -> Response:
 
 
 _LIMITS = {"filename": 400, "directory": 255, "md5sum": 32, "sha512sum": 128, "mimetype": 80}
-_COLUMNS = {
-    "filename": "filename",
-    "directory": "directory",
-    "md5sum": "md5sum",
-    "sha512sum": "sha512sum",
-    "mimetype": "mimetype",
-    "size": "size",
-    "version": "version",
-    "created_time": "created",
-    "modification_time": "modified",
-}
+_RENAMED = {"created_time": "created", "modification_time": "modified"}
+_COLUMNS = {name: name for name in (*_LIMITS, "size", "version")} | _RENAMED
 
 
 class ParsedRecord(NamedTuple):

@@ -149,14 +149,9 @@ class UploaderResource:
             "name": row["name"],
             "resource_uri": uri_of("mydata_uploader", number),
             "settings": [
-                {
-                    "id": setting["id"],
-                    "key": setting["key"],
-                    "resource_uri": uri_of("mydata_uploadersetting", setting["id"]),
-                    "uploader": uri_of("mydata_uploader", number),
-                    "value": setting["value"],
-                }
-                for setting in settings
+                show_pair("mydata_uploadersetting", row["id"], row["key"], row["value"])
+                | {"uploader": uri_of("mydata_uploader", number)}
+                for row in settings
             ],
             "settings_downloaded": None,
             "settings_updated": row["settings_updated"],
@@ -253,14 +248,9 @@ class Registrations:
             options = [("location", remote)]
         return {
             "attributes": [
-                {
-                    "id": attribute["id"],
-                    "key": attribute["key"],
-                    "resource_uri": uri_of("storageboxattribute", attribute["id"]),
-                    "storage_box": own,
-                    "value": attribute["value"],
-                }
-                for attribute in attributes
+                show_pair("storageboxattribute", row["id"], row["key"], row["value"])
+                | {"storage_box": own}
+                for row in attributes
             ],
             "description": box["name"],
             "django_storage_class": _OBJECTS if objects else _STORAGE,
@@ -268,19 +258,18 @@ class Registrations:
             "max_size": 1_000_000_000_000,
             "name": box["name"],
             "options": [
-                {
-                    "id": number,
-                    "key": key,
-                    "resource_uri": uri_of("storageboxoption", number),
-                    "storage_box": own,
-                    "value": value,
-                    "value_type": "string",
-                }
+                show_pair("storageboxoption", number, key, value)
+                | {"storage_box": own, "value_type": "string"}
                 for key, value in options
             ],
             "resource_uri": own,
             "status": "online",
         }
+
+
+def show_pair(resource: str, number: int, key: str, value: str) -> dict[str, Any]:
+    """Return a key with its value, as three resources of the API have them."""
+    return {"id": number, "key": key, "resource_uri": uri_of(resource, number), "value": value}
 
 
 def require_manager() -> Caller:

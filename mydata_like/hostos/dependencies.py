@@ -8,7 +8,7 @@ import re
 import sqlite3
 import ssl
 from collections.abc import Callable, Iterator
-from importlib.metadata import Distribution, PackageNotFoundError, distribution, version
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from typing import Final, NamedTuple
 
 from mydata_like import __version__
@@ -109,14 +109,9 @@ class Library(NamedTuple):
     use: str = ""
 
 
-def list_libraries() -> list[Library]:
-    """Return the libraries that security depends on; a version may be `UNKNOWN`."""
-    return list(_find_libraries())
-
-
 def describe_versions() -> str:
     """Return a line for the program and each package with its libraries, for a report."""
-    found = list_libraries()
+    found = list(list_libraries())
     lines = [f"mydata-like {__version__}"]
     for package in (one for one in found if not one.within):
         inner = [f"{one.name} {one.version}" for one in found if one.within == package.name]
@@ -125,7 +120,8 @@ def describe_versions() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _find_libraries() -> Iterator[Library]:
+def list_libraries() -> Iterator[Library]:
+    """Yield the libraries that security depends on; a version may be `UNKNOWN`."""
     python = f"{platform.python_version()} ({platform.python_implementation()})"
     yield Library("Python", python)
     yield Library("OpenSSL", _number(ssl.OPENSSL_VERSION), "Python", "HTTPS")
@@ -147,10 +143,8 @@ def _find_libraries() -> Iterator[Library]:
 
 
 def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return MISSING
+    installed = _find(package)
+    return installed.version if installed else MISSING
 
 
 def _query(question: Callable[[], str]) -> str:

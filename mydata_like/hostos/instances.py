@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 import psutil
 
-from mydata_like.hostos.service import TASK
+from mydata_like.hostos.service import START_TASK, run_commands
 
 if sys.platform == "win32":
     from ctypes import wintypes
@@ -131,7 +131,8 @@ def start_again(commands: Sequence[StartedCommand]) -> Iterator[subprocess.Popen
     It is None for a watch that the Task Scheduler has started.
     """
     for command in commands:
-        if command.watches and command.scheduled and _start_task():
+        scheduled = command.watches and command.scheduled
+        if scheduled and not next(run_commands([START_TASK])).problem:
             yield None
         elif command.own and (command.watches or command.opens_window):
             yield _start_detached(command.in_background().words)
@@ -144,20 +145,6 @@ def _is_scheduled(process: psutil.Process) -> bool:
         return parent is not None and parent.name().lower() == "svchost.exe"
     except (OSError, psutil.Error):
         return False
-
-
-def _start_task() -> bool:
-    """Start the task of the service; return whether that succeeded."""
-    try:
-        done = subprocess.run(  # noqa: S603 - words of our own, without a shell
-            ("schtasks", "/Run", "/TN", TASK),  # noqa: S607 - where it is depends on Windows
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-        )
-    except OSError:
-        return False
-    return done.returncode == 0
 
 
 def _start_detached(words: Sequence[str]) -> subprocess.Popen[bytes]:

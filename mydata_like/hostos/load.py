@@ -93,7 +93,11 @@ class HostLoad:
             return None
         return LoadSample(
             time.monotonic(),
-            {name: _busy_seconds(disk) for name, disk in disks.items()}
+            # Concurrent requests count twice on Windows, which has no time in which a disk is busy.
+            {
+                name: getattr(disk, "busy_time", disk.read_time + disk.write_time) / 1000
+                for name, disk in disks.items()
+            }
             if waited is None
             else {"": waited},
             self._read_stalls("memory") or 0.0,
@@ -172,17 +176,11 @@ def _find_disks() -> dict[str, Any]:
         counters = psutil.disk_io_counters(perdisk=True, nowrap=True)
     except (OSError, RuntimeError):  # some containers have no disks
         return {}
-    return {name: disk for name, disk in (counters or {}).items() if _is_whole(name)}
-
-
-def _is_whole(disk: str) -> bool:
-    return not sys.platform.startswith("linux") or Path("/sys/block", disk, "device").exists()
-
-
-def _busy_seconds(disk: Any) -> float:
-    """Return for how long a disk was busy; concurrent requests count twice on Windows."""
-    milliseconds: int = getattr(disk, "busy_time", disk.read_time + disk.write_time)
-    return milliseconds / 1000
+    return {
+        name: disk
+        for name, disk in (counters or {}).items()
+        if sys.platform != "linux" or Path("/sys/block", name, "device").exists()
+    }
 
 
 def _count_own_bytes() -> int:

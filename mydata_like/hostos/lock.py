@@ -57,13 +57,12 @@ class LockHolder(NamedTuple):
     @classmethod
     def here(cls, clock: Clock) -> Self:
         """Return this process."""
-        system = read_system_id()
         return cls(
             os.getpid(),
             socket.gethostname(),
             clock.now(),
             read_account(),
-            hashlib.sha256(system.encode()).hexdigest()[:16] if system else "",
+            _digest_system(),
             psutil.Process().create_time(),
             secrets.token_hex(8),
         )
@@ -97,8 +96,7 @@ class LockHolder(NamedTuple):
 
     def is_gone(self) -> bool:
         """Return whether this process is known to have ended, which needs one of this computer."""
-        system = read_system_id()
-        digest = hashlib.sha256(system.encode()).hexdigest()[:16] if system else ""
+        digest = _digest_system()
         if not digest or (self.host, self.system) != (socket.gethostname(), digest):
             return False
         try:
@@ -107,6 +105,11 @@ class LockHolder(NamedTuple):
             return True
         except psutil.Error:
             return False
+
+
+def _digest_system() -> str:
+    system = read_system_id()
+    return hashlib.sha256(system.encode()).hexdigest()[:16] if system else ""
 
 
 def _shown(text: str) -> str:
@@ -131,22 +134,18 @@ class Lease:
         self._held = False
         self.missing = False  # a lock file is needed, but could not be written
 
-    def check(self) -> None:
-        """Raise `AlreadyRunningError` if another run works on some of the same files."""
-        self._refuse_others()
-
     def take(self) -> None:
         """Create the lock file; if it cannot be written, it is `missing`.
 
         Raises `AlreadyRunningError` if another run holds it, or works on some of the same
         files.
         """
-        self._refuse_others()
+        self.check()
         try:
             with self._times_kept():
                 self._write("xb")
         except FileExistsError:
-            self._refuse_others()
+            self.check()
             logger.warning("The stale lock file %s cannot be deleted", self._file)
             self.missing = True
             return
@@ -157,7 +156,7 @@ class Lease:
         self._held = True
         try:
             # Ours exists before we check: of two concurrent runs, at least one sees the other.
-            self._refuse_others()
+            self.check()
         except AlreadyRunningError:
             self.release()
             raise
@@ -226,7 +225,8 @@ class Lease:
                 files.append(file)
         return files
 
-    def _refuse_others(self) -> None:
+    def check(self) -> None:
+        """Raise `AlreadyRunningError` if another run works on some of the same files."""
         for file in self._find_others():
             content = _read(file)
             if content is None:
@@ -351,10 +351,11 @@ def lock_data_directory(
     name = format_path(os.path.realpath(data_directory))
     with _hold(find_note(state, data_directory, shard), _describe_run(name, shard), clock):
         # Ours is held before we check: of two concurrent runs, at least one sees the other.
-        for other in _find_overlapping(state, data_directory, shard):
-            note = find_note(state, data_directory, other)
-            with _hold(note, _describe_run(name, other), clock):
-                pass
+        for other in (WHOLE, *find_shards(state)):
+            note = find_note(state, data_directory, other)  # of a running or killed run
+            if other.total != shard.total and note.exists():
+                with _hold(note, _describe_run(name, other), clock):
+                    pass
         lease = Lease(data_directory, shard, LockHolder.here(clock))
         with _directory_locked(data_directory, shard, lease) as locked:
             try:
@@ -465,12 +466,6 @@ def find_note(state: Path, data_directory: bytes, shard: Shard = WHOLE) -> Path:
     """Return the note file for the holder of a data directory; the lock file is next to it."""
     name = hashlib.sha256(os.path.realpath(data_directory)).hexdigest()[:16]
     return state / shard.place / f"run-{name}.json"
-
-
-def _find_overlapping(state: Path, data_directory: bytes, shard: Shard) -> list[Shard]:
-    """Return the shards that share files with this one and have a running or killed run."""
-    others = [it for it in (WHOLE, *find_shards(state)) if it.total != shard.total]
-    return [it for it in others if find_note(state, data_directory, it).exists()]
 
 
 def find_shards(state: Path) -> list[Shard]:

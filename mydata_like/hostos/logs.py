@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -20,7 +19,7 @@ from urllib.parse import quote
 
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.file_access import open_shared_text
-from mydata_like.core.formatting import format_json, format_lines, format_text
+from mydata_like.core.formatting import format_lines, format_text
 from mydata_like.core.log_line import LogLine
 from mydata_like.settings.atomic_write import PRIVATE_FILE, make_private_file, require_plain
 
@@ -72,11 +71,10 @@ class Redaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogStyle:
-    """The level, name and format of a log: plain text, or one JSON document per line."""
+    """The name, level and size of a log."""
 
     name: str = "mydata-like"
     level: str = "INFO"
-    json_lines: bool = False
     file_bytes: int = 5_000_000
 
 
@@ -86,8 +84,15 @@ def logging_to(folder: Path, redact: Redaction, style: LogStyle) -> Iterator[Non
 
     Several processes may log to one file. Errors that end a thread are logged as well.
     """
-    handler, problem = _open_handler(folder, style)
-    handler.setFormatter(_JsonFormatter(redact) if style.json_lines else _PlainFormatter(redact))
+    file, problem = folder / f"{style.name}.log", None
+    handler: logging.Handler
+    try:
+        handler = _SharedHandler(
+            file, maxBytes=style.file_bytes, encoding="utf-8", errors="backslashreplace"
+        )
+    except (OSError, SettingsError) as error:
+        handler, problem = logging.StreamHandler(sys.stderr), error
+    handler.setFormatter(_PlainFormatter(redact))
     root = logging.getLogger()
     level, hook = root.level, threading.excepthook
     root.addHandler(handler)
@@ -102,17 +107,6 @@ def logging_to(folder: Path, redact: Redaction, style: LogStyle) -> Iterator[Non
         root.setLevel(level)
         root.removeHandler(handler)
         handler.close()
-
-
-def _open_handler(folder: Path, style: LogStyle) -> tuple[logging.Handler, Exception | None]:
-    file = folder / f"{style.name}.log"
-    try:
-        handler = _SharedHandler(
-            file, maxBytes=style.file_bytes, encoding="utf-8", errors="backslashreplace"
-        )
-    except (OSError, SettingsError) as error:
-        return logging.StreamHandler(sys.stderr), error
-    return handler, None
 
 
 class _SharedHandler(RotatingFileHandler):
@@ -201,26 +195,6 @@ class _PlainFormatter(logging.Formatter):
         return super().formatMessage(record)
 
 
-class _JsonFormatter(logging.Formatter):
-    """Formats one JSON document per line."""
-
-    def __init__(self, redact: Callable[[str], str]) -> None:
-        super().__init__()
-        self._redact = redact
-
-    def format(self, record: logging.LogRecord) -> str:
-        document = {
-            "at": datetime.fromtimestamp(record.created, UTC).isoformat(),
-            "level": record.levelname,
-            "logger": record.name,
-            "thread": record.threadName,
-            "message": self._redact(record.getMessage()),
-        }
-        if record.exc_info:
-            document["error"] = self._redact(self.formatException(record.exc_info))
-        return format_json(document)
-
-
 MOST_AT_ONCE: Final = 4_000_000  # bytes of new text that are read at once
 _LINE: Final = re.compile(
     r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),\d{3} (DEBUG|INFO|WARNING|ERROR|CRITICAL) +"
@@ -250,32 +224,22 @@ class LogFollower:
 
     def read(self) -> list[LogLine]:
         """Return the new lines (all lines in the first call), but at most the configured number."""
-        if self._position is None:
-            files = [self._older(number) for number in range(FILES - 1, 0, -1)]
-            lines: deque[LogLine] = deque(maxlen=self._most)
-            for file in files:
-                lines.extend(self._parse(self._read(file, 0, -1)))
-            lines.extend(self._read_current(self._file))
-            return list(lines)
-        return list(self._catch_up())
-
-    def _catch_up(self) -> Iterator[LogLine]:
         before = self._position
-        if before is not None and _inode_of(self._file) != before.inode:
-            rotated = self._older(1)
-            if _inode_of(rotated) == before.inode:
-                yield from self._parse(self._read(rotated, before.offset, -1))
+        lines: deque[LogLine] = deque(maxlen=None if before else self._most)
+        if before is None:
+            for number in range(FILES - 1, 0, -1):
+                lines.extend(self._parse(self._read(self._older(number), 0, -1)))
+        elif _inode_of(self._file) != before.inode:
+            if _inode_of(self._older(1)) == before.inode:
+                lines.extend(self._parse(self._read(self._older(1), before.offset, -1)))
             self._position = None
-        yield from self._read_current(self._file)
-
-    def _read_current(self, file: Path) -> Iterator[LogLine]:
-        """Read the complete lines of the current file."""
-        inode, offset = _inode_of(file), self._position.offset if self._position else 0
-        content = self._read(file, offset, MOST_AT_ONCE if self._position else -1)
+        inode, offset = _inode_of(self._file), self._position.offset if self._position else 0
+        content = self._read(self._file, offset, MOST_AT_ONCE if self._position else -1)
         whole = content[: content.rfind(b"\n") + 1]
         if inode is not None:
             self._position = _Position(inode, offset + len(whole))
-        yield from self._parse(whole)
+        lines.extend(self._parse(whole))
+        return list(lines)
 
     def _older(self, number: int) -> Path:
         return self._file.with_name(f"{self._file.name}.{number}")

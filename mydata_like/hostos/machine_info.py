@@ -16,34 +16,14 @@ from typing import Any, Final, NamedTuple
 import psutil
 
 from mydata_like.core.formatting import format_size
+from mydata_like.core.machine import MachineRecord
+
+if sys.platform == "win32":
+    import winreg
 
 _LOCAL: Final = 0x02  # the bit of a locally administered MAC address; IEEE 802, 8.4
 
 _WINDOWS_11: Final = (10, 0, 22000)  # its number is still that of Windows 10
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MachineFacts:
-    """The facts in the server's record of an uploader; unknown ones are empty."""
-
-    hostname: str
-    os_platform: str
-    os_system: str
-    os_release: str
-    os_version: str
-    os_username: str
-    machine: str
-    architecture: str
-    processor: str
-    memory: str
-    cpus: int
-    disk_usage: str
-    interface: str
-    mac_address: str
-    ipv4_address: str
-    ipv6_address: str
-    subnet_mask: str
-    user_agent_install_location: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,38 +82,37 @@ def read_system_id() -> str:
     """Return the id that the operating system was given when it was installed."""
     try:
         if sys.platform == "win32":
-            return _windows_id()
+            folder = r"SOFTWARE\Microsoft\Cryptography"
+            access = winreg.KEY_READ | winreg.KEY_WOW64_64KEY
+            with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, folder, 0, access) as key:
+                return str(winreg.QueryValueEx(key, "MachineGuid")[0])
         if sys.platform == "darwin":
-            return _macos_id()
+            words = ("/usr/sbin/ioreg", "-rd1", "-c", "IOPlatformExpertDevice")
+            ended = subprocess.run(words, capture_output=True, text=True, check=True, timeout=5)  # noqa: S603 - a fixed program
+            found = re.search(r'"IOPlatformUUID" = "([^"]+)"', ended.stdout)
+            return found[1] if found else ""
         return Path("/etc/machine-id").read_text(encoding="ascii").strip()
     except (OSError, ValueError, subprocess.SubprocessError):
         return ""
 
 
-if sys.platform == "win32":
-    import winreg
-
-    def _windows_id() -> str:
-        folder = r"SOFTWARE\Microsoft\Cryptography"
-        access = winreg.KEY_READ | winreg.KEY_WOW64_64KEY
-        with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, folder, 0, access) as key:
-            return str(winreg.QueryValueEx(key, "MachineGuid")[0])
-
-
-def _macos_id() -> str:
-    words = ("/usr/sbin/ioreg", "-rd1", "-c", "IOPlatformExpertDevice")
-    output = subprocess.run(words, capture_output=True, text=True, check=True, timeout=5).stdout  # noqa: S603 - a fixed program
-    found = re.search(r'"IOPlatformUUID" = "([^"]+)"', output)
-    return found[1] if found else ""
-
-
-def describe_machine(data_directory: Path | None = None) -> MachineFacts:
+def describe_machine(data_directory: Path | None = None) -> MachineRecord:
     """Return the current facts; the disk is that of the data directory."""
-    interface = choose_interface(list_addresses(), _outward_address())
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:  # the source address of outgoing packets; connecting UDP sends nothing
+            probe.connect(("192.0.2.1", 9))  # an address reserved for documentation
+            outward = str(probe.getsockname()[0])
+        except OSError:
+            outward = ""
+    interface = choose_interface(list_addresses(), outward)
+    try:
+        usage = shutil.disk_usage(data_directory) if data_directory else None
+    except OSError:  # the drive is missing
+        usage = None
     frozen = getattr(sys, "frozen", False)
     location = Path(sys.executable).parent if frozen else Path(__file__).parents[1]
     system, release, version, machine = _describe_system()
-    return MachineFacts(
+    return MachineRecord(
         hostname=socket.gethostname(),
         os_platform=sys.platform,
         os_system=system,
@@ -146,7 +125,7 @@ def describe_machine(data_directory: Path | None = None) -> MachineFacts:
         processor=os.environ.get("PROCESSOR_IDENTIFIER", machine),
         memory=f"{psutil.virtual_memory().total / 2**30:.1f}G",
         cpus=psutil.cpu_count() or 1,
-        disk_usage=_describe_disk(data_directory),
+        disk_usage=f"{format_size(usage.free)} free of {format_size(usage.total)}" if usage else "",
         interface=interface.name,
         mac_address=interface.mac,
         ipv4_address=interface.ipv4,
@@ -154,14 +133,6 @@ def describe_machine(data_directory: Path | None = None) -> MachineFacts:
         subnet_mask=interface.mask,
         user_agent_install_location=str(location),
     )
-
-
-def _describe_disk(folder: Path | None) -> str:
-    try:
-        usage = shutil.disk_usage(folder) if folder else None
-    except OSError:  # the drive is missing
-        usage = None
-    return f"{format_size(usage.free)} free of {format_size(usage.total)}" if usage else ""
 
 
 def _describe_system() -> tuple[str, str, str, str]:
@@ -202,16 +173,6 @@ def _read_interface(name: str, entries: Sequence[Any]) -> Interface:
         ipv6.address.partition("%")[0] if ipv6 else "",
         (ipv4.netmask or "") if ipv4 else "",
     )
-
-
-def _outward_address() -> str:
-    """Return the source address of outgoing packets; connecting UDP sends nothing."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))  # an address reserved for documentation
-        except OSError:
-            return ""
-        return str(probe.getsockname()[0])
 
 
 def read_account() -> str:

@@ -55,33 +55,20 @@ def lower_priority() -> None:
     Must be called before threads are started: on Linux both are per thread. Errors are ignored.
     """
     try:
+        process = psutil.Process()
         if sys.platform == "win32":
-            _lower_on_windows()
+            # Work-around: Windows 10 limits the working set to 32 MiB in the background mode, so
+            # both priorities are set instead. https://github.com/osquery/osquery/issues/8149
+            # Remove when Windows has a background mode without this limit.
+            process.nice(psutil.BELOW_NORMAL_PRIORITY_CLASS)
+            process.ionice(psutil.IOPRIO_LOW)
         else:
-            _lower_on_unix()
+            current = os.getpriority(os.PRIO_PROCESS, 0)
+            os.setpriority(os.PRIO_PROCESS, 0, max(current, NICENESS))
+        if sys.platform == "linux" and process.ionice().ioclass != psutil.IOPRIO_CLASS_IDLE:
+            process.ionice(psutil.IOPRIO_CLASS_BE, 7)
     except (OSError, psutil.Error) as error:
         logger.debug("The priority cannot be lowered: %s", error)
-
-
-if sys.platform == "win32":
-
-    def _lower_on_windows() -> None:
-        # Work-around: Windows 10 limits the working set to 32 MiB in the background mode, so both
-        # priorities are set instead. https://github.com/osquery/osquery/issues/8149
-        # Remove when Windows has a background mode without this limit.
-        process = psutil.Process()
-        process.nice(psutil.BELOW_NORMAL_PRIORITY_CLASS)
-        process.ionice(psutil.IOPRIO_LOW)
-
-else:
-
-    def _lower_on_unix() -> None:
-        current = os.getpriority(os.PRIO_PROCESS, 0)
-        os.setpriority(os.PRIO_PROCESS, 0, max(current, NICENESS))
-        if sys.platform == "linux":
-            process = psutil.Process()
-            if process.ionice().ioclass != psutil.IOPRIO_CLASS_IDLE:
-                process.ionice(psutil.IOPRIO_CLASS_BE, 7)
 
 
 SELDOM: Final = (50_000, 20, 50)  # thresholds of the three generations; see `gc.set_threshold`

@@ -53,7 +53,10 @@ def change_search_path(folder: str, *, present: bool, everyone: bool) -> bool:
         root = winreg.HKEY_LOCAL_MACHINE if everyone else winreg.HKEY_CURRENT_USER
         access = winreg.KEY_READ | winreg.KEY_WRITE
         with winreg.CreateKeyEx(root, _MACHINE if everyone else "Environment", 0, access) as key:
-            path, kind = _read(key)
+            try:  # variables in it are expanded or not, as the type of the value says
+                path, kind = winreg.QueryValueEx(key, "Path")
+            except FileNotFoundError:
+                path, kind = "", winreg.REG_EXPAND_SZ
             changed = (add_folder if present else remove_folder)(path, folder)
             if changed == path:
                 return False
@@ -66,16 +69,6 @@ def change_search_path(folder: str, *, present: bool, everyone: bool) -> bool:
         )
         return True
     return False
-
-
-if sys.platform == "win32":
-
-    def _read(key: winreg.HKEYType) -> tuple[str, int]:
-        """Return the path, and whether variables in it are expanded, as the type of the value."""
-        try:
-            return winreg.QueryValueEx(key, "Path")
-        except FileNotFoundError:
-            return "", winreg.REG_EXPAND_SZ
 
 
 def _contains(path: str, folder: str) -> bool:

@@ -10,6 +10,7 @@ import plistlib
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from subprocess import list2cmdline
@@ -28,6 +29,7 @@ else:
 NAME: Final = "mydata-like"
 LABEL: Final = "org.mydata-like.watch"
 TASK: Final = r"\mydata-like\watch"
+START_TASK: Final = ("schtasks", "/Run", "/TN", TASK)
 MARK: Final = "Made by mydata-like, which removes it as well"
 _RESTART_DELAY: Final = 60  # seconds until a service that failed is started again
 _REPETITION: Final = 600  # seconds until Windows starts one that has ended
@@ -104,8 +106,8 @@ class ServiceDefinition:
 
     file: PurePath
     content: bytes
-    install: tuple[tuple[str, ...], ...]
-    uninstall: tuple[tuple[str, ...], ...]
+    install: tuple[tuple[str, ...], ...] = ()
+    uninstall: tuple[tuple[str, ...], ...] = ()
     advice: tuple[str, ...] = ()
     query: tuple[str, ...] = ()  # succeeds if the service exists, where its file does not tell
 
@@ -251,7 +253,7 @@ def _define_task(command: ServiceCommand, state: PurePath) -> ServiceDefinition:
         content=_task_text(command).encode("utf-16"),  # the only encoding that schtasks reads
         install=(
             ("schtasks", "/Create", "/TN", TASK, "/XML", str(file), "/F"),
-            ("schtasks", "/Run", "/TN", TASK),
+            START_TASK,
         ),
         uninstall=(
             ("schtasks", "/End", "/TN", TASK),
@@ -324,15 +326,6 @@ def _task_text(command: ServiceCommand) -> str:
 """
 
 
-def is_ours(file: Path) -> bool:
-    """Return whether a file was made by this program, or does not exist."""
-    try:
-        content = file.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    return MARK.encode() in content or MARK.encode("utf-16-le") in content
-
-
 _TIMEOUT: Final = 60.0  # seconds for a command of the system
 _MOST_OUTPUT: Final = 300  # characters of its output that are shown
 
@@ -361,11 +354,11 @@ def write_definition(definition: ServiceDefinition) -> None:
         ) from error
 
 
-def remove_definition(definition: ServiceDefinition) -> bool:
-    """Remove the file; return whether it existed. Raises `SettingsError` like writing."""
+def remove_definition(definition: ServiceDefinition) -> None:
+    """Remove the file, if it exists; raises `SettingsError` like writing."""
     file = Path(definition.file)
     if not file.exists():
-        return False
+        return
     _require_ours(file)
     try:
         file.unlink()
@@ -374,7 +367,6 @@ def remove_definition(definition: ServiceDefinition) -> bool:
             f"{file} cannot be removed: {error.strerror or error}.",
             hint="For a service of the whole computer run this as an administrator.",
         ) from error
-    return True
 
 
 def run_commands(commands: Iterable[tuple[str, ...]]) -> Iterator[InstallStep]:
@@ -435,11 +427,14 @@ def _run(command: tuple[str, ...]) -> str:
 
 
 def _require_ours(file: Path) -> None:
+    """Raise `SettingsError` unless a file was made by this program, or does not exist."""
     try:
-        ours = is_ours(file)
+        content = file.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return
     except OSError as error:
         raise SettingsError(f"{file} cannot be read: {error.strerror or error}.") from error
-    if not ours:
+    if MARK.encode() not in content and MARK.encode("utf-16-le") not in content:
         raise SettingsError(
             f"{file} was not created by this program and is left unchanged.",
             hint=f'Move it away first, or add the line "{MARK}" to a comment in it.',
@@ -462,14 +457,6 @@ class FileAutostart:
         """Where the entry is written."""
         return str(self._definition.file)
 
-    @property
-    def is_on(self) -> bool:
-        """Whether the entry exists and starts this installation of the program."""
-        try:
-            return Path(self._definition.file).read_bytes() == self._definition.content
-        except FileNotFoundError:
-            return False
-
     def turn(self, *, on: bool) -> None:
         """Add or remove the entry; raises `SettingsError` if it is not ours."""
         if on:
@@ -489,28 +476,15 @@ class RegistryAutostart:
         """Where the entry is written."""
         return rf"HKEY_CURRENT_USER\{_RUN}\{NAME}"
 
-    @property
-    def is_on(self) -> bool:
-        """Whether the entry exists and starts this installation of the program."""
-        return self._read() == self._line
-
     def turn(self, *, on: bool) -> None:
         """Add or remove the entry."""
         if sys.platform == "win32":
             with winreg.CreateKey(winreg.HKEY_CURRENT_USER, _RUN) as key:
                 if on:
                     winreg.SetValueEx(key, NAME, 0, winreg.REG_SZ, self._line)
-                elif self._read():
-                    winreg.DeleteValue(key, NAME)
-
-    def _read(self) -> str:
-        if sys.platform == "win32":
-            try:
-                with winreg.OpenKey(winreg.HKEY_CURRENT_USER, _RUN) as key:
-                    return str(winreg.QueryValueEx(key, NAME)[0])
-            except FileNotFoundError:
-                return ""
-        return ""
+                else:
+                    with suppress(FileNotFoundError):
+                        winreg.DeleteValue(key, NAME)
 
 
 Autostart = FileAutostart | RegistryAutostart
@@ -540,7 +514,7 @@ def _define_desktop_file(words: tuple[str, ...], configuration: PurePath) -> Ser
         "",
     )
     file = configuration / "autostart" / f"{NAME}.desktop"
-    return ServiceDefinition(file=file, content="\n".join(lines).encode(), install=(), uninstall=())
+    return ServiceDefinition(file=file, content="\n".join(lines).encode())
 
 
 def _quote_argument(word: str) -> str:
@@ -559,6 +533,4 @@ def _define_agent(words: tuple[str, ...], home: PurePath) -> ServiceDefinition:
     return ServiceDefinition(
         file=home / "Library/LaunchAgents" / f"{AUTOSTART_LABEL}.plist",
         content=format_plist(content),
-        install=(),
-        uninstall=(),
     )

@@ -6,7 +6,16 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self, dataclass_transform, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    Self,
+    dataclass_transform,
+    get_args,
+    get_origin,
+)
 
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.values import Range, read_value
@@ -89,6 +98,26 @@ class Setting(NamedTuple):
     def _plain(self) -> Any:
         """The type without its checks."""
         return get_args(self.annotation)[0]
+
+
+class _Definition(NamedTuple):
+    """What a section says about a setting besides its type."""
+
+    about: FieldInfo
+    default: object
+    checks: tuple[Any, ...]  # as `values.read_value` takes them
+
+
+def setting(
+    label: str,
+    help: str,
+    *,
+    default: object,
+    check: Any = None,
+    **flags: Any,
+) -> Any:
+    """Define a setting of a section; `flags` are further fields of `FieldInfo`."""
+    return _Definition(FieldInfo(label, help, **flags), default, (check,) if check else ())
 
 
 def describe(key: str, annotation: Any, default: object) -> Setting:
@@ -191,6 +220,13 @@ def find_nearest(word: str, known: Iterable[str]) -> str | None:
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class Section:
     """An immutable table of the settings file; settings that are not given have their defaults."""
+
+    def __init_subclass__(cls) -> None:
+        """Turn what `setting` defines into annotated types and defaults."""
+        for name, kind in cls.__annotations__.items():
+            if isinstance(defined := vars(cls)[name], _Definition):
+                cls.__annotations__[name] = Annotated[kind, *defined.checks, defined.about]
+                setattr(cls, name, defined.default)
 
     def __init__(self, **values: object) -> None:
         """Take plain or checked values; raises InvalidSettingsError with every wrong one."""

@@ -231,14 +231,21 @@ def _read_filter(name: str) -> Rule:
     return rule
 
 
-def _read_age(switch: str, number: str, unit: str) -> Rule:
+def _if_on(switch: str, rule: Rule) -> Rule:
+    """Return a rule that applies only if another key of MyData switches it on."""
+
+    def switched(given: Given) -> ConversionNote:
+        if switch not in given:
+            return left(f"{switch} does not switch it on")
+        return rule(given) if _is_on(given, switch, default=False) else ConversionNote("")
+
+    return switched
+
+
+def _read_age(number: str, unit: str) -> Rule:
     """Return the rule for an age beyond which dataset folders are skipped."""
 
     def rule(given: Given) -> ConversionNote:
-        if switch not in given:
-            return left(f"{switch} does not switch it on")
-        if not _is_on(given, switch, default=False):
-            return ConversionNote("")
         age = f"{given.get(number, '0')} {given.get(unit, 'months')}"
         return changed(
             age, "the age is that of a folder's last change; in MyData on Windows, of its creation"
@@ -257,12 +264,8 @@ def _read_settling(given: Given) -> ConversionNote:
         raise UnusableError(f"{shorten(text)!r} is not a number of minutes") from None
 
 
-def _read_pattern_file(switch: str, file: str) -> Rule:
+def _read_pattern_file(file: str) -> Rule:
     def rule(given: Given) -> ConversionNote:
-        if switch not in given:
-            return left(f"{switch} does not switch it on")
-        if not _is_on(given, switch, default=False):
-            return ConversionNote("")
         if not given.get(file):
             raise UnusableError(f"{file} names no file")
         return ConversionNote(given[file])
@@ -349,15 +352,16 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
         "filters.owner": _read_filter("user_filter"),
         "filters.experiment": _read_filter("experiment_filter"),
         "filters.dataset": _read_filter("dataset_filter"),
-        "filters.ignore_older_than": _read_age(
-            "ignore_old_datasets", "ignore_interval_number", "ignore_interval_unit"
+        "filters.ignore_older_than": _if_on(
+            "ignore_old_datasets", _read_age("ignore_interval_number", "ignore_interval_unit")
         ),
-        "filters.ignore_newer_than": _read_age(
-            "ignore_new_datasets", "ignore_new_interval_number", "ignore_new_interval_unit"
+        "filters.ignore_newer_than": _if_on(
+            "ignore_new_datasets",
+            _read_age("ignore_new_interval_number", "ignore_new_interval_unit"),
         ),
         "filters.settle_seconds": _read_settling,
-        "filters.includes_file": _read_pattern_file("use_includes_file", "includes_file"),
-        "filters.excludes_file": _read_pattern_file("use_excludes_file", "excludes_file"),
+        "filters.includes_file": _if_on("use_includes_file", _read_pattern_file("includes_file")),
+        "filters.excludes_file": _if_on("use_excludes_file", _read_pattern_file("excludes_file")),
         "transfer.method": _choose(
             "upload_method",
             {

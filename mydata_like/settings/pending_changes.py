@@ -92,7 +92,10 @@ class PendingChanges:
         """Return the layer value that applies, ignoring changes that are not written yet."""
         given = [
             entry
-            for entry in (*self._base(key), *self._layers.given.get(key, ()))
+            for entry in (
+                ResolvedValue(Layer.DEFAULT, settings_by_key()[key].default),
+                *self._layers.given.get(key, ()),
+            )
             if not entry.ignored and not (entry.source is Layer.USER and key in self._changes)
         ]
         return given[-1]
@@ -145,9 +148,6 @@ class PendingChanges:
     @property
     def _keys(self) -> frozenset[str]:
         return frozenset(self._layers.given.keys() | self._changes.keys())
-
-    def _base(self, key: str) -> tuple[ResolvedValue]:
-        return (ResolvedValue(Layer.DEFAULT, settings_by_key()[key].default),)
 
     def _in_file(self, key: str) -> bool:
         return any(entry.source is Layer.USER for entry in self._layers.given.get(key, ()))

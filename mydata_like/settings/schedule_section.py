@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal, NamedTuple
 
-from mydata_like.settings.fields import FieldInfo, Section
+from mydata_like.settings.fields import Section, setting
 from mydata_like.settings.values import Range, once_each
 
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -117,75 +117,68 @@ def _check_local(time: datetime.time) -> datetime.time:
 LocalTime = Annotated[datetime.time, _check_local]
 
 
+ScheduleKind = Literal["manual", "startup", "saved", "once", "daily", "weekly", "timer", "watch"]
+
+
 class Schedule(Section):
     """When runs start automatically."""
 
-    kind: Annotated[
-        Literal["manual", "startup", "saved", "once", "daily", "weekly", "timer", "watch"],
-        FieldInfo(
-            "Start runs",
-            "When runs start: manually, with the program, when settings are saved, once, daily, "
-            "weekly, at an interval (timer), or when new files have settled (watch).",
-            legacy=("schedule_type",),
+    kind: ScheduleKind = setting(
+        "Start runs",
+        "When runs start: manually, with the program, when settings are saved, once, daily, "
+        "weekly, at an interval (timer), or when new files have settled (watch).",
+        default="manual",
+        legacy=("schedule_type",),
+    )
+    date: datetime.date | None = setting(
+        "Date",
+        "The date of a run that starts once.",
+        default=None,
+        legacy=("scheduled_date",),
+    )
+    time: LocalTime = setting(
+        "Time",
+        "The local time of day at which single, daily and weekly runs start.",
+        default=datetime.time(0, 0),
+        legacy=("scheduled_time",),
+    )
+    days: tuple[Weekday, ...] = setting(
+        "Days",
+        "The days of the week on which weekly runs start.",
+        default=(),
+        check=once_each("day"),
+        legacy=(
+            "monday_checked",
+            "tuesday_checked",
+            "wednesday_checked",
+            "thursday_checked",
+            "friday_checked",
+            "saturday_checked",
+            "sunday_checked",
         ),
-    ] = "manual"
-    date: Annotated[
-        datetime.date | None,
-        FieldInfo("Date", "The date of a run that starts once.", legacy=("scheduled_date",)),
-    ] = None
-    time: Annotated[
-        LocalTime,
-        FieldInfo(
-            "Time",
-            "The local time of day at which single, daily and weekly runs start.",
-            legacy=("scheduled_time",),
-        ),
-    ] = datetime.time(0, 0)
-    days: Annotated[
-        tuple[Weekday, ...],
-        once_each("day"),
-        FieldInfo(
-            "Days",
-            "The days of the week on which weekly runs start.",
-            legacy=(
-                "monday_checked",
-                "tuesday_checked",
-                "wednesday_checked",
-                "thursday_checked",
-                "friday_checked",
-                "saturday_checked",
-                "sunday_checked",
-            ),
-        ),
-    ] = ()
-    minutes: Annotated[
-        int,
-        Range(1, 1440),
-        FieldInfo(
-            "Every",
-            "The minutes between two starts of the timer. For watch, the longest time between "
-            "two scans.",
-            legacy=("timer_minutes",),
-            unit="min",
-        ),
-    ] = 15
-    from_time: Annotated[
-        LocalTime,
-        FieldInfo(
-            "From",
-            "The local time of day from which the timer or the watch starts runs.",
-            legacy=("timer_from_time",),
-        ),
-    ] = datetime.time(0, 0)
-    to_time: Annotated[
-        LocalTime,
-        FieldInfo(
-            "To",
-            "The local time of day until which the timer or the watch starts runs. If it is "
-            "earlier than the start, the period ends on the next day.",
-            legacy=("timer_to_time",),
-        ),
-    ] = datetime.time(23, 59)
+    )
+    minutes: int = setting(
+        "Every",
+        "The minutes between two starts of the timer. For watch, the longest time between "
+        "two scans.",
+        default=15,
+        check=Range(1, 1440),
+        legacy=("timer_minutes",),
+        unit="min",
+    )
+    from_time: LocalTime = setting(
+        "From",
+        "The local time of day from which the timer or the watch starts runs.",
+        default=datetime.time(0, 0),
+        legacy=("timer_from_time",),
+    )
+    to_time: LocalTime = setting(
+        "To",
+        "The local time of day until which the timer or the watch starts runs. If it is "
+        "earlier than the start, the period ends on the next day.",
+        default=datetime.time(23, 59),
+        legacy=("timer_to_time",),
+    )
 
     def conflicts(self) -> Iterator[tuple[str, str]]:
         if self.kind == "once" and self.date is None:

@@ -100,13 +100,6 @@ def short_unit(about: FieldInfo) -> str:
     return about.unit.partition(" (")[0]
 
 
-def list_phrases() -> Iterator[str]:
-    """Yield each label, help text and unit once."""
-    abouts = [setting.about for setting in iter_settings()]
-    texts = (text for about in abouts for text in (about.label, about.help, short_unit(about)))
-    return iter(dict.fromkeys(filter(None, texts)))
-
-
 def check_values(
     values: Mapping[str, object],
 ) -> tuple[Settings | None, tuple[SettingProblem, ...]]:

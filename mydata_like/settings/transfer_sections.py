@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from mydata_like.core.patterns import PathPatterns
-from mydata_like.settings.fields import FieldInfo, Section
+from mydata_like.settings.fields import Section, setting
 from mydata_like.settings.schedule_section import parse_period, parse_speed
 from mydata_like.settings.values import (
     CIPHERS,
@@ -97,25 +97,21 @@ def _check_rule(text: str) -> str:
 class Archive(Section):
     """Which tiny files are stored together on the server; see docs/archives.md."""
 
-    rules: Annotated[
-        tuple[Annotated[Line, _check_rule], ...],
-        once_each("rule"),
-        FieldInfo(
-            "Archive rules",
-            "Which files are stored in tar archives on the server instead of having one record "
-            'each, such as "*.dcm below 1 MB from 500 files by dataset". The first rule that '
-            "matches applies.",
-        ),
-    ] = ()
-    size_limit: Annotated[
-        int,
-        Range(1_000_000, _LARGEST_ARCHIVE),
-        FieldInfo(
-            "Archive size",
-            "The largest size of an archive. Further files go into another archive.",
-            unit="bytes",
-        ),
-    ] = 250_000_000
+    rules: tuple[Annotated[Line, _check_rule], ...] = setting(
+        "Archive rules",
+        "Which files are stored in tar archives on the server instead of having one record "
+        'each, such as "*.dcm below 1 MB from 500 files by dataset". The first rule that '
+        "matches applies.",
+        default=(),
+        check=once_each("rule"),
+    )
+    size_limit: int = setting(
+        "Archive size",
+        "The largest size of an archive. Further files go into another archive.",
+        default=250_000_000,
+        check=Range(1_000_000, _LARGEST_ARCHIVE),
+        unit="bytes",
+    )
 
 
 def _readable(parse: Callable[[str], object]) -> Callable[[str], str]:
@@ -129,66 +125,52 @@ def _readable(parse: Callable[[str], object]) -> Callable[[str], str]:
 class Limits(Section):
     """Limits that protect the instrument's own work."""
 
-    bandwidth: Annotated[
-        float,
-        Range(0, 100_000),
-        FieldInfo(
-            "Bandwidth",
-            "The most that all channels together may send; 0 is no limit.",
-            unit="MB/s (10^6 bytes)",
-        ),
-    ] = 0.0
-    timetable: Annotated[
-        tuple[Annotated[Line, _readable(parse_speed)], ...],
-        once_each("period"),
-        FieldInfo(
-            "Bandwidth timetable",
-            'Periods with their own bandwidth in MB/s, in local time, such as "monday-friday '
-            '09:00-17:00 5". The first one that contains the current time applies.',
-        ),
-    ] = ()
-    quiet_hours: Annotated[
-        tuple[Annotated[Line, _readable(parse_period)], ...],
-        once_each("period"),
-        FieldInfo(
-            "Quiet hours",
-            'Periods in local time, such as "monday-friday 09:00-17:00", in which '
-            "nothing is sent. Transfers in progress wait, and continue afterwards.",
-        ),
-    ] = ()
-    low_priority: Annotated[
-        bool,
-        FieldInfo(
-            "Low priority",
-            "Whether other programs have priority in the use of the processor and the disk.",
-        ),
-    ] = True
-    pause_while_running: Annotated[
-        tuple[Line, ...],
-        once_each("program"),
-        FieldInfo(
-            "Pause while running",
-            "Names or full paths of programs, such as acquire.exe. While one of them runs, "
-            "nothing is sent.",
-        ),
-    ] = ()
-    pause_under_pressure: Annotated[
-        float,
-        Range(0, 100),
-        FieldInfo(
-            "Pause under pressure",
-            "The share of time in which other programs wait for disk or memory. Above it, "
-            "nothing is sent; 0 never pauses.",
-            unit="%",
-        ),
-    ] = 0.0
-    keep_awake: Annotated[
-        bool,
-        FieldInfo(
-            "Keep awake",
-            "Whether to prevent the computer from going to sleep while files are sent.",
-        ),
-    ] = True
+    bandwidth: float = setting(
+        "Bandwidth",
+        "The most that all channels together may send; 0 is no limit.",
+        default=0.0,
+        check=Range(0, 100_000),
+        unit="MB/s (10^6 bytes)",
+    )
+    timetable: tuple[Annotated[Line, _readable(parse_speed)], ...] = setting(
+        "Bandwidth timetable",
+        'Periods with their own bandwidth in MB/s, in local time, such as "monday-friday '
+        '09:00-17:00 5". The first one that contains the current time applies.',
+        default=(),
+        check=once_each("period"),
+    )
+    quiet_hours: tuple[Annotated[Line, _readable(parse_period)], ...] = setting(
+        "Quiet hours",
+        'Periods in local time, such as "monday-friday 09:00-17:00", in which '
+        "nothing is sent. Transfers in progress wait, and continue afterwards.",
+        default=(),
+        check=once_each("period"),
+    )
+    low_priority: bool = setting(
+        "Low priority",
+        "Whether other programs have priority in the use of the processor and the disk.",
+        default=True,
+    )
+    pause_while_running: tuple[Line, ...] = setting(
+        "Pause while running",
+        "Names or full paths of programs, such as acquire.exe. While one of them runs, "
+        "nothing is sent.",
+        default=(),
+        check=once_each("program"),
+    )
+    pause_under_pressure: float = setting(
+        "Pause under pressure",
+        "The share of time in which other programs wait for disk or memory. Above it, "
+        "nothing is sent; 0 never pauses.",
+        default=0.0,
+        check=Range(0, 100),
+        unit="%",
+    )
+    keep_awake: bool = setting(
+        "Keep awake",
+        "Whether to prevent the computer from going to sleep while files are sent.",
+        default=True,
+    )
 
 
 def _check_ciphers(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -207,199 +189,161 @@ def _check_prefix(prefix: str) -> str:
 class Transfer(Section):
     """How files are sent to the staging area."""
 
-    method: Annotated[
-        Literal["auto", "ssh", "http", "folder", "s3"],
-        FieldInfo(
-            "Upload method",
-            "Whether to send over SSH, over HTTP, over SSH as soon as it is approved, to a "
-            "mounted folder, or to object storage (S3).",
-            legacy=("upload_method",),
-        ),
-    ] = "auto"
-    folder: Annotated[
-        OptionalPath,
-        FieldInfo(
-            "Staging folder",
-            "The mounted folder that is the location of the approved storage box, for the upload "
-            "method folder; such as /mnt/staging or \\\\server\\staging.",
-        ),
-    ] = None
-    s3_endpoint: Annotated[
-        Url,
-        FieldInfo(
-            "S3 address",
-            "The address of the object storage, such as https://s3.example.org; empty for "
-            "Amazon's, or that of the approved storage box.",
-        ),
-    ] = ""
-    s3_region: Annotated[
-        Line,
-        FieldInfo(
-            "S3 region", "The region of the bucket; empty for us-east-1, which most servers accept."
-        ),
-    ] = ""
-    s3_bucket: Annotated[
-        Line,
-        FieldInfo("S3 bucket", "The bucket for the files; empty for the approved storage box's."),
-    ] = ""
-    s3_prefix: Annotated[
-        Line,
-        _check_prefix,
-        FieldInfo(
-            "S3 prefix",
-            "The beginning of all keys in the bucket, which is the storage box's location; empty "
-            "for none, or that of the approved storage box.",
-        ),
-    ] = ""
-    s3_box: Annotated[
-        Line,
-        FieldInfo(
-            "S3 storage box",
-            "The name of the server's storage box for this bucket; empty for the approved one.",
-        ),
-    ] = ""
-    s3_access_key: Annotated[
-        Line,
-        FieldInfo(
-            "S3 access key",
-            "The id of the access key. Its secret is stored separately from the settings.",
-        ),
-    ] = ""
-    ssh: Annotated[
-        Literal["auto", "libssh", "paramiko"],
-        FieldInfo(
-            "SSH implementation",
-            "Which implementation of SSH to use. Automatic uses the fastest one that works.",
-            former=(("system", "paramiko"),),
-        ),
-    ] = "auto"
-    ssh_jump: Annotated[
-        tuple[Jump, ...],
-        once_each("host"),
-        FieldInfo(
-            "Jump hosts",
-            "The hosts through which the staging host is reached, in order, each as "
-            "user@host:port; user and port are optional.",
-        ),
-    ] = ()
-    ssh_agent: Annotated[
-        bool,
-        FieldInfo(
-            "SSH agent",
-            "Whether to use an SSH agent for the uploader's key and for keys of the jump hosts. "
-            "Sessions with such keys use paramiko.",
-        ),
-    ] = False
-    channels: Annotated[
-        int,
-        Range(0, 32),
-        FieldInfo(
-            "Channels",
-            "How many transfers run concurrently; 0 finds a good number automatically.",
-            legacy=("max_upload_threads",),
-        ),
-    ] = 0
-    ciphers: Annotated[
-        tuple[Cipher, ...],
-        _check_ciphers,
-        FieldInfo(
-            "Ciphers",
-            "The SSH ciphers to offer, in order of preference; only modern ones are allowed.",
-            legacy=("cipher",),
-        ),
-    ] = CIPHERS
-    host_keys: Annotated[
-        tuple[Fingerprint, ...],
-        once_each("fingerprint"),
-        FieldInfo(
-            "Trusted host keys",
-            "Fingerprints (SHA256:...) of the keys of staging hosts and jump hosts, as given by "
-            "their administrator. A listed key is trusted without a prompt. If any are listed, "
-            "keys that the server names for the staging hosts are not trusted.",
-        ),
-    ] = ()
-    key_file: Annotated[
-        OptionalPath,
-        FieldInfo(
-            "Private key",
-            "The uploader's private SSH key, if it is not the one created at the first start.",
-        ),
-    ] = None
-    compression: Annotated[
-        Literal["auto", "never"],
-        FieldInfo(
-            "Compression",
-            "Whether to compress data in transit with zstd. Automatic compresses if the network "
-            "limits the speed, the staging host has zstd and the data compress well.",
-        ),
-    ] = "auto"
-    find_zeros: Annotated[
-        bool,
-        FieldInfo(
-            "Skip zeros",
-            "Whether to search files that are sent alone and have no holes for long runs of "
-            "zeros, and not to send these runs: the file on the server has holes in their "
-            "place. With a shell on the staging host, a file that is at least half zeros is "
-            "read twice, and starts again from its beginning after a lost connection.",
-        ),
-    ] = False
-    connect_timeout: Annotated[
-        float,
-        Range(0.1, 600),
-        FieldInfo(
-            "Connection timeout",
-            "How long to wait for a staging host to accept a connection.",
-            unit="s",
-        ),
-    ] = 10.0
-    stall_timeout: Annotated[
-        float,
-        Range(0.1, 3600),
-        FieldInfo(
-            "Stall timeout",
-            "How long a transfer may make no progress before its connection is closed.",
-            unit="s",
-        ),
-    ] = 60.0
-    attempts: Annotated[
-        int,
-        Range(1, 100),
-        FieldInfo(
-            "Attempts",
-            "How often a transfer is tried in one run before its files count as failed.",
-            legacy=("max_upload_retries",),
-        ),
-    ] = 5
-    batch_below: Annotated[
-        int,
-        Range(0, 64 * 1024 * 1024),
-        FieldInfo(
-            "Batch files below",
-            "Files smaller than this are sent together; 0 sends each file alone.",
-            unit="bytes",
-        ),
-    ] = 8 * 1024 * 1024
-    batch_bytes: Annotated[
-        int,
-        Range(1, 1024 * 1024 * 1024),
-        FieldInfo("Batch size", "A batch is sent when it has this size.", unit="bytes"),
-    ] = 16 * 1024 * 1024
-    batch_files: Annotated[
-        int,
-        Range(1, 10_000),
-        FieldInfo(
-            "Files per batch",
-            "A batch is sent when it has this many files: at most 100 to a mounted folder, and 25 "
-            "to object storage.",
-        ),
-    ] = 1000
-    batch_age: Annotated[
-        float,
-        Range(0, 60),
-        FieldInfo(
-            "Batch age", "A batch is sent when its first file has waited this long.", unit="s"
-        ),
-    ] = 2.0
+    method: Literal["auto", "ssh", "http", "folder", "s3"] = setting(
+        "Upload method",
+        "Whether to send over SSH, over HTTP, over SSH as soon as it is approved, to a "
+        "mounted folder, or to object storage (S3).",
+        default="auto",
+        legacy=("upload_method",),
+    )
+    folder: OptionalPath = setting(
+        "Staging folder",
+        "The mounted folder that is the location of the approved storage box, for the upload "
+        "method folder; such as /mnt/staging or \\\\server\\staging.",
+        default=None,
+    )
+    s3_endpoint: Url = setting(
+        "S3 address",
+        "The address of the object storage, such as https://s3.example.org; empty for "
+        "Amazon's, or that of the approved storage box.",
+        default="",
+    )
+    s3_region: Line = setting(
+        "S3 region",
+        "The region of the bucket; empty for us-east-1, which most servers accept.",
+        default="",
+    )
+    s3_bucket: Line = setting(
+        "S3 bucket",
+        "The bucket for the files; empty for the approved storage box's.",
+        default="",
+    )
+    s3_prefix: Line = setting(
+        "S3 prefix",
+        "The beginning of all keys in the bucket, which is the storage box's location; empty "
+        "for none, or that of the approved storage box.",
+        default="",
+        check=_check_prefix,
+    )
+    s3_box: Line = setting(
+        "S3 storage box",
+        "The name of the server's storage box for this bucket; empty for the approved one.",
+        default="",
+    )
+    s3_access_key: Line = setting(
+        "S3 access key",
+        "The id of the access key. Its secret is stored separately from the settings.",
+        default="",
+    )
+    ssh: Literal["auto", "libssh", "paramiko"] = setting(
+        "SSH implementation",
+        "Which implementation of SSH to use. Automatic uses the fastest one that works.",
+        default="auto",
+        former=(("system", "paramiko"),),
+    )
+    ssh_jump: tuple[Jump, ...] = setting(
+        "Jump hosts",
+        "The hosts through which the staging host is reached, in order, each as "
+        "user@host:port; user and port are optional.",
+        default=(),
+        check=once_each("host"),
+    )
+    ssh_agent: bool = setting(
+        "SSH agent",
+        "Whether to use an SSH agent for the uploader's key and for keys of the jump hosts. "
+        "Sessions with such keys use paramiko.",
+        default=False,
+    )
+    channels: int = setting(
+        "Channels",
+        "How many transfers run concurrently; 0 finds a good number automatically.",
+        default=0,
+        check=Range(0, 32),
+        legacy=("max_upload_threads",),
+    )
+    ciphers: tuple[Cipher, ...] = setting(
+        "Ciphers",
+        "The SSH ciphers to offer, in order of preference; only modern ones are allowed.",
+        default=CIPHERS,
+        check=_check_ciphers,
+        legacy=("cipher",),
+    )
+    host_keys: tuple[Fingerprint, ...] = setting(
+        "Trusted host keys",
+        "Fingerprints (SHA256:...) of the keys of staging hosts and jump hosts, as given by "
+        "their administrator. A listed key is trusted without a prompt. If any are listed, "
+        "keys that the server names for the staging hosts are not trusted.",
+        default=(),
+        check=once_each("fingerprint"),
+    )
+    key_file: OptionalPath = setting(
+        "Private key",
+        "The uploader's private SSH key, if it is not the one created at the first start.",
+        default=None,
+    )
+    compression: Literal["auto", "never"] = setting(
+        "Compression",
+        "Whether to compress data in transit with zstd. Automatic compresses if the network "
+        "limits the speed, the staging host has zstd and the data compress well.",
+        default="auto",
+    )
+    find_zeros: bool = setting(
+        "Skip zeros",
+        "Whether to search files that are sent alone and have no holes for long runs of "
+        "zeros, and not to send these runs: the file on the server has holes in their "
+        "place. With a shell on the staging host, a file that is at least half zeros is "
+        "read twice, and starts again from its beginning after a lost connection.",
+        default=False,
+    )
+    connect_timeout: float = setting(
+        "Connection timeout",
+        "How long to wait for a staging host to accept a connection.",
+        default=10.0,
+        check=Range(0.1, 600),
+        unit="s",
+    )
+    stall_timeout: float = setting(
+        "Stall timeout",
+        "How long a transfer may make no progress before its connection is closed.",
+        default=60.0,
+        check=Range(0.1, 3600),
+        unit="s",
+    )
+    attempts: int = setting(
+        "Attempts",
+        "How often a transfer is tried in one run before its files count as failed.",
+        default=5,
+        check=Range(1, 100),
+        legacy=("max_upload_retries",),
+    )
+    batch_below: int = setting(
+        "Batch files below",
+        "Files smaller than this are sent together; 0 sends each file alone.",
+        default=8 * 1024 * 1024,
+        check=Range(0, 64 * 1024 * 1024),
+        unit="bytes",
+    )
+    batch_bytes: int = setting(
+        "Batch size",
+        "A batch is sent when it has this size.",
+        default=16 * 1024 * 1024,
+        check=Range(1, 1024 * 1024 * 1024),
+        unit="bytes",
+    )
+    batch_files: int = setting(
+        "Files per batch",
+        "A batch is sent when it has this many files: at most 100 to a mounted folder, and 25 "
+        "to object storage.",
+        default=1000,
+        check=Range(1, 10_000),
+    )
+    batch_age: float = setting(
+        "Batch age",
+        "A batch is sent when its first file has waited this long.",
+        default=2.0,
+        check=Range(0, 60),
+        unit="s",
+    )
 
     @property
     def batch_limit(self) -> int:

@@ -49,40 +49,30 @@ class StatePaths:
         A service of that account has no XDG variables.
         """
         state = home / ".local/state" / _NAME
-        return cls(
-            config_file=home / ".config" / _NAME / "settings.toml",
-            managed_file=cls.standard().managed_file,
-            secrets_file=home / ".config" / _NAME / "secrets.toml",
-            key_file=home / ".local/share" / _NAME / "ssh" / "id_ed25519",
-            known_hosts=home / ".local/share" / _NAME / "ssh" / "known_hosts",
-            state=state,
-            logs=state / "log",
-        )
+        config, data = home / ".config" / _NAME, home / ".local/share" / _NAME
+        return cls._in(config, data, state, state / "log")
 
     @classmethod
     def on(cls, folders: PlatformDirsABC) -> Self:
         """Return the paths according to the conventions of a system."""
-        return cls(
-            config_file=folders.user_config_path / "settings.toml",
-            managed_file=_managed_folder() / "managed.toml",
-            secrets_file=folders.user_config_path / "secrets.toml",
-            key_file=folders.user_data_path / "ssh" / "id_ed25519",
-            known_hosts=folders.user_data_path / "ssh" / "known_hosts",
-            state=folders.user_state_path,
-            logs=folders.user_log_path,
-        )
+        config, data = folders.user_config_path, folders.user_data_path
+        return cls._in(config, data, folders.user_state_path, folders.user_log_path)
 
     @classmethod
     def below(cls, folder: Path) -> Self:
         """Return paths below one folder; the managed file stays that of the machine."""
+        return cls._in(folder, folder, folder / "state", folder / "logs")
+
+    @classmethod
+    def _in(cls, config: Path, data: Path, state: Path, logs: Path) -> Self:
         return cls(
-            config_file=folder / "settings.toml",
-            managed_file=cls.standard().managed_file,
-            secrets_file=folder / "secrets.toml",
-            key_file=folder / "ssh" / "id_ed25519",
-            known_hosts=folder / "ssh" / "known_hosts",
-            state=folder / "state",
-            logs=folder / "logs",
+            config_file=config / "settings.toml",
+            managed_file=_managed_folder() / "managed.toml",
+            secrets_file=config / "secrets.toml",
+            key_file=data / "ssh" / "id_ed25519",
+            known_hosts=data / "ssh" / "known_hosts",
+            state=state,
+            logs=logs,
         )
 
     def with_config(self, config_file: Path) -> Self:

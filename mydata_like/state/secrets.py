@@ -138,7 +138,9 @@ class FileSecrets:
             # The parser's message could quote the key.
             raise self._refusal("is not TOML", "Store the keys again in a new file.") from None
         for accounts in table.values():
-            if not isinstance(accounts, dict) or not all(map(_is_text, accounts.values())):
+            if not isinstance(accounts, dict) or not all(
+                isinstance(it, str) for it in accounts.values()
+            ):
                 raise self._refusal("has unexpected content", "Store the keys again in a new file.")
         return table
 
@@ -154,10 +156,6 @@ class FileSecrets:
 
     def _refusal(self, reason: str, hint: str) -> SettingsError:
         return SettingsError(f"The secrets file {self._path} {reason}.", hint=hint)
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
 
 
 _OPEN_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -477,7 +475,7 @@ def judge_folder(state: Path) -> Problem | None:
     if os.name != "posix":
         return None
     status = state.stat()
-    if status.st_uid in (0, os.geteuid()) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if status.st_uid in (0, os.geteuid()) and not status.st_mode & _WRITABLE:
         return None
     return Problem(
         "files.shared",
@@ -510,9 +508,11 @@ def _correct(path: Path, mode: int) -> bool:
     """Return whether a file or folder had another mode, and now has this one."""
     try:
         status = path.lstat()
-        if stat.S_ISLNK(status.st_mode) or not _is_exposed(status):
+        usual = stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)
+        if not usual or status.st_uid != os.geteuid() or not status.st_mode & _OTHERS:
             return False
-        if not stat.S_ISDIR(status.st_mode) and _is_open(path.parent):
+        # In a folder that others can write, they could replace the file meanwhile.
+        if not stat.S_ISDIR(status.st_mode) and path.parent.stat().st_mode & _WRITABLE:
             return False
         path.chmod(mode)
     except FileNotFoundError:
@@ -521,13 +521,3 @@ def _correct(path: Path, mode: int) -> bool:
         logger.warning("The permissions of %s cannot be changed: %s", path, error)
         return False
     return True
-
-
-def _is_exposed(status: os.stat_result) -> bool:
-    usual = stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)
-    return usual and status.st_uid == os.geteuid() and bool(status.st_mode & _OTHERS)
-
-
-def _is_open(folder: Path) -> bool:
-    """Return whether others could replace files in a folder."""
-    return bool(folder.stat().st_mode & _WRITABLE)

@@ -13,7 +13,6 @@ from mydata_like.catalogues.mytardis.http_upload import HttpTransport
 from mydata_like.catalogues.mytardis.server_api import ExperimentDraft
 from mydata_like.catalogues.mytardis.uploader import (
     Installation,
-    MachineRecord,
     RegisteredKey,
     Uploaders,
 )
@@ -24,6 +23,7 @@ from mydata_like.core.errors import (
     TransientError,
 )
 from mydata_like.core.local_files import LocalFile
+from mydata_like.core.machine import MachineRecord
 from mydata_like.core.model import Dataset, DatasetId, FileRecord, Payload, Registration
 from mydata_like.core.ports import SentFile
 from mydata_like.core.token_bucket import TokenBucket

@@ -7,7 +7,7 @@ from mydata_like.demo.uploaders import ScpAddress
 from tests.e2e.test_commands import Commanded
 from tests.faults.tcpproxy import TcpProxy
 from tests.invariants import check_carried, check_complete
-from tests.site import make_data, open_site
+from tests.site import a_site
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
@@ -15,11 +15,7 @@ pytestmark = [pytest.mark.e2e, needs_sshd]
 ONE_BY_ONE = "transfer.batch_below=0"
 
 
-@pytest.fixture
-def site(tmp_path):
-    make_data(tmp_path / "site", tiny_files=150, large=1000)
-    with open_site(tmp_path / "site") as site:
-        yield site
+site = a_site(tiny_files=150, large=1000)
 
 
 @pytest.fixture

@@ -16,7 +16,16 @@ from mydata_like import __version__
 from mydata_like.core.events import Event, event_name
 from tests.invariants import check_complete, check_idle, check_sums, check_untouched
 from tests.privileges import IS_ROOT
-from tests.site import DEADLINE, Picture, finish, left_behind, make_data, open_site, wait_for
+from tests.site import (
+    DEADLINE,
+    Picture,
+    a_site,
+    finish,
+    left_behind,
+    make_data,
+    open_site,
+    wait_for,
+)
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
@@ -25,11 +34,7 @@ SUMS = ["found", "verified", "waiting", "skipped", "failed", "sent", "bytes", "s
 OLD = 1_600_000_000
 
 
-@pytest.fixture
-def site(tmp_path):
-    make_data(tmp_path / "site")
-    with open_site(tmp_path / "site") as site:
-        yield site
+site = a_site()
 
 
 def test_the_first_run_brings_all_and_the_second_sends_nothing(site):

@@ -15,6 +15,7 @@ from mydata_like.core.formatting import format_size
 from mydata_like.engine.pipeline import CancelFlag
 from tests.invariants import check_complete, check_sums
 from tests.site import (
+    a_site,
     finish_reading,
     kill_group,
     make_data,
@@ -74,11 +75,7 @@ class Commanded:
         return [line for line in self.seen if line["event"] == event]
 
 
-@pytest.fixture
-def site(tmp_path):
-    make_data(tmp_path / "site", tiny_files=10, large=3_000_000)
-    with open_site(tmp_path / "site") as site:
-        yield site
+site = a_site(tiny_files=10, large=3_000_000)
 
 
 WAYS = {

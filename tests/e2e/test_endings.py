@@ -7,7 +7,7 @@ import pytest
 
 from mydata_like.demo.middleware import Fault, Hang
 from tests.invariants import check_complete, check_sums
-from tests.site import finish_reading, make_data, open_site, wait_for
+from tests.site import a_site, finish_reading, make_data, open_site, wait_for
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
@@ -15,11 +15,7 @@ pytestmark = [pytest.mark.e2e, needs_sshd]
 PROMPT = 30.0  # seconds in which a run obeys
 
 
-@pytest.fixture
-def site(tmp_path):
-    make_data(tmp_path / "site", tiny_files=10, large=2_000_000)
-    with open_site(tmp_path / "site") as site:
-        yield site
+site = a_site(tiny_files=10, large=2_000_000)
 
 
 @pytest.mark.parametrize(

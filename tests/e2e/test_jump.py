@@ -7,18 +7,14 @@ import tomlkit
 
 from mydata_like.ssh.keys import load_key
 from tests.invariants import check_complete
-from tests.site import make_data, open_site
+from tests.site import a_site
 from tests.ssh_agent import move_into_agent, running_agent
 from tests.sshd_fixture import needs_sshd, sshd_with
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
 
 
-@pytest.fixture
-def site(tmp_path):
-    make_data(tmp_path / "site", tiny_files=20, large=1_000_000)
-    with open_site(tmp_path / "site") as site:
-        yield site
+site = a_site(tiny_files=20, large=1_000_000)
 
 
 @pytest.fixture

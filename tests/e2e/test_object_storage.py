@@ -17,11 +17,10 @@ from tests.s3_service import REAL, SERVICES, open_service
 from tests.site import (
     QUICK,
     Picture,
+    a_site,
     finish,
     finish_reading,
     kill_group,
-    make_data,
-    open_site,
     wait_for,
     yield_processor,
 )
@@ -45,11 +44,7 @@ def real_service(request, tmp_path):
         yield service
 
 
-@pytest.fixture
-def site(tmp_path):
-    make_data(tmp_path / "site", tiny_files=20, large=LARGE)
-    with open_site(tmp_path / "site") as site:
-        yield site
+site = a_site(tiny_files=20, large=LARGE)
 
 
 def start(site, *settings):

@@ -10,17 +10,13 @@ import pytest
 
 from mydata_like.hostos.process import NICENESS
 from tests.invariants import check_sums
-from tests.site import finish, finish_reading, make_data, open_site, wait_for
+from tests.site import a_site, finish, finish_reading, wait_for
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
 
 
-@pytest.fixture
-def site(tmp_path):
-    make_data(tmp_path / "site", tiny_files=5, large=100_000)
-    with open_site(tmp_path / "site") as site:
-        yield site
+site = a_site(tiny_files=5, large=100_000)
 
 
 @pytest.fixture

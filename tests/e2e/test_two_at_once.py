@@ -2,17 +2,13 @@
 
 import pytest
 
-from tests.site import Picture, finish_reading, kill_group, make_data, open_site, wait_for
+from tests.site import Picture, a_site, finish_reading, kill_group, wait_for
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
 
 
-@pytest.fixture
-def site(tmp_path):
-    make_data(tmp_path / "site", tiny_files=5, large=100_000)
-    with open_site(tmp_path / "site") as site:
-        yield site
+site = a_site(tiny_files=5, large=100_000)
 
 
 def other_of(site) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from mydata_like.demo.middleware import Fault, Hang
 from tests.privileges import IS_ROOT
-from tests.site import finish, make_data, open_site
+from tests.site import a_site, finish
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = pytest.mark.e2e
@@ -159,11 +159,7 @@ def test_the_start_at_a_login_is_made_and_removed_with_its_setting(home):
     assert not entry.exists()
 
 
-@pytest.fixture
-def site(tmp_path):
-    make_data(tmp_path / "site", tiny_files=3, large=10_000)
-    with open_site(tmp_path / "site") as site:
-        yield site
+site = a_site(tiny_files=3, large=10_000)
 
 
 def next_event(process, name):

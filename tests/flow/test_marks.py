@@ -15,7 +15,7 @@ from mydata_like.core.errors import AlreadyRunningError
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import Lease, LockHolder
-from tests.site import make_data, open_site
+from tests.site import a_site, make_data
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
@@ -24,11 +24,7 @@ OURS = "6b49f74f-117e-45ba-be74-73a3ae100cc0"
 THEIRS = "7b49f74f-117e-45ba-be74-73a3ae100cc0"
 
 
-@pytest.fixture
-def site(tmp_path):
-    make_data(tmp_path / "site", tiny_files=5, large=100_000)
-    with open_site(tmp_path / "site") as site:
-        yield site
+site = a_site(tiny_files=5, large=100_000)
 
 
 @contextmanager

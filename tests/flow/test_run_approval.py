@@ -17,7 +17,7 @@ from mydata_like.core.events import (
 from mydata_like.demo.uploaders import ScpAddress
 from mydata_like.ssh.keys import load_key
 from tests.invariants import check_carried
-from tests.site import make_data, open_site
+from tests.site import make_data, once, open_site
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
@@ -36,18 +36,6 @@ def site_in(folder, *, auto_approve=True):
 def site(tmp_path):
     with site_in(tmp_path) as site:
         yield site
-
-
-def once(kind, act):
-    """Return a watcher that acts at the first event of a kind."""
-    seen = []
-
-    def watch(event):
-        if isinstance(event, kind) and not seen:
-            seen.append(event)
-            act()
-
-    return watch
 
 
 def revoke(site):

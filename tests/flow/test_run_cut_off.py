@@ -7,7 +7,7 @@ import pytest
 from mydata_like.core.events import FileVerified
 from mydata_like.demo.middleware import Fault, Hang
 from tests.invariants import check_carried, check_idle
-from tests.site import kill_group, make_data, open_site, wait_for
+from tests.site import a_site, kill_group, wait_for
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
@@ -15,11 +15,7 @@ pytestmark = [pytest.mark.e2e, needs_sshd]
 OLD = 1_600_000_000
 
 
-@pytest.fixture
-def site(tmp_path):
-    make_data(tmp_path / "site", tiny_files=5, large=100_000)
-    with open_site(tmp_path / "site") as site:
-        yield site
+site = a_site(tiny_files=5, large=100_000)
 
 
 def test_a_repair_whose_reply_was_lost_is_not_verified_by_the_old_copy(site):

@@ -9,7 +9,7 @@ from mydata_like.core.model import DatasetId, Entry, EntryState
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.invariants import check_carried
-from tests.site import make_data, open_site
+from tests.site import a_site
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
@@ -18,11 +18,7 @@ PAGE = 4096
 MANY = 40_000  # rows: more than SQLite keeps in memory
 
 
-@pytest.fixture
-def site(tmp_path):
-    make_data(tmp_path / "site", tiny_files=5, large=100_000)
-    with open_site(tmp_path / "site") as site:
-        yield site
+site = a_site(tiny_files=5, large=100_000)
 
 
 def find_ledger(site):

@@ -16,7 +16,7 @@ from mydata_like.demo.middleware import Fault, Hang, Reset
 from mydata_like.ledger.row_query import RowQuery
 from mydata_like.ledger.summaries import LedgerSummary
 from tests.invariants import check_carried
-from tests.site import finish_reading, kill_group, make_data, open_site, wait_for
+from tests.site import a_site, finish_reading, kill_group, wait_for
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
@@ -26,11 +26,7 @@ ARCHIVES = 'archive.rules=["* below 100 kB from 3 files"]'
 OLD = 1_600_000_000
 
 
-@pytest.fixture
-def site(tmp_path):
-    make_data(tmp_path / "site", tiny_files=5, large=100_000)
-    with open_site(tmp_path / "site") as site:
-        yield site
+site = a_site(tiny_files=5, large=100_000)
 
 
 def write(path, data=b"data"):

@@ -10,7 +10,7 @@ from mydata_like.demo.uploaders import ScpAddress
 from mydata_like.engine.command_handler import CommandHandler
 from mydata_like.engine.pipeline import CancelFlag
 from tests.invariants import check_carried
-from tests.site import make_data, open_site
+from tests.site import make_data, once, open_site
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
@@ -32,18 +32,6 @@ def vouch(site):
     site.server.set_address(
         ScpAddress(sshd.username, sshd.host, sshd.port, host_keys=[sshd.fingerprint])
     )
-
-
-def once(kind, act):
-    """Return a watcher that acts at the first event of a kind."""
-    seen = []
-
-    def watch(event):
-        if isinstance(event, kind) and not seen:
-            seen.append(event)
-            act()
-
-    return watch
 
 
 def replace_key(site):

@@ -13,7 +13,7 @@ from tests.fakes.objects import ACCOUNT, ObjectServer, refusal
 from tests.invariants import check_carried, check_idle, check_law, check_untouched
 from tests.object_site import BOX, add_storage, keep_secret
 from tests.s3_service import SERVICES, open_service
-from tests.site import Picture, make_data, open_site
+from tests.site import Picture, a_site, make_data, open_site
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
@@ -28,11 +28,7 @@ def service(request, tmp_path_factory):
         yield service
 
 
-@pytest.fixture
-def site(tmp_path):
-    make_data(tmp_path / "site", tiny_files=20, large=LARGE)
-    with open_site(tmp_path / "site") as site:
-        yield site
+site = a_site(tiny_files=20, large=LARGE)
 
 
 def test_a_run_leaves_every_file_verified_in_the_bucket(site, service):

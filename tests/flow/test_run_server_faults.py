@@ -19,7 +19,7 @@ from mydata_like.core.events import (
 from mydata_like.demo.middleware import EMPTY_LIST, Delay, Fault, Hang, Reply, Reset, Truncate
 from tests.faults.tcpproxy import TcpProxy
 from tests.invariants import check_carried, check_law
-from tests.site import finish_reading, make_data, open_site, wait_for
+from tests.site import a_site, finish_reading, wait_for
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
@@ -52,11 +52,7 @@ BURSTS = {
 }
 
 
-@pytest.fixture
-def site(tmp_path):
-    make_data(tmp_path / "site", tiny_files=10, large=1_000_000)
-    with open_site(tmp_path / "site") as site:
-        yield site
+site = a_site(tiny_files=10, large=1_000_000)
 
 
 @pytest.mark.parametrize("faults", BURSTS.values(), ids=BURSTS)

@@ -4,17 +4,13 @@ import pytest
 import tomlkit
 
 from tests.invariants import check_complete
-from tests.site import make_data, open_site
+from tests.site import a_site
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
 
 
-@pytest.fixture
-def site(tmp_path):
-    make_data(tmp_path / "site", tiny_files=3, large=10_000)
-    with open_site(tmp_path / "site") as site:
-        yield site
+site = a_site(tiny_files=3, large=10_000)
 
 
 def test_the_systems_own_ssh_of_earlier_versions_counts_as_paramiko(site):

@@ -20,7 +20,7 @@ from mydata_like.core.events import (
 )
 from tests.invariants import check_carried, check_law
 from tests.privileges import needs_two_processors
-from tests.site import make_data, open_site
+from tests.site import a_site, make_data, once, open_site
 from tests.sshd_fixture import needs_sshd, scp_only, script, sftp_only
 from tests.staging import enlarge, fill, small_disk
 
@@ -29,23 +29,7 @@ MANY = ("transfer.channels=4", "transfer.batch_below=0")
 pytestmark = [pytest.mark.e2e, needs_sshd]
 
 
-@pytest.fixture
-def site(tmp_path):
-    make_data(tmp_path / "site", tiny_files=30, large=3_000_000)
-    with open_site(tmp_path / "site") as site:
-        yield site
-
-
-def once(kind, act):
-    """Return a watcher that acts at the first event of a kind."""
-    seen = []
-
-    def watch(event):
-        if isinstance(event, kind) and not seen:
-            seen.append(event)
-            act()
-
-    return watch
+site = a_site(tiny_files=30, large=3_000_000)
 
 
 @pytest.mark.parametrize("stack", ["libssh", "paramiko"])

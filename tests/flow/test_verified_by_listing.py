@@ -10,7 +10,7 @@ from mydata_like.demo.middleware import Cached, Fault, Reply, StoreHalf, StoreOt
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.invariants import check_carried, check_law
-from tests.site import make_data, open_site
+from tests.site import a_site
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
@@ -32,11 +32,7 @@ LIES = {
 }
 
 
-@pytest.fixture
-def site(tmp_path):
-    make_data(tmp_path / "site", tiny_files=10, large=100_000)
-    with open_site(tmp_path / "site") as site:
-        yield site
+site = a_site(tiny_files=10, large=100_000)
 
 
 @pytest.mark.parametrize("faults", LIES.values(), ids=LIES)

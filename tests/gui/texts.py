@@ -19,7 +19,7 @@ from mydata_like.core.formatting import LIMITS
 from mydata_like.gui.theme.engine_translator import CONTEXT as ENGINE_CONTEXT
 from mydata_like.gui.theme.texts import LIMITS_CONTEXT
 from mydata_like.gui.theme.widgets import find_resources
-from mydata_like.settings.schema import CONTEXT, list_phrases
+from mydata_like.settings.schema import CONTEXT, iter_settings, short_unit
 
 ROOT = Path(mydata_like.__file__).parent / "gui"
 
@@ -68,7 +68,9 @@ def find_modules() -> list[Module]:
 
 def find_texts() -> list[Text]:
     """Return all texts passed to `tr` or `translate`, and those of settings, limits and engine."""
-    phrases = [Text(CONTEXT, phrase) for phrase in list_phrases()]
+    abouts = [setting.about for setting in iter_settings()]
+    labels = (text for about in abouts for text in (about.label, about.help, short_unit(about)))
+    phrases = [Text(CONTEXT, phrase) for phrase in dict.fromkeys(filter(None, labels))]
     phrases += [Text(LIMITS_CONTEXT, limit) for limit in LIMITS.values()]
     phrases += [Text(ENGINE_CONTEXT, sentence) for sentence in read_templates()]
     return phrases + [text for module in find_modules() for text in _walk(module, module.tree, "")]

@@ -15,6 +15,7 @@ from mydata_like.catalogues.mytardis.get_or_create import GetOrCreate
 from mydata_like.catalogues.mytardis.serializers import ShapeError, expect, page_parser
 from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import NotApprovedError, StagingError
+from mydata_like.core.machine import MachineRecord
 from mydata_like.core.model import InstrumentRecord, StagingArea
 from mydata_like.core.parsing import parse_json, parse_moment
 
@@ -281,30 +282,6 @@ _LIMITS: Final[Mapping[str, int]] = MappingProxyType(
         "requester_public_key": 4096,
     }
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MachineRecord:
-    """The facts about this computer that are sent to the server; any may be empty."""
-
-    hostname: str = ""
-    os_platform: str = ""
-    os_system: str = ""
-    os_release: str = ""
-    os_version: str = ""
-    os_username: str = ""
-    machine: str = ""
-    architecture: str = ""
-    processor: str = ""
-    memory: str = ""
-    cpus: int = 1
-    disk_usage: str = ""
-    interface: str = ""
-    mac_address: str = ""
-    ipv4_address: str = ""
-    ipv6_address: str = ""
-    subnet_mask: str = ""
-    user_agent_install_location: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

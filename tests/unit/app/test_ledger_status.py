@@ -218,10 +218,10 @@ def test_the_week_is_judged_as_every_view_is(here):
     begin = here.clock.now() - timedelta(days=1)
     with here.open() as ledger:
         here.record(ledger, "1")
-        safe = look_back(here.settings, here.places, begin, here.clock)
+        safe = look_back(here.settings, here.config, begin)
         here.record(ledger, "2", ended=False)
         ledger.record_outcomes([Outcome(b"x", 5, 0, "found", UNSENT)])
-        week = look_back(here.settings, here.places, begin, here.clock)
+        week = look_back(here.settings, here.config, begin)
 
     assert (safe.safety, safe.runs, safe.well) == (Safety.SAFE, 1, 1)
     assert (week.safety, week.runs, week.well, week.unsafe) == (Safety.AT_RISK, 2, 1, 1)

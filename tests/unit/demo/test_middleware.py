@@ -21,7 +21,6 @@ from mydata_like.demo.middleware import (
     StoreHalf,
     StoreOtherChecksum,
     Truncate,
-    parse_fault,
 )
 from tests.embedded import Api, record, staged
 
@@ -150,15 +149,6 @@ def test_requests_are_listed_with_their_status(server, api):
     assert seen == [("GET", "/api/v1/facility/?name=x", 200), ("GET", "/api/v1/user/", 0)]
     assert server.request_counts["GET", "facility", 200] == 1
     assert server.request_counts["GET", "user", 0] == 1
-
-
-def test_rules_are_made_of_plain_values():
-    plain = {"action": "reply", "status": 503, "body": "later", "path": "user", "count": None}
-
-    assert parse_fault(plain) == Fault(action=Reply(503, b"later"), path="user", count=None)
-    assert parse_fault({"action": "html"}) == Fault(action=HTML_PAGE)
-    with pytest.raises(ValueError, match="explode is not an action"):
-        parse_fault({"action": "explode"})
 
 
 def test_every_second_request_meets_a_fault(server, api):

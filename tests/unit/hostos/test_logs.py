@@ -2,7 +2,6 @@
 
 import ctypes
 import io
-import json
 import logging
 import os
 import re
@@ -67,14 +66,12 @@ def test_texts_too_short_to_be_secret_are_not_hidden(redact: Redaction, secret: 
     assert redact("abcdef") == "abcdef"
 
 
-@pytest.mark.parametrize("json_lines", [False, True])
 @pytest.mark.parametrize("name", ["urllib3", "filelock", "keyring", "mydata_like.run"])
 def test_known_secrets_reach_the_log_by_no_way(
-    tmp_path: Path, redact: Redaction, name: str, json_lines: bool
+    tmp_path: Path, redact: Redaction, name: str
 ) -> None:
     log = logging.getLogger(name)
-    style = LogStyle(level="DEBUG", json_lines=json_lines)
-    with logging_to(tmp_path, redact, style):
+    with logging_to(tmp_path, redact, LogStyle(level="DEBUG")):
         log.debug("plain %s", SECRET)
         log.info("repr %r, address ?k=s3cr3t%%26key%%2Fwith%%3Dsigns", {"k": SECRET})
         try:
@@ -86,15 +83,6 @@ def test_known_secrets_reach_the_log_by_no_way(
     assert "ValueError" in text
     assert "s3cr3t" not in text
     assert text.count("***") >= 3
-
-
-def test_json_lines_are_documents(tmp_path: Path, redact: Redaction) -> None:
-    with logging_to(tmp_path, redact, LogStyle(json_lines=True)):
-        logging.getLogger("mydata_like.x").warning("line\nand %s", "more")
-
-    (document,) = [json.loads(line) for line in log_of(tmp_path).splitlines()]
-    assert document["message"] == "line\nand more"
-    assert (document["level"], document["logger"]) == ("WARNING", "mydata_like.x")
 
 
 def test_what_is_below_the_level_is_left_out(tmp_path: Path, redact: Redaction) -> None:
@@ -235,10 +223,9 @@ def test_afterwards_logging_is_as_before(tmp_path: Path, redact: Redaction) -> N
     assert (root.level, list(root.handlers), threading.excepthook) == before
 
 
-@pytest.mark.parametrize("json_lines", [False, True])
-def test_what_is_logged_cannot_act_upon_a_terminal_nor_pass_for_another_line(tmp_path, json_lines):
+def test_what_is_logged_cannot_act_upon_a_terminal_nor_pass_for_another_line(tmp_path):
     hostile = "a\x1b[2J\x7f\x9b\u202e\u2028\r\n2027-01-01 00:00:00,000 ERROR main x: forged"
-    with logging_to(tmp_path, Redaction(), LogStyle(json_lines=json_lines)):
+    with logging_to(tmp_path, Redaction(), LogStyle()):
         error = ValueError(hostile)
         logging.getLogger("x").error("Failed: %s", hostile, exc_info=error)
 
@@ -249,6 +236,3 @@ def test_what_is_logged_cannot_act_upon_a_terminal_nor_pass_for_another_line(tmp
     assert "Failed: a" in lines[0]
     assert "forged" in lines[0]
     assert not any(line.startswith("2027") for line in lines)
-    if json_lines:
-        assert len(lines) == 2
-        assert json.loads(lines[0])["message"].endswith(hostile)

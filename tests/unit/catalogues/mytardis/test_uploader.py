@@ -8,11 +8,11 @@ import pytest
 
 from mydata_like.catalogues.mytardis.uploader import (
     Installation,
-    MachineRecord,
     RegisteredKey,
     Uploaders,
 )
 from mydata_like.core.errors import AccessDeniedError, NotApprovedError
+from mydata_like.core.machine import MachineRecord
 from mydata_like.core.model import InstrumentRecord
 from tests.fakes.web import page, reply, reset
 

@@ -8,9 +8,9 @@ from typing import get_args
 import pytest
 
 from mydata_like.core.events import Event, event_name
-from mydata_like.core.events_reference import build_reference
+from tests.events_page import build_reference
 
-PAGE = (Path(__file__).parents[3] / "docs" / "events.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "events.md").read_text("utf-8")
 COMMON = PAGE.partition("Common fields")[2].partition("\n\n")[0]
 
 

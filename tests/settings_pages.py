@@ -1,7 +1,7 @@
 """Texts generated from the list of settings: a sample file, and the page about all settings.
 
-python -m mydata_like.settings.generated_text sample > docs/admin/settings.toml
-python -m mydata_like.settings.generated_text reference > docs/settings.md
+python -m tests.settings_pages sample > docs/admin/settings.toml
+python -m tests.settings_pages reference > docs/settings.md
 """
 
 import sys

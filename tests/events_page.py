@@ -1,6 +1,6 @@
 """The parts of docs/events.md that list all events and problem codes.
 
-python -m mydata_like.core.events_reference docs/events.md
+python -m tests.events_page docs/events.md
 """
 
 import inspect
