@@ -209,13 +209,21 @@ def record_steps(ledger: Ledger, steps: Iterable[LedgerStep]) -> None:
 
 
 def _record(ledger: Ledger, steps: Iterable[LedgerStep]) -> list[tuple[ArchiveRecord, LedgerStep]]:
-    """Record files that have a record of their own; return the archives."""
-    entries, archives = [], []
+    """Record files that have a record of their own; return the archives.
+
+    Most files are verified within seconds. Their steps on the way are recorded late, but not those
+    of records that had other bytes: what the server says of these bytes would be taken for ours.
+    """
+    entries, late, archives = [], [], []
     for step in steps:
         if step.wanted.members:
             archives.append((ArchiveRecord.of(*step), step))
+        elif step.state in (EntryState.STAGED, EntryState.REGISTERED):
+            late.append(Entry.of(*step))
         else:
             entries.append(Entry.of(*step))
+    if late:
+        ledger.record_late(late)
     if entries:
         ledger.record(entries)
     return archives

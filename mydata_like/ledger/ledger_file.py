@@ -316,6 +316,7 @@ CREATE TABLE batches (
     keys BLOB NOT NULL
 );
 """
+# `staged` of `writes` has path and checksum of files that were sent when the request began.
 # `files` has one row for each file, see `ledger.sql`: an entry, which is what the destination has
 # of it, or an outcome, which is why its bytes are not safe, or both. The statistics, of a large
 # ledger, keep SQLite from reading all rows of a data directory where an index finds a few.
@@ -367,6 +368,7 @@ CREATE INDEX files_left ON files (root, outcome, code) WHERE outcome IS NOT NULL
 CREATE INDEX files_of_dataset ON files (root, dataset, state, datafile) WHERE state IS NOT NULL;
 CREATE INDEX files_of_archive ON files (root, dataset, archive) WHERE archive != '';
 CREATE INDEX files_by_time ON files (root, changed_at) WHERE state IS NOT NULL;
+ALTER TABLE writes ADD COLUMN staged TEXT NOT NULL DEFAULT '[]';
 ANALYZE sqlite_master;
 DELETE FROM sqlite_stat1;
 INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
@@ -399,7 +401,7 @@ PROBES = (
     " waiting, skipped, failed, at FROM folders LIMIT 1",
     "SELECT root, path, owner, experiment, dataset, added_at, finished_at FROM sources LIMIT 1",
     "SELECT root, dataset, total, newest, listed_at, verified FROM datasets LIMIT 1",
-    "SELECT root, dataset, until FROM writes LIMIT 1",
+    "SELECT root, dataset, until, staged FROM writes LIMIT 1",
     "SELECT root, key, dataset, datafile, remote, staged, size, checksum, at, modified_ns, kept,"
     " kept_size FROM replacements LIMIT 1",
     "SELECT root, key, dataset, datafile, remote, path, size, checksum, modified, verified_at, at,"

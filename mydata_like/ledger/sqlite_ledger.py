@@ -10,11 +10,12 @@ from itertools import chain, product
 from math import ceil
 from operator import attrgetter
 from pathlib import Path
+from threading import RLock
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from mydata_like.core.archives import ArchiveRecord
-from mydata_like.core.errors import Problem
+from mydata_like.core.errors import Problem, RunError
 from mydata_like.core.extra_sources import Destination, ExtraSource, KnownSource
 from mydata_like.core.local_files import LocalFile, signed
 from mydata_like.core.model import (
@@ -46,6 +47,7 @@ from mydata_like.ledger.sql import (
     parse_changed,
     parse_entry,
     parse_run,
+    parse_staged,
 )
 
 logger = logging.getLogger(__name__)
@@ -54,20 +56,32 @@ logger = logging.getLogger(__name__)
 # https://www.sqlite.org/limits.html#max_variable_number. Remove when SQLite 3.32 is required.
 KEYS_AT_ONCE = 900
 FILES_AT_ONCE = 190  # of five values each
-ENTRIES_AT_ONCE = 83  # of twelve
+ENTRIES_AT_ONCE = 71  # of fourteen
 ROWS_AT_ONCE = 1000
 SEEN = attrgetter("key", "size", "modified_ns", "ctime_ns", "inode")
 NO_LIMIT = 2**63 - 1
 FOUND, NO_TEXT = "found", (None, None, None)
+LATE = 5.0  # seconds after which steps are written that were recorded late
+LATE_STATES = EntryState.REGISTERED, EntryState.STAGED
 
 NO_ROOT = -1  # no row has it
+
+
+class LateRow(NamedTuple):
+    """A row that is not written yet, with its times; `at` is on the monotonic clock."""
+
+    entry: Entry
+    at: float
+    staged_at: int | None
+    registered_at: int | None
 
 
 class SqliteLedger:
     """A ledger in a file, for one data directory; all methods may be called from any thread.
 
     One connection serves one caller at a time, and rows are committed before `record` returns. A
-    killed process loses nothing; a power failure loses the last moments at most. Each method raises
+    killed process loses nothing but rows that were recorded late; a power failure loses the last
+    moments at most. Each method raises
     `RunError` if the disk or the file fails. A damaged file is moved aside on closing, so that the
     next run creates a new one.
     """
@@ -77,6 +91,9 @@ class SqliteLedger:
         self._file = file
         self._clock = clock
         self._stock = SpillStore()
+        self._late: dict[EntryState, dict[bytes, LateRow]] = {it: {} for it in LATE_STATES}
+        self._late_lock = RLock()
+        self._left_batches: list[tuple[float, int]] = []  # when they arrived, and their notes
         self._directory = b""
         self._root = NO_ROOT
 
@@ -139,6 +156,8 @@ class SqliteLedger:
             with self._file.used() as cursor:
                 rows = cursor.execute(query, (self._root, *part)).fetchall()
             found.update((row[0], entry) for row in rows if (entry := parse_entry(row)))
+        if any(self._late.values()):
+            found.update((key, late.entry) for key in keys if (late := self._find_late(key)))
         return found
 
     def find_open(self, files: Sequence[LocalFile]) -> OpenFiles:
@@ -275,8 +294,36 @@ class SqliteLedger:
 
     def record(self, entries: Sequence[Entry]) -> None:
         """Record these rows; they replace older ones."""
-        with self._file.transaction() as cursor:
-            self._insert(cursor, entries)
+        with self._late_lock:
+            with self._file.transaction() as cursor:
+                self._insert(cursor, entries)
+            self._drop_late(entries)
+
+    def record_late(self, entries: Sequence[Entry]) -> None:
+        """Record steps that soon become others; they are written if that takes some seconds.
+
+        A run that is killed before repeats these steps.
+        """
+        at, now = self._clock.monotonic(), self._seconds()
+        with self._late_lock:
+            for entry in entries:
+                staged_at, registered_at = self._find_times(entry, now)
+                self._drop_late([entry])
+                self._late[entry.state][entry.key] = LateRow(entry, at, staged_at, registered_at)
+
+    def write_late(self, age: float = LATE) -> None:
+        """Write what was recorded late, as far as it is older than some seconds."""
+        until = self._clock.monotonic() - age
+        with self._late_lock:
+            rows = chain.from_iterable(rows.values() for rows in self._late.values())
+            due = [it.entry for it in rows if it.at <= until]
+            notes = [(note,) for at, note in self._left_batches if at <= until]
+            if due or notes:
+                with self._file.transaction() as cursor:
+                    self._insert(cursor, due)
+                    cursor.executemany(sql.FORGET_BATCH, notes)
+            self._drop_late(due)
+            self._left_batches = [it for it in self._left_batches if it[0] > until]
 
     def record_replacements(self, replacements: Sequence[Replacement]) -> None:
         """Record which bytes are to replace others; newer ones of a file override older ones."""
@@ -309,10 +356,12 @@ class SqliteLedger:
         return {note: keys.split(b"\0") for note, keys in rows}
 
     def forget_batches(self, notes: Sequence[int]) -> None:
-        """Remove these notes."""
-        if notes:
-            with self._file.transaction() as cursor:
-                cursor.executemany(sql.FORGET_BATCH, [(note,) for note in notes])
+        """Remove these notes, after the rows that were recorded late before."""
+        at = self._clock.monotonic()
+        with self._late_lock:
+            self._left_batches += [(at, note) for note in notes]
+            if not any(self._late.values()):
+                self.write_late(0)
 
     def record_kept(self, copies: Sequence[KeptCopy]) -> None:
         """Record earlier bytes that are, or are to be, kept on the server."""
@@ -404,7 +453,7 @@ class SqliteLedger:
     ) -> None:
         """Record an archive, with exactly these members or with those that it has."""
         place = self._root, archive.dataset, archive.path
-        with self._file.transaction() as cursor:
+        with self._late_lock, self._file.transaction() as cursor:
             cursor.execute(sql.RECORD_ARCHIVE, (self._root, *archive))
             if members is None:
                 cursor.execute(
@@ -424,8 +473,13 @@ class SqliteLedger:
 
     def note_write(self, dataset: DatasetId, until: datetime) -> None:
         """Record that a request may write to a dataset until a time."""
+        staged = [
+            (it.entry.remote, it.entry.checksum)
+            for it in self._late[EntryState.STAGED].copy().values()
+            if it.entry.dataset == dataset
+        ]
         with self._file.transaction() as cursor:
-            row = (self._root, dataset, ceil(until.timestamp()))
+            row = (self._root, dataset, ceil(until.timestamp()), json.dumps(staged))
             cursor.execute(sql.NOTE_WRITE, row)
 
     def forget_write(self, dataset: DatasetId) -> None:
@@ -440,9 +494,10 @@ class SqliteLedger:
             return {
                 dataset: EarlierWrite(
                     moment(until),
-                    frozenset(cursor.execute(sql.FIND_STAGED, (self._root, dataset))),
+                    frozenset(cursor.execute(sql.FIND_STAGED, (self._root, dataset)))
+                    | parse_staged(staged),
                 )
-                for dataset, until in rows
+                for dataset, until, staged in rows
             }
 
     def open_mapping(self) -> SpillDict[Any]:
@@ -620,7 +675,11 @@ class SqliteLedger:
             cursor.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def close(self) -> None:
-        """Close the file; may be called repeatedly."""
+        """Write what was recorded late, and close the file; may be called repeatedly."""
+        try:
+            self.write_late(0)
+        except RunError as error:
+            logger.warning("The last steps of files were not written: %s", error)
         self._stock.close()
         self._file.close()
 
@@ -646,10 +705,33 @@ class SqliteLedger:
         for start in range(0, len(entries), ENTRIES_AT_ONCE):
             part = entries[start : start + ENTRIES_AT_ONCE]
             query = sql.RECORD % ",".join([sql.ROW] * len(part))
-            cursor.execute(query, (*chain.from_iterable(part), self._root, now))
-            if safe := [entry.key for entry in part if entry.state is EntryState.VERIFIED]:
-                query = sql.FORGET_SAFE % ",".join("?" * len(safe))
-                cursor.execute(query, (self._root, *safe))
+            rows = ((*entry, *self._find_times(entry, now)) for entry in part)
+            cursor.execute(query, (*chain.from_iterable(rows), self._root, now))
+
+    def _find_late(self, key: bytes) -> LateRow | None:
+        """Return what was recorded late of a file."""
+        for rows in self._late.values():
+            if late := rows.get(key):
+                return late
+        return None
+
+    def _drop_late(self, entries: Iterable[Entry]) -> None:
+        for rows in filter(None, self._late.values()):
+            for entry in entries:
+                rows.pop(entry.key, None)
+
+    def _find_times(self, entry: Entry, now: int) -> tuple[int | None, int | None]:
+        """Return when bytes were staged and registered, as far as the file does not know it."""
+        late, staged_at, registered_at = self._find_late(entry.key), None, None
+        if late and late.entry[1:3] == entry[1:3] and late.entry.checksum == entry.checksum:
+            staged_at, registered_at = late.staged_at, late.registered_at
+        if late and late.entry is entry:
+            return staged_at, registered_at
+        if entry.state is EntryState.STAGED:
+            return now, None
+        if entry.state in (EntryState.REGISTERED, EntryState.REPAIRED):
+            return staged_at, now
+        return staged_at, registered_at
 
     def _write_folders(self, query: str, folders: Sequence[FolderSums]) -> None:
         now = self._seconds()
