@@ -112,6 +112,7 @@ LOCK_PATIENCE = 5.0  # seconds of one wait for a backup or a virus scanner; then
 LOCK_LIMIT = 120.0  # seconds of all waits together
 CHECK_SECONDS = 2.0  # limit of the check; damage in a file that large is found when it is read
 KEPT = 3  # damaged files to keep
+NO_ROOT = -1  # no row has it
 UNSOUND = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 # A page that exists but cannot be read, now or later: the disk has lost it.
 UNREADABLE = (
@@ -557,6 +558,52 @@ def connect_to_read(file: Path) -> sqlite3.Connection:
     return connection
 
 
+def connect_to_current(file: Path) -> sqlite3.Connection | None:
+    """Connect for reading to a ledger of the current version; None if there is none yet.
+
+    Raises `RunError` for one of an older version, `SettingsError` for one of a newer version.
+    """
+    if not file.exists():
+        return None
+    connection = connect_to_read(file)
+    with ExitStack() as stack:
+        stack.callback(connection.close)
+        try:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+        except FAILURES as error:
+            raise failure(file, error) from error
+        if version < len(MIGRATIONS):
+            raise RunError(
+                "The ledger was written by an older version of this program.",
+                hint="The next run updates it.",
+                code="ledger.outdated",
+            )
+        if version > len(MIGRATIONS):
+            raise _newer()
+        stack.pop_all()
+    return connection
+
+
+@contextmanager
+def opened(file: Path) -> Iterator[sqlite3.Connection | None]:
+    """Open a ledger as `connect_to_current` does, close it in the end, and convert its errors."""
+    connection = connect_to_current(file)
+    if connection is None:
+        yield None
+        return
+    with closing(connection):
+        try:
+            yield connection
+        except FAILURES as error:
+            raise failure(file, error) from error
+
+
+def find_root(connection: sqlite3.Connection | sqlite3.Cursor, directory: bytes) -> int:
+    """Return the number of a data directory in the ledger; one that no row has if it has none."""
+    row = connection.execute("SELECT id FROM roots WHERE directory = ?", (directory,)).fetchone()
+    return int(row[0]) if row else NO_ROOT
+
+
 def read_directories(file: Path) -> list[bytes]:
     """Return the data directories of a ledger; none if it cannot be read."""
     try:
@@ -648,12 +695,16 @@ def _check_version(connection: sqlite3.Connection) -> int:
     if version < 0 or (tables and not version):
         raise UnsoundError("it has no version")
     if version > len(MIGRATIONS):
-        raise SettingsError(
-            "The ledger was written by a newer version of this program.",
-            hint="Install that version, or choose another folder in advanced.state_directory.",
-            code="ledger.newer",
-        )
+        raise _newer()
     return int(version)
+
+
+def _newer() -> SettingsError:
+    return SettingsError(
+        "The ledger was written by a newer version of this program.",
+        hint="Install that version, or choose another folder in advanced.state_directory.",
+        code="ledger.newer",
+    )
 
 
 def _check_pages(connection: sqlite3.Connection) -> None:

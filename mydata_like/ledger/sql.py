@@ -380,7 +380,6 @@ KEEP_BELOW = (
 )
 ADD_ROOT = "INSERT OR IGNORE INTO roots (directory) VALUES (?)"
 LIST_FOLDERS = "SELECT path FROM folders WHERE root = ? ORDER BY path"
-FIND_ROOT = "SELECT id FROM roots WHERE directory = ?"
 RECORD_RUN = (
     "INSERT OR REPLACE INTO runs (id, root, started, finished, summary) VALUES (?, ?, ?, ?, ?)"
 )
