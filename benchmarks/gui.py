@@ -79,7 +79,7 @@ def fill(file: Path, root: bytes, rows: int) -> None:
     names = [*ENTRY.split(), "staged_at", "registered_at", "verified_at", "changed_at"]
     marks = ", ".join("?" * len(names))
     with closing(sqlite3.connect(file)) as connection, connection:
-        insert = f"INSERT INTO entries ({', '.join(names)}) VALUES ({marks})"
+        insert = f"INSERT INTO files ({', '.join(names)}) VALUES ({marks})"
         connection.executemany(insert, map(_row, range(rows)))
 
 

@@ -51,11 +51,11 @@ REPLICAS = (
     " WHERE first.filename = ?"
 )
 ROWS = (
-    f"{SERIES} INSERT INTO entries (root, key, size, modified_ns, state, dataset, checksum, remote,"
+    f"{SERIES} INSERT INTO files (root, key, size, modified_ns, state, dataset, checksum, remote,"
     " datafile, problem, archive, staged_at, registered_at, verified_at, changed_at)"
     f" SELECT root, CAST(substr(key, 1, length(key) - {len(FIRST)}) || {NAME} AS BLOB), size,"
     f" modified_ns, state, dataset, checksum, replace(remote, '{FIRST}', {NAME}), NULL, problem,"
-    " archive, staged_at, registered_at, verified_at, changed_at FROM entries, series"
+    " archive, staged_at, registered_at, verified_at, changed_at FROM files, series"
 )
 
 

@@ -143,10 +143,12 @@ class LedgerRecorder:
     report: Callable[[RunFinished], None]  # to the server
 
     def keep(self) -> None:
+        self.ledger.write_late()
         self._keep(None, self.progress.progress())
 
     def conclude(self, finished: RunFinished) -> None:
         """Write the totals; after a complete run, also record that unseen files are gone."""
+        self.ledger.write_late(0)
         self._keep(finished.at, finished)
         if finished.problem is None:
             self.rechecks.remove(self.taken)

@@ -280,7 +280,13 @@ class Ledger(Protocol):
         """Return whether an answer of the server contradicted that it has a file as verified."""
 
     def record(self, entries: Sequence[Entry]) -> None:
-        """Record these rows (written soon, in order, by one writer); replaces older ones."""
+        """Record these rows; they replace older ones."""
+
+    def record_late(self, entries: Sequence[Entry]) -> None:
+        """Record steps that soon become others; they are written if that takes some seconds.
+
+        A run that is killed before repeats these steps.
+        """
 
     def record_found(
         self, files: Sequence[LocalFile], since: datetime, *, unsent: bool = False

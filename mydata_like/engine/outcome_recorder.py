@@ -22,6 +22,7 @@ from mydata_like.core.events import (
 from mydata_like.core.model import (
     UNSENT,
     Entry,
+    EntryState,
     FileRecord,
     FolderSums,
     Outcome,
@@ -190,8 +191,16 @@ def record_states(ledger: Ledger, batch: Sequence[FileRecord]) -> None:
 
 
 def _record(ledger: Ledger, batch: Sequence[FileRecord]) -> list[tuple[ArchiveRecord, FileRecord]]:
-    """Record files that have a record of their own; return the archives."""
-    entries = [Entry.of(record) for record in batch if not record.members]
-    if entries:
-        ledger.record(entries)
+    """Record files that have a record of their own; return the archives.
+
+    Most files are verified within seconds. Their states on the way are recorded late, but not those
+    of records that had other bytes: what the server says of these bytes would be taken for ours.
+    """
+    rows = [Entry.of(record) for record in batch if not record.members]
+    late = [row for row in rows if row.state in (EntryState.STAGED, EntryState.REGISTERED)]
+    now = [row for row in rows if row.state not in (EntryState.STAGED, EntryState.REGISTERED)]
+    if late:
+        ledger.record_late(late)
+    if now:
+        ledger.record(now)
     return [(ArchiveRecord.of(record), record) for record in batch if record.members]

@@ -3,7 +3,7 @@
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -17,19 +17,16 @@ from mydata_like.core.file_status import (
 )
 from mydata_like.core.model import KeptCopy, Replacement
 from mydata_like.ledger import ledger_file
-from mydata_like.ledger.row_query import connect_to_current
 from mydata_like.ledger.sql import (
     CODE,
     ENTRY,
     FIND_KEPT,
     FIND_REPLACEMENT,
-    FIND_ROOT,
     HINT,
     MESSAGE,
     SHOWN,
     parse_entry,
 )
-from mydata_like.ledger.sqlite_ledger import NO_ROOT
 
 _OUTCOME: Final = f"outcome, {CODE}, {MESSAGE}, {HINT}, seen_at, key, seen_size, seen_modified_ns"
 # Outcomes of folders apply to everything in them; the others are those of files.
@@ -85,11 +82,9 @@ _IN_NAMED: Final = "(substr(key, 1, length(:begin)) = :begin OR instr(key, :midd
 class FileQueries:
     """Queries of the ledger of one data directory; every method raises `RunError` if it fails."""
 
-    def __init__(self, connection: sqlite3.Connection, file: Path, data_directory: bytes) -> None:
+    def __init__(self, connection: sqlite3.Connection, data_directory: bytes) -> None:
         self._connection = connection
-        self._file = file
-        row = connection.execute(FIND_ROOT, (data_directory,)).fetchone()
-        self._root = row[0] if row else NO_ROOT
+        self._root = ledger_file.find_root(connection, data_directory)
         self._posix = data_directory.startswith(b"/")
         self._kept: defaultdict[bytes, list[KeptCopy]] | None = None
 
@@ -97,15 +92,8 @@ class FileQueries:
     @contextmanager
     def opened(cls, file: Path, data_directory: bytes) -> Iterator[Self | None]:
         """Open the ledger for reading; returns None if there is none yet."""
-        connection = connect_to_current(file)
-        if connection is None:
-            yield None
-            return
-        with closing(connection):
-            try:
-                yield cls(connection, file, data_directory)
-            except ledger_file.FAILURES as error:
-                raise ledger_file.failure(file, error) from error
+        with ledger_file.opened(file) as connection:
+            yield cls(connection, data_directory) if connection else None
 
     def find(self, key: bytes) -> FileEvidence | None:
         """Return the ledger's knowledge of a file; None if it has none."""

@@ -112,6 +112,7 @@ LOCK_PATIENCE = 5.0  # seconds of one wait for a backup or a virus scanner; then
 LOCK_LIMIT = 120.0  # seconds of all waits together
 CHECK_SECONDS = 2.0  # limit of the check; damage in a file that large is found when it is read
 KEPT = 3  # damaged files to keep
+NO_ROOT = -1  # no row has it
 UNSOUND = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 # A page that exists but cannot be read, now or later: the disk has lost it.
 UNREADABLE = (
@@ -316,6 +317,7 @@ CREATE TABLE batches (
     keys BLOB NOT NULL
 );
 """
+# `staged` of `writes` has path and checksum of files that were sent when the request began.
 # `files` has one row for each file, see `ledger.sql`: an entry, which is what the destination has
 # of it, or an outcome, which is why its bytes are not safe, or both. The statistics, of a large
 # ledger, keep SQLite from reading all rows of a data directory where an index finds a few.
@@ -367,6 +369,7 @@ CREATE INDEX files_left ON files (root, outcome, code) WHERE outcome IS NOT NULL
 CREATE INDEX files_of_dataset ON files (root, dataset, state, datafile) WHERE state IS NOT NULL;
 CREATE INDEX files_of_archive ON files (root, dataset, archive) WHERE archive != '';
 CREATE INDEX files_by_time ON files (root, changed_at) WHERE state IS NOT NULL;
+ALTER TABLE writes ADD COLUMN staged TEXT NOT NULL DEFAULT '[]';
 ANALYZE sqlite_master;
 DELETE FROM sqlite_stat1;
 INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
@@ -399,7 +402,7 @@ PROBES = (
     " waiting, skipped, failed, at FROM folders LIMIT 1",
     "SELECT root, path, owner, experiment, dataset, added_at, finished_at FROM sources LIMIT 1",
     "SELECT root, dataset, total, newest, listed_at, verified FROM datasets LIMIT 1",
-    "SELECT root, dataset, until FROM writes LIMIT 1",
+    "SELECT root, dataset, until, staged FROM writes LIMIT 1",
     "SELECT root, key, dataset, datafile, remote, staged, size, checksum, at, modified_ns, kept,"
     " kept_size FROM replacements LIMIT 1",
     "SELECT root, key, dataset, datafile, remote, path, size, checksum, modified, verified_at, at,"
@@ -555,6 +558,52 @@ def connect_to_read(file: Path) -> sqlite3.Connection:
     return connection
 
 
+def connect_to_current(file: Path) -> sqlite3.Connection | None:
+    """Connect for reading to a ledger of the current version; None if there is none yet.
+
+    Raises `RunError` for one of an older version, `SettingsError` for one of a newer version.
+    """
+    if not file.exists():
+        return None
+    connection = connect_to_read(file)
+    with ExitStack() as stack:
+        stack.callback(connection.close)
+        try:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+        except FAILURES as error:
+            raise failure(file, error) from error
+        if version < len(MIGRATIONS):
+            raise RunError(
+                "The ledger was written by an older version of this program.",
+                hint="The next run updates it.",
+                code="ledger.outdated",
+            )
+        if version > len(MIGRATIONS):
+            raise _newer()
+        stack.pop_all()
+    return connection
+
+
+@contextmanager
+def opened(file: Path) -> Iterator[sqlite3.Connection | None]:
+    """Open a ledger as `connect_to_current` does, close it in the end, and convert its errors."""
+    connection = connect_to_current(file)
+    if connection is None:
+        yield None
+        return
+    with closing(connection):
+        try:
+            yield connection
+        except FAILURES as error:
+            raise failure(file, error) from error
+
+
+def find_root(connection: sqlite3.Connection | sqlite3.Cursor, directory: bytes) -> int:
+    """Return the number of a data directory in the ledger; one that no row has if it has none."""
+    row = connection.execute("SELECT id FROM roots WHERE directory = ?", (directory,)).fetchone()
+    return int(row[0]) if row else NO_ROOT
+
+
 def read_directories(file: Path) -> list[bytes]:
     """Return the data directories of a ledger; none if it cannot be read."""
     try:
@@ -646,12 +695,16 @@ def _check_version(connection: sqlite3.Connection) -> int:
     if version < 0 or (tables and not version):
         raise UnsoundError("it has no version")
     if version > len(MIGRATIONS):
-        raise SettingsError(
-            "The ledger was written by a newer version of this program.",
-            hint="Install that version, or choose another folder in advanced.state_directory.",
-            code="ledger.newer",
-        )
+        raise _newer()
     return int(version)
+
+
+def _newer() -> SettingsError:
+    return SettingsError(
+        "The ledger was written by a newer version of this program.",
+        hint="Install that version, or choose another folder in advanced.state_directory.",
+        code="ledger.newer",
+    )
 
 
 def _check_pages(connection: sqlite3.Connection) -> None:

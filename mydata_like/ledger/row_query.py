@@ -3,20 +3,20 @@
 import logging
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import Any, Final, Self
 
-from mydata_like.core.errors import Cancelled, RunError, SettingsError
+from mydata_like.core.errors import Cancelled
 from mydata_like.core.model import EntryState
 from mydata_like.core.parsing import parse_json, parse_moment
 from mydata_like.core.queries import FileRow, Row, RunRow, Table, View
 from mydata_like.ledger import ledger_file, rechecks
-from mydata_like.ledger.sql import CODE, FIND_ROOT, HINT, MESSAGE, SHOWN
-from mydata_like.ledger.sqlite_ledger import KEYS_AT_ONCE, NO_ROOT
+from mydata_like.ledger.sql import CODE, HINT, MESSAGE, SHOWN
+from mydata_like.ledger.sqlite_ledger import KEYS_AT_ONCE
 
 FILE_KINDS: Final = frozenset({"found", "waiting", "skipped", "failed"})  # of files
 ENTRY_STATES: Final = frozenset(state.value for state in EntryState)
@@ -168,13 +168,15 @@ class RowQuery:
 
         Raises `RunError` for one of an older version, `SettingsError` for one of a newer version.
         """
-        connection = connect_to_current(file)
+        connection = ledger_file.connect_to_current(file)
         if connection is None:
             return None
-        listing = cls(connection, file, view, NO_ROOT)
-        with listing._closed_on_error(), listing._errors():
-            row = connection.execute(FIND_ROOT, (data_directory,)).fetchone()
-            listing._root = row[0] if row else NO_ROOT
+        listing = cls(connection, file, view, ledger_file.NO_ROOT)
+        with ExitStack() as stack:
+            stack.callback(listing.close)
+            with listing._errors():
+                listing._root = ledger_file.find_root(connection, data_directory)
+            stack.pop_all()
         return listing
 
     def first(self, count: int) -> Sequence[Row]:
@@ -237,14 +239,6 @@ class RowQuery:
         self.close()
 
     @contextmanager
-    def _closed_on_error(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException:
-            self.close()
-            raise
-
-    @contextmanager
     def _errors(self) -> Iterator[None]:
         """Lock the connection, and convert its errors to ours."""
         try:
@@ -256,38 +250,6 @@ class RowQuery:
             if self._interrupted:
                 raise Cancelled from error
             raise ledger_file.failure(self._file, error) from error
-
-
-def connect_to_current(file: Path) -> sqlite3.Connection | None:
-    """Connect for reading to a ledger of the current version; None if there is none yet."""
-    if not file.exists():
-        return None
-    connection = ledger_file.connect_to_read(file)
-    try:
-        _check_version(connection)
-    except ledger_file.FAILURES as error:
-        connection.close()
-        raise ledger_file.failure(file, error) from error
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _check_version(connection: sqlite3.Connection) -> None:
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version < len(ledger_file.MIGRATIONS):
-        raise RunError(
-            "The ledger was written by an older version of this program.",
-            hint="The next run updates it.",
-            code="ledger.outdated",
-        )
-    if version > len(ledger_file.MIGRATIONS):
-        raise SettingsError(
-            "The ledger was written by a newer version of this program.",
-            hint="Install that version, or choose another folder in advanced.state_directory.",
-            code="ledger.newer",
-        )
 
 
 def _parse_run(row: Sequence[Any]) -> RunRow:

@@ -5,7 +5,7 @@ columns of `Entry` with their times, written by each stage that brings bytes on;
 it has none. Why the file as a run found it is not safe: the columns of `Outcome`, written when the
 file is found and whenever an event reports it as waiting, skipped or failed; `outcome` is NULL if
 nothing is to be said. Both may describe different bytes: those of an earlier version are verified,
-while the present one waits. Verifying the bytes of an outcome removes it in the same transaction.
+while the present one waits. Verifying the bytes of an outcome removes it in the same statement.
 A found file has no code, message and hint: they are those of `UNSENT`.
 A folder that was skipped or failed only has an outcome.
 """
@@ -102,36 +102,38 @@ RECORD_PROVEN = """
     ON CONFLICT DO UPDATE SET total = excluded.total, newest = excluded.newest,
         verified = excluded.verified
 """
+# The outcome describes bytes that are verified now; for each row, a list of words would cost a lot.
+_SAFE_NOW = (
+    "excluded.state = 'verified' AND outcome != 'skipped' AND seen_size = excluded.size"
+    " AND (seen_modified_ns = excluded.modified_ns OR seen_modified_ns = 0)"
+)
 # The times of earlier steps are kept while the bytes are the same; bytes staged again repeat all
 # steps. One statement writes many rows: other threads run during a statement, but wait between
 # statements.
 RECORD = f"""
-    WITH new ({ENTRY}) AS (VALUES %s), one (root, now) AS (VALUES (?, ?))
+    WITH
+        new ({ENTRY}, staged_at, registered_at) AS (VALUES %s),
+        one (root, now) AS (VALUES (?, ?))
     INSERT INTO files (root, {ENTRY}, staged_at, registered_at, verified_at, changed_at)
-    SELECT
-        root, new.*,
-        CASE WHEN state = 'staged' THEN now END,
-        CASE WHEN state IN ('registered', 'repaired') THEN now END,
-        CASE WHEN state = 'verified' THEN now END,
-        now
+    SELECT root, new.*, CASE WHEN state = 'verified' THEN now END, now
     FROM new, one WHERE true ON CONFLICT (root, key) DO UPDATE SET
         size = excluded.size, modified_ns = excluded.modified_ns, state = excluded.state,
         dataset = excluded.dataset, checksum = excluded.checksum, remote = excluded.remote,
         datafile = excluded.datafile, problem = excluded.problem, archive = excluded.archive,
         ctime_ns = excluded.ctime_ns, inode = excluded.inode, changed_at = excluded.changed_at,
-        staged_at = CASE WHEN excluded.state = 'staged' THEN excluded.staged_at
+        staged_at = CASE WHEN excluded.staged_at IS NOT NULL THEN excluded.staged_at
             WHEN (size, modified_ns, checksum)
                 = (excluded.size, excluded.modified_ns, excluded.checksum)
             THEN staged_at END,
-        registered_at = CASE WHEN excluded.state IN ('registered', 'repaired')
-            THEN excluded.registered_at
+        registered_at = CASE WHEN excluded.registered_at IS NOT NULL THEN excluded.registered_at
             WHEN excluded.state != 'staged' AND (size, modified_ns, checksum)
                 = (excluded.size, excluded.modified_ns, excluded.checksum)
             THEN registered_at END,
-        verified_at = excluded.verified_at
+        verified_at = excluded.verified_at,
+        {", ".join(f"{it} = CASE WHEN NOT ({_SAFE_NOW}) THEN {it} END" for it in _OUTCOME_PART)}
 """
 SEEN = "(?, ?, ?, ?, ?)"
-ROW = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+ROW = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 RECORD_OUTCOME = (
     f"INSERT INTO files (root, key, {_OUTCOME}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
     f" ON CONFLICT (root, key) DO UPDATE SET ({_OUTCOME})"
@@ -196,7 +198,6 @@ def _forget(part: Sequence[str], other: str, which: str) -> Sequence[str]:
     )
 
 
-FORGET_SAFE = _forget_outcomes(f"root = ? AND key IN (%s) AND {_SAFE}")[1]
 FORGET_SAFE_MEMBERS = _forget_outcomes(
     f"root = ? AND dataset = ? AND archive = ? AND archive != '' AND {_SAFE}"
 )[1]
@@ -309,9 +310,9 @@ FOLLOW = (
     " WHERE root = ?4 AND dataset = ?5 AND archive = ?6 AND archive != ''"
     " AND ctime_ns IS NOT 0"
 )
-NOTE_WRITE = "INSERT OR REPLACE INTO writes (root, dataset, until) VALUES (?, ?, ?)"
+NOTE_WRITE = "INSERT OR REPLACE INTO writes (root, dataset, until, staged) VALUES (?, ?, ?, ?)"
 FORGET_WRITE = "DELETE FROM writes WHERE root = ? AND dataset = ?"
-FIND_WRITES = "SELECT dataset, until FROM writes WHERE root = ?"
+FIND_WRITES = "SELECT dataset, until, staged FROM writes WHERE root = ?"
 FIND_STAGED = (
     "SELECT remote, checksum FROM files"
     " WHERE root = ?1 AND dataset = ?2 AND state = 'staged' AND archive = ''"
@@ -379,7 +380,6 @@ KEEP_BELOW = (
 )
 ADD_ROOT = "INSERT OR IGNORE INTO roots (directory) VALUES (?)"
 LIST_FOLDERS = "SELECT path FROM folders WHERE root = ? ORDER BY path"
-FIND_ROOT = "SELECT id FROM roots WHERE directory = ?"
 RECORD_RUN = (
     "INSERT OR REPLACE INTO runs (id, root, started, finished, summary) VALUES (?, ?, ?, ?, ?)"
 )
@@ -465,6 +465,15 @@ def parse_changed(row: tuple[Any, ...]) -> ChangedFile | None:
         logger.warning("The ledger has an invalid changed file, which is ignored")
         return None
     return ChangedFile._make((*row[:9], hold, choice, row[11]))
+
+
+def parse_staged(text: str) -> frozenset[tuple[str, str]]:
+    """Return path and checksum of files that were sent; none if that is invalid."""
+    try:
+        return frozenset((str(remote), str(checksum)) for remote, checksum in parse_json(text))
+    except (ValueError, TypeError):
+        logger.warning("The ledger has an invalid write, which is ignored")
+        return frozenset()
 
 
 def parse_run(row: tuple[object, ...]) -> PastRunRow | None:

@@ -10,11 +10,12 @@ from itertools import chain, product
 from math import ceil
 from operator import attrgetter
 from pathlib import Path
+from threading import RLock
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from mydata_like.core.archives import ArchiveRecord
-from mydata_like.core.errors import Problem
+from mydata_like.core.errors import Problem, RunError
 from mydata_like.core.extra_sources import Destination, ExtraSource, KnownSource
 from mydata_like.core.local_files import LocalFile, signed
 from mydata_like.core.model import (
@@ -46,6 +47,7 @@ from mydata_like.ledger.sql import (
     parse_changed,
     parse_entry,
     parse_run,
+    parse_staged,
 )
 
 logger = logging.getLogger(__name__)
@@ -54,20 +56,30 @@ logger = logging.getLogger(__name__)
 # https://www.sqlite.org/limits.html#max_variable_number. Remove when SQLite 3.32 is required.
 KEYS_AT_ONCE = 900
 FILES_AT_ONCE = 190  # of five values each
-ENTRIES_AT_ONCE = 83  # of twelve
+ENTRIES_AT_ONCE = 71  # of fourteen
 ROWS_AT_ONCE = 1000
 SEEN = attrgetter("key", "size", "modified_ns", "ctime_ns", "inode")
 NO_LIMIT = 2**63 - 1
 FOUND, NO_TEXT = "found", (None, None, None)
+LATE = 5.0  # seconds after which steps are written that were recorded late
+LATE_STATES = EntryState.REGISTERED, EntryState.STAGED
 
-NO_ROOT = -1  # no row has it
+
+class LateRow(NamedTuple):
+    """A row that is not written yet, with its times; `at` is on the monotonic clock."""
+
+    entry: Entry
+    at: float
+    staged_at: int | None
+    registered_at: int | None
 
 
 class SqliteLedger:
     """A ledger in a file, for one data directory; all methods may be called from any thread.
 
     One connection serves one caller at a time, and rows are committed before `record` returns. A
-    killed process loses nothing; a power failure loses the last moments at most. Each method raises
+    killed process loses nothing but rows that were recorded late; a power failure loses the last
+    moments at most. Each method raises
     `RunError` if the disk or the file fails. A damaged file is moved aside on closing, so that the
     next run creates a new one.
     """
@@ -77,8 +89,11 @@ class SqliteLedger:
         self._file = file
         self._clock = clock
         self._stock = SpillStore()
+        self._late: dict[EntryState, dict[bytes, LateRow]] = {it: {} for it in LATE_STATES}
+        self._late_lock = RLock()
+        self._left_batches: list[tuple[float, int]] = []  # when they arrived, and their notes
         self._directory = b""
-        self._root = NO_ROOT
+        self._root = ledger_file.NO_ROOT
 
     @classmethod
     def open(
@@ -104,7 +119,7 @@ class SqliteLedger:
         ledger._directory = data_directory
         with ledger._closed_on_error(), ledger._file.transaction() as cursor:
             cursor.execute(sql.ADD_ROOT, (data_directory,))
-            (ledger._root,) = cursor.execute(sql.FIND_ROOT, (data_directory,)).fetchone()
+            ledger._root = ledger_file.find_root(cursor, data_directory)
         return ledger
 
     @classmethod
@@ -120,9 +135,7 @@ class SqliteLedger:
                 ledger.close()
                 return None
             with ledger._file.used() as cursor:
-                row = cursor.execute(sql.FIND_ROOT, (data_directory,)).fetchone()
-            ledger._root = row[0] if row else NO_ROOT
-            ledger._directory = data_directory
+                ledger._root = ledger_file.find_root(cursor, data_directory)
         return ledger
 
     @property
@@ -136,9 +149,10 @@ class SqliteLedger:
         for start in range(0, len(keys), KEYS_AT_ONCE):
             part = keys[start : start + KEYS_AT_ONCE]
             query = sql.FIND % ",".join("?" * len(part))
-            with self._file.used() as cursor:
-                rows = cursor.execute(query, (self._root, *part)).fetchall()
+            rows = self._fetch(query, (self._root, *part))
             found.update((row[0], entry) for row in rows if (entry := parse_entry(row)))
+        if any(self._late.values()):
+            found.update((key, late.entry) for key in keys if (late := self._find_late(key)))
         return found
 
     def find_open(self, files: Sequence[LocalFile]) -> OpenFiles:
@@ -209,54 +223,43 @@ class SqliteLedger:
     ) -> NewestDatafile:
         """Return the number of known records of a dataset within a range of ids."""
         chosen = {"root": self._root, "dataset": dataset, "after": after, "until": until}
-        with self._file.used() as cursor:
-            return NewestDatafile(*cursor.execute(sql.COUNT, chosen).fetchone())
+        return NewestDatafile(*self._fetch(sql.COUNT, chosen)[0])
 
     def count_verified(self, dataset: DatasetId, after: int = 0) -> int:
         """Return the number of known records of a dataset with ids above `after` and verified."""
         chosen = {"root": self._root, "dataset": dataset, "after": after}
-        with self._file.used() as cursor:
-            return int(cursor.execute(sql.COUNT_VERIFIED, chosen).fetchone()[0])
+        return self._count(sql.COUNT_VERIFIED, chosen)
 
     def find_listed(self, dataset: DatasetId) -> DatasetListing | None:
         """Return when the records of a dataset were last compared, and which."""
-        with self._file.used() as cursor:
-            row = cursor.execute(sql.FIND_LISTED, (self._root, dataset)).fetchone()
-        return DatasetListing(NewestDatafile(*row[:2]), moment(row[2]), row[3]) if row else None
+        for total, newest, at, verified in self._fetch(sql.FIND_LISTED, (self._root, dataset)):
+            return DatasetListing(NewestDatafile(total, newest), moment(at), verified)
+        return None
 
     def record_listed(
         self, dataset: DatasetId, newest: NewestDatafile, verified: int | None
     ) -> None:
         """Record a full listing of a dataset."""
-        with self._file.transaction() as cursor:
-            row = self._root, dataset, *newest, self._seconds(), verified
-            cursor.execute(sql.RECORD_LISTED, row)
+        self._write(sql.RECORD_LISTED, [(self._root, dataset, *newest, self._seconds(), verified)])
 
     def record_proven(
         self, dataset: DatasetId, newest: NewestDatafile, verified: int | None
     ) -> None:
         """Record that a dataset has exactly these records; the time of the last listing is kept."""
         values = {"root": self._root, "dataset": dataset, "verified": verified}
-        with self._file.transaction() as cursor:
-            values |= newest._asdict() | {"now": self._seconds()}
-            cursor.execute(sql.RECORD_PROVEN, values)
+        self._write(sql.RECORD_PROVEN, [values | newest._asdict() | {"now": self._seconds()}])
 
     def add_spot_checks(self, entries: Sequence[Entry]) -> None:
         """Record which records the server is to verify again."""
-        rows = [(self._root, entry.datafile, entry.key) for entry in entries]
-        with self._file.transaction() as cursor:
-            cursor.executemany(sql.ADD_SPOT_CHECK, rows)
+        self._write(sql.ADD_SPOT_CHECK, [(self._root, it.datafile, it.key) for it in entries])
 
     def find_spot_checks(self, most: int) -> dict[DatafileId, bytes]:
         """Return the first of the records that are to be verified again, with their files' keys."""
-        with self._file.used() as cursor:
-            return dict(cursor.execute(sql.FIND_SPOT_CHECKS, (self._root, most)).fetchall())
+        return dict(self._fetch(sql.FIND_SPOT_CHECKS, (self._root, most)))
 
     def forget_spot_checks(self, records: Sequence[DatafileId]) -> None:
         """Remove records that were verified again, or that are no longer known."""
-        rows = [(self._root, record) for record in records]
-        with self._file.transaction() as cursor:
-            cursor.executemany(sql.FORGET_SPOT_CHECK, rows)
+        self._write(sql.FORGET_SPOT_CHECK, [(self._root, record) for record in records])
 
     def recheck(self, found: Iterable[Recheck]) -> int:
         """Take "verified" away from what must be checked again; its datasets are due for a listing.
@@ -270,31 +273,53 @@ class SqliteLedger:
 
     def is_doubted(self, key: bytes) -> bool:
         """Return whether an answer of the server contradicted that it has a file as verified."""
-        with self._file.used() as cursor:
-            return bool(cursor.execute(sql.FIND_DOUBTED, (self._root, key)).fetchone())
+        return bool(self._fetch(sql.FIND_DOUBTED, (self._root, key)))
 
     def record(self, entries: Sequence[Entry]) -> None:
         """Record these rows; they replace older ones."""
-        with self._file.transaction() as cursor:
-            self._insert(cursor, entries)
+        with self._late_lock:
+            with self._file.transaction() as cursor:
+                self._insert(cursor, entries)
+            self._drop_late(entries)
+
+    def record_late(self, entries: Sequence[Entry]) -> None:
+        """Record steps that soon become others; they are written if that takes some seconds.
+
+        A run that is killed before repeats these steps.
+        """
+        at, now = self._clock.monotonic(), self._seconds()
+        with self._late_lock:
+            for entry in entries:
+                staged_at, registered_at = self._find_times(entry, now)
+                self._drop_late([entry])
+                self._late[entry.state][entry.key] = LateRow(entry, at, staged_at, registered_at)
+
+    def write_late(self, age: float = LATE) -> None:
+        """Write what was recorded late, as far as it is older than some seconds."""
+        until = self._clock.monotonic() - age
+        with self._late_lock:
+            rows = chain.from_iterable(rows.values() for rows in self._late.values())
+            due = [it.entry for it in rows if it.at <= until]
+            notes = [(note,) for at, note in self._left_batches if at <= until]
+            if due or notes:
+                with self._file.transaction() as cursor:
+                    self._insert(cursor, due)
+                    cursor.executemany(sql.FORGET_BATCH, notes)
+            self._drop_late(due)
+            self._left_batches = [it for it in self._left_batches if it[0] > until]
 
     def record_replacements(self, replacements: Sequence[Replacement]) -> None:
         """Record which bytes are to replace others; newer ones of a file override older ones."""
-        rows = [(self._root, *replacement) for replacement in replacements]
-        with self._file.transaction() as cursor:
-            cursor.executemany(sql.RECORD_REPLACEMENT, rows)
+        self._write(sql.RECORD_REPLACEMENT, [(self._root, *it) for it in replacements])
 
     def find_replacements(self) -> list[Replacement]:
         """Return all replacements that are not known to be complete."""
-        with self._file.used() as cursor:
-            rows = cursor.execute(sql.FIND_REPLACEMENTS, (self._root,)).fetchall()
-        return [Replacement._make(row) for row in rows]
+        return list(map(Replacement._make, self._fetch(sql.FIND_REPLACEMENTS, (self._root,))))
 
     def forget_replacements(self, replacements: Sequence[Replacement]) -> None:
         """Remove replacements, unless they are of other bytes by now."""
         rows = [(self._root, it.key, it.checksum) for it in replacements]
-        with self._file.transaction() as cursor:
-            cursor.executemany(sql.FORGET_REPLACEMENT, rows)
+        self._write(sql.FORGET_REPLACEMENT, rows)
 
     def note_batch(self, keys: Sequence[bytes]) -> int:
         """Record that a batch of these files is about to be sent; return the note's number."""
@@ -304,84 +329,63 @@ class SqliteLedger:
 
     def find_batches(self) -> dict[int, list[bytes]]:
         """Return the files of batches that are not known to have arrived, by note."""
-        with self._file.used() as cursor:
-            rows = cursor.execute(sql.FIND_BATCHES, (self._root,)).fetchall()
+        rows = self._fetch(sql.FIND_BATCHES, (self._root,))
         return {note: keys.split(b"\0") for note, keys in rows}
 
     def forget_batches(self, notes: Sequence[int]) -> None:
-        """Remove these notes."""
-        if notes:
-            with self._file.transaction() as cursor:
-                cursor.executemany(sql.FORGET_BATCH, [(note,) for note in notes])
+        """Remove these notes, after the rows that were recorded late before."""
+        at = self._clock.monotonic()
+        with self._late_lock:
+            self._left_batches += [(at, note) for note in notes]
+            if not any(self._late.values()):
+                self.write_late(0)
 
     def record_kept(self, copies: Sequence[KeptCopy]) -> None:
         """Record earlier bytes that are, or are to be, kept on the server."""
-        with self._file.transaction() as cursor:
-            cursor.executemany(sql.RECORD_KEPT, [(self._root, *copy) for copy in copies])
+        self._write(sql.RECORD_KEPT, [(self._root, *copy) for copy in copies])
 
     def find_kept(self, key: bytes | None = None) -> list[KeptCopy]:
         """Return what is kept of a file, or of all; the newest first."""
-        with self._file.used() as cursor:
-            rows = cursor.execute(sql.FIND_KEPT, (self._root, key)).fetchall()
-        return [KeptCopy._make(row) for row in rows]
+        return list(map(KeptCopy._make, self._fetch(sql.FIND_KEPT, (self._root, key))))
 
     def forget_kept(self, copies: Sequence[KeptCopy]) -> None:
         """Remove the record of bytes that are kept no longer."""
-        rows = [(self._root, copy.key, copy.path) for copy in copies]
-        with self._file.transaction() as cursor:
-            cursor.executemany(sql.FORGET_KEPT, rows)
+        self._write(sql.FORGET_KEPT, [(self._root, copy.key, copy.path) for copy in copies])
 
     def find_changed(self, key: bytes) -> ChangedFile | None:
         """Return what is known about a changed file."""
-        with self._file.used() as cursor:
-            row = cursor.execute(sql.FIND_CHANGED, (self._root, key)).fetchone()
-        return parse_changed(row) if row else None
+        found = map(parse_changed, self._fetch(sql.FIND_CHANGED, (self._root, key)))
+        return next(found, None)
 
     def list_held(self) -> list[ChangedFile]:
         """Return the held files by key; none if the ledger is of an older version."""
-        if self.outdated:
-            return []
-        with self._file.used() as cursor:
-            rows = cursor.execute(sql.LIST_HELD, (self._root,)).fetchall()
+        rows = [] if self.outdated else self._fetch(sql.LIST_HELD, (self._root,))
         return [changed for row in rows if (changed := parse_changed(row))]
 
     def count_held(self) -> int:
         """Return the number of held files without a choice of the user."""
-        if self.outdated:
-            return 0
-        with self._file.used() as cursor:
-            (files,) = cursor.execute(sql.COUNT_HELD, (self._root,)).fetchone()
-        return int(files)
+        return 0 if self.outdated else self._count(sql.COUNT_HELD, (self._root,))
 
     def count_kept(self) -> int:
         """Return the number of changed files whose copies the user keeps."""
-        if self.outdated:
-            return 0
-        with self._file.used() as cursor:
-            (files,) = cursor.execute(sql.COUNT_KEPT, (self._root,)).fetchone()
-        return int(files)
+        return 0 if self.outdated else self._count(sql.COUNT_KEPT, (self._root,))
 
     def record_changed(self, changed: ChangedFile) -> None:
         """Record the state of a changed file; replaces an older one."""
-        with self._file.transaction() as cursor:
-            cursor.execute(sql.RECORD_CHANGED, (self._root, *changed))
+        self._write(sql.RECORD_CHANGED, [(self._root, *changed)])
 
     def count_changed(self, since: datetime) -> dict[DatasetId, int]:
         """Return how many files of each dataset count for the brake since a time."""
-        with self._file.used() as cursor:
-            return dict(cursor.execute(sql.COUNT_CHANGED, (self._root, int(since.timestamp()))))
+        return dict(self._fetch(sql.COUNT_CHANGED, (self._root, int(since.timestamp()))))
 
     def count_files(self, dataset: DatasetId) -> int:
         """Return the number of known files of a dataset, including those in archives."""
-        with self._file.used() as cursor:
-            (files,) = cursor.execute(sql.COUNT_FILES, (self._root, dataset)).fetchone()
-        return int(files)
+        return self._count(sql.COUNT_FILES, (self._root, dataset))
 
     def forget_changed(self, before: datetime) -> None:
         """Remove held files that are verified by now, and others that counted before a time."""
-        with self._file.transaction() as cursor:
-            chosen = {"root": self._root, "before": int(before.timestamp())}
-            cursor.execute(sql.FORGET_CHANGED, chosen)
+        chosen = {"root": self._root, "before": int(before.timestamp())}
+        self._write(sql.FORGET_CHANGED, [chosen])
 
     def choose(self, choices: Sequence[ChangedFile]) -> None:
         """Record the user's choices for held files that are still in the same state."""
@@ -395,8 +399,7 @@ class SqliteLedger:
 
     def find_archives(self, dataset: DatasetId) -> dict[str, ArchiveRecord]:
         """Return the archives of a dataset by path."""
-        with self._file.used() as cursor:
-            rows = cursor.execute(sql.FIND_ARCHIVES, (self._root, dataset)).fetchall()
+        rows = self._fetch(sql.FIND_ARCHIVES, (self._root, dataset))
         return {row[1]: archive for row in rows if (archive := parse_archive(row))}
 
     def record_archive(
@@ -404,7 +407,7 @@ class SqliteLedger:
     ) -> None:
         """Record an archive, with exactly these members or with those that it has."""
         place = self._root, archive.dataset, archive.path
-        with self._file.transaction() as cursor:
+        with self._late_lock, self._file.transaction() as cursor:
             cursor.execute(sql.RECORD_ARCHIVE, (self._root, *archive))
             if members is None:
                 cursor.execute(
@@ -424,14 +427,17 @@ class SqliteLedger:
 
     def note_write(self, dataset: DatasetId, until: datetime) -> None:
         """Record that a request may write to a dataset until a time."""
-        with self._file.transaction() as cursor:
-            row = (self._root, dataset, ceil(until.timestamp()))
-            cursor.execute(sql.NOTE_WRITE, row)
+        staged = [
+            (it.entry.remote, it.entry.checksum)
+            for it in self._late[EntryState.STAGED].copy().values()
+            if it.entry.dataset == dataset
+        ]
+        row = (self._root, dataset, ceil(until.timestamp()), json.dumps(staged))
+        self._write(sql.NOTE_WRITE, [row])
 
     def forget_write(self, dataset: DatasetId) -> None:
         """Remove the record of a request that has ended."""
-        with self._file.transaction() as cursor:
-            cursor.execute(sql.FORGET_WRITE, (self._root, dataset))
+        self._write(sql.FORGET_WRITE, [(self._root, dataset)])
 
     def find_writes(self) -> dict[DatasetId, EarlierWrite]:
         """Return the requests of earlier runs that may still be writing."""
@@ -440,9 +446,10 @@ class SqliteLedger:
             return {
                 dataset: EarlierWrite(
                     moment(until),
-                    frozenset(cursor.execute(sql.FIND_STAGED, (self._root, dataset))),
+                    frozenset(cursor.execute(sql.FIND_STAGED, (self._root, dataset)))
+                    | parse_staged(staged),
                 )
-                for dataset, until in rows
+                for dataset, until, staged in rows
             }
 
     def open_mapping(self) -> SpillDict[Any]:
@@ -501,18 +508,13 @@ class SqliteLedger:
         if self.outdated:
             return NO_RISK
         query = sql.RISK if below is None else sql.RISK_BELOW
-        with self._file.used() as cursor:
-            files, size, oldest = cursor.execute(query, self._below(below or b"")).fetchone()
+        ((files, size, oldest),) = self._fetch(query, self._below(below or b""))
         oldest_at = moment(oldest // 10**9) if oldest else None
         return AtRisk(files, size or 0, oldest_at)
 
     def count_rechecks(self) -> int:
         """Return the number of files at risk because an answer of the server contradicts them."""
-        if self.outdated:
-            return 0
-        with self._file.used() as cursor:
-            (files,) = cursor.execute(sql.COUNT_RECHECKS, (self._root,)).fetchone()
-        return int(files)
+        return 0 if self.outdated else self._count(sql.COUNT_RECHECKS, (self._root,))
 
     def record_folders(self, folders: Sequence[FolderSums]) -> None:
         """Record the totals of these dataset folders."""
@@ -544,14 +546,12 @@ class SqliteLedger:
     def record_run(self, past: PastRunRow) -> None:
         """Record a run, replacing an earlier record of it."""
         times = [time and time.isoformat() for time in (past.started, past.finished)]
-        with self._file.transaction() as cursor:
-            row = (past.run, self._root, *times, json.dumps(dict(past.summary)))
-            cursor.execute(sql.RECORD_RUN, row)
+        row = (past.run, self._root, *times, json.dumps(dict(past.summary)))
+        self._write(sql.RECORD_RUN, [row])
 
     def find_runs(self, most: int = 100) -> list[PastRunRow]:
         """Return the latest runs for this data directory, newest first."""
-        with self._file.used() as cursor:
-            rows = cursor.execute(sql.FIND_RUNS, (self._root, most)).fetchall()
+        rows = self._fetch(sql.FIND_RUNS, (self._root, most))
         return [past for row in rows if (past := parse_run(row))]
 
     def find_destination(self, path: bytes) -> Destination | None:
@@ -561,34 +561,28 @@ class SqliteLedger:
 
     def find_sources(self) -> list[KnownSource]:
         """Return all sources ever added, ordered by path."""
-        with self._file.used() as cursor:
-            rows = cursor.execute(sql.FIND_SOURCES, (self._root,)).fetchall()
         return [
             KnownSource(path, Destination(*names), moment(added), finished and moment(finished))
-            for path, *names, added, finished in rows
+            for path, *names, added, finished in self._fetch(sql.FIND_SOURCES, (self._root,))
         ]
 
     def list_folders(self) -> list[bytes]:
         """Return the keys of all dataset folders of the last complete run, and of later ones."""
-        with self._file.used() as cursor:
-            return [path for (path,) in cursor.execute(sql.LIST_FOLDERS, (self._root,))]
+        return [path for (path,) in self._fetch(sql.LIST_FOLDERS, (self._root,))]
 
     def find_folders(self, destination: Destination) -> list[bytes]:
         """Return the folders that became this dataset in any run."""
         chosen = {"root": self._root} | destination._asdict()
-        with self._file.used() as cursor:
-            return [path for (path,) in cursor.execute(sql.FIND_FOLDERS, chosen)]
+        return [path for (path,) in self._fetch(sql.FIND_FOLDERS, chosen)]
 
     def record_source(self, source: ExtraSource) -> None:
         """Record a source that is uploaded from now on."""
         row = self._root, source.path, *source.destination, self._seconds()
-        with self._file.transaction() as cursor:
-            cursor.execute(sql.RECORD_SOURCE, row)
+        self._write(sql.RECORD_SOURCE, [row])
 
     def finish_source(self, path: bytes) -> None:
         """Record that a source is finished, unless a file of it waits or has failed."""
-        with self._file.transaction() as cursor:
-            cursor.execute(sql.FINISH_SOURCE, self._below(path) | {"now": self._seconds()})
+        self._write(sql.FINISH_SOURCE, [self._below(path) | {"now": self._seconds()}])
 
     def remove_source(self, path: bytes) -> None:
         """Remove a source and the files that exist only in it; files that were sent stay known."""
@@ -598,29 +592,28 @@ class SqliteLedger:
 
     def measure_source(self, source: KnownSource) -> KnownSource:
         """Return a source with the amount of its known files that are not verified."""
-        chosen = self._below(source.path)
-        with self._file.used() as cursor:
-            known, files, size = cursor.execute(sql.MEASURE_SOURCE, chosen).fetchone()
+        ((known, files, size),) = self._fetch(sql.MEASURE_SOURCE, self._below(source.path))
         return source._replace(open_files=files, open_bytes=size or 0) if known else source
 
     def find_meta(self, key: str) -> str | None:
         """Return a fact about this installation, such as its uuid."""
-        with self._file.used() as cursor:
-            row = cursor.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return row[0] if row else None
+        rows = self._fetch("SELECT value FROM meta WHERE key = ?", (key,))
+        return rows[0][0] if rows else None
 
     def record_meta(self, key: str, value: str) -> None:
         """Record a fact about this installation."""
-        with self._file.transaction() as cursor:
-            cursor.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
+        self._write("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", [(key, value)])
 
     def flush(self) -> None:
         """Write everything recorded to the disk, so that it survives a power failure."""
-        with self._file.used() as cursor:
-            cursor.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        self._fetch("PRAGMA wal_checkpoint(PASSIVE)")
 
     def close(self) -> None:
-        """Close the file; may be called repeatedly."""
+        """Write what was recorded late, and close the file; may be called repeatedly."""
+        try:
+            self.write_late(0)
+        except RunError as error:
+            logger.warning("The last steps of files were not written: %s", error)
         self._stock.close()
         self._file.close()
 
@@ -646,15 +639,50 @@ class SqliteLedger:
         for start in range(0, len(entries), ENTRIES_AT_ONCE):
             part = entries[start : start + ENTRIES_AT_ONCE]
             query = sql.RECORD % ",".join([sql.ROW] * len(part))
-            cursor.execute(query, (*chain.from_iterable(part), self._root, now))
-            if safe := [entry.key for entry in part if entry.state is EntryState.VERIFIED]:
-                query = sql.FORGET_SAFE % ",".join("?" * len(safe))
-                cursor.execute(query, (self._root, *safe))
+            rows = ((*entry, *self._find_times(entry, now)) for entry in part)
+            cursor.execute(query, (*chain.from_iterable(rows), self._root, now))
+
+    def _find_late(self, key: bytes) -> LateRow | None:
+        """Return what was recorded late of a file."""
+        for rows in self._late.values():
+            if late := rows.get(key):
+                return late
+        return None
+
+    def _drop_late(self, entries: Iterable[Entry]) -> None:
+        for rows in filter(None, self._late.values()):
+            for entry in entries:
+                rows.pop(entry.key, None)
+
+    def _find_times(self, entry: Entry, now: int) -> tuple[int | None, int | None]:
+        """Return when bytes were staged and registered, as far as the file does not know it."""
+        late, staged_at, registered_at = self._find_late(entry.key), None, None
+        if late and late.entry[1:3] == entry[1:3] and late.entry.checksum == entry.checksum:
+            staged_at, registered_at = late.staged_at, late.registered_at
+        if late and late.entry is entry:
+            return staged_at, registered_at
+        if entry.state is EntryState.STAGED:
+            return now, None
+        if entry.state in (EntryState.REGISTERED, EntryState.REPAIRED):
+            return staged_at, now
+        return staged_at, registered_at
 
     def _write_folders(self, query: str, folders: Sequence[FolderSums]) -> None:
         now = self._seconds()
+        self._write(query, [(self._root, *sums, now) for sums in folders])
+
+    def _fetch(self, query: str, values: Any = ()) -> list[Any]:
+        """Return the rows of a query."""
+        with self._file.used() as cursor:
+            return cursor.execute(query, values).fetchall()
+
+    def _count(self, query: str, values: Any) -> int:
+        return int(self._fetch(query, values)[0][0])
+
+    def _write(self, statement: str, rows: Sequence[Any]) -> None:
+        """Execute a statement for each row, in one transaction."""
         with self._file.transaction() as cursor:
-            cursor.executemany(query, [(self._root, *sums, now) for sums in folders])
+            cursor.executemany(statement, rows)
 
     def _below(self, path: bytes) -> dict[str, object]:
         return {"root": self._root, "path": path, "low": path + b"/", "high": path + b"0"}

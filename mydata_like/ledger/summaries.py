@@ -3,7 +3,6 @@
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -11,9 +10,7 @@ from mydata_like.core.errors import Problem
 from mydata_like.core.problems import INTENDED
 from mydata_like.core.queries import FolderGroup, ProblemGroup, RecentDataset
 from mydata_like.ledger import ledger_file
-from mydata_like.ledger.row_query import connect_to_current
-from mydata_like.ledger.sql import CODE, FIND_ROOT, HINT, MESSAGE, SHOWN, UNDER_WAY
-from mydata_like.ledger.sqlite_ledger import NO_ROOT
+from mydata_like.ledger.sql import CODE, HINT, MESSAGE, SHOWN, UNDER_WAY
 
 SLASH: Final = ord("/")
 FOLDERS_AT_ONCE = 1000  # listed in a folder; longer lists are of no use
@@ -175,11 +172,11 @@ class LedgerSummary:
         Folders that are datasets themselves are excluded. If there are very many, the first are
         listed, and one that stands for the rest.
         """
-        with self._opened() as connection:
+        with ledger_file.opened(self._file) as connection:
             if connection is None:
                 return []
-            row = connection.execute(FIND_ROOT, (self._directory,)).fetchone()
-            return list(_Inside(connection, row[0] if row else NO_ROOT, folder).list_folders())
+            root = ledger_file.find_root(connection, self._directory)
+            return list(_Inside(connection, root, folder).list_folders())
 
     def find_dataset(self, folder: bytes) -> int | None:
         """Return the server's id of the dataset of a folder's files."""
@@ -202,23 +199,11 @@ class LedgerSummary:
         return FolderGroup(*rows[0]) if rows else None
 
     def _ask(self, query: str, *values: object) -> Sequence[Any]:
-        with self._opened() as connection:
+        with ledger_file.opened(self._file) as connection:
             if connection is None:
                 return []
-            row = connection.execute(FIND_ROOT, (self._directory,)).fetchone()
-            return connection.execute(query, (row[0] if row else NO_ROOT, *values)).fetchall()
-
-    @contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection | None]:
-        connection = connect_to_current(self._file)
-        if connection is None:
-            yield None
-            return
-        with closing(connection):
-            try:
-                yield connection
-            except ledger_file.FAILURES as error:
-                raise ledger_file.failure(self._file, error) from error
+            root = ledger_file.find_root(connection, self._directory)
+            return connection.execute(query, (root, *values)).fetchall()
 
 
 class _Inside:
@@ -326,16 +311,7 @@ def _ask_all(state: Path, query: str, values: Mapping[str, int]) -> Iterator[tup
     """Yield the rows of a query in each ledger below a state folder."""
     for folder in (state, *state.glob("shard-*-of-*")):
         for file in folder.glob("ledger-*.db"):
-            if not any(word in file.name for word in _ASIDE):
-                yield from _ask_file(file, query, values)
-
-
-def _ask_file(file: Path, query: str, values: Mapping[str, int]) -> Iterator[tuple[Any, ...]]:
-    connection = connect_to_current(file)
-    if connection is None:
-        return
-    with closing(connection):
-        try:
-            yield from connection.execute(query, values)
-        except ledger_file.FAILURES as error:
-            raise ledger_file.failure(file, error) from error
+            if any(word in file.name for word in _ASIDE):
+                continue
+            with ledger_file.opened(file) as connection:
+                yield from connection.execute(query, values) if connection else ()

@@ -81,6 +81,18 @@ def test_later_rows_replace_earlier_ones(ledger: Ledger) -> None:
     assert ledger.find_entries([b"a"]) == {b"a": entry(b"a")}
 
 
+def test_steps_that_are_written_late_are_found_at_once(ledger: Ledger) -> None:
+    ledger.record_late([entry(b"a", EntryState.STAGED), entry(b"b", EntryState.STAGED)])
+    ledger.record_late([entry(b"b", EntryState.REGISTERED)])
+    assert ledger.find_entries([b"a", b"b"]) == {
+        b"a": entry(b"a", EntryState.STAGED),
+        b"b": entry(b"b", EntryState.REGISTERED),
+    }
+
+    ledger.record([entry(b"b", EntryState.VERIFIED)])
+    assert ledger.find_entries([b"b"]) == {b"b": entry(b"b")}
+
+
 def test_thousands_of_keys_are_found_at_once(ledger: Ledger) -> None:
     keys = [b"%d" % number for number in range(5000)]
 

@@ -165,6 +165,9 @@ class MemoryLedger:
         same = (entry.size, entry.modified_ns) == (file.size, file.modified_ns)
         return same and (seen or not exactly)
 
+    def record_late(self, entries: Sequence[Entry]) -> None:
+        self.record(entries)
+
     def record_replacements(self, replacements: Sequence[Replacement]) -> None:
         self.replacements.update((it.key, it) for it in replacements)
 
