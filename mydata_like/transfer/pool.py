@@ -328,10 +328,8 @@ class StagingTransport:
         destination.require_ready()
         host = destination.host
         known = self._capabilities_by_host.get(host)
-        if known is None and self._memory is not None:
-            known = self._memory.find(host)
-            if known is not None:
-                self._recalled.add(host)
+        if known is None and self._memory and (known := self._memory.find(host)):
+            self._recalled.add(host)
         worker = self._starter.start(f"session {number}")
         worker.founder, worker.destination = number, destination
         worker.recalled = known is not None and host in self._recalled
@@ -367,7 +365,8 @@ class StagingTransport:
             self._recalled.add(worker.host)
         elif worker.founder == number:
             self._recalled.discard(worker.host)
-            self._keep(worker.host, opened.capabilities)
+            if self._memory:
+                self._memory.keep(worker.host, opened.capabilities)
         with self._changed:
             self._capabilities_by_host[worker.host] = opened.capabilities
             if opened.round_trip:
@@ -382,11 +381,8 @@ class StagingTransport:
         """Let the next session probe a host."""
         self._recalled.discard(host)
         self._capabilities_by_host.pop(host, None)
-        self._keep(host, None)
-
-    def _keep(self, host: str, capabilities: HostCapabilities | None) -> None:
-        if self._memory is not None:
-            self._memory.keep(host, capabilities)
+        if self._memory:
+            self._memory.keep(host, None)
 
     def _choose_error(self, errors: list[UploaderError]) -> UploaderError:
         """Return the most important error of all hosts: a refused key comes first."""

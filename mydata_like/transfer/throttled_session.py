@@ -338,10 +338,7 @@ class _ThrottledSftp:
     link = _answered("link")
     set_attributes = _answered("set_attributes")
     remove = _answered("remove")
-
-    def remove_directory(self, path: bytes) -> None:
-        with self._timer.timed(self._timer.answer):
-            self._sftp.remove_directory(path)
+    remove_directory = _answered("remove_directory")
 
     def _wait(self, put: SmallFile) -> SmallFile:
         """Wait until a small file may be sent."""

@@ -129,7 +129,6 @@ _REPORT_INTERVAL: Final = 0.1  # seconds between two progress reports
 
 
 Connect = Callable[[WorkerConfig], tuple[OpenSession, HostCapabilities]]
-SendReply = Callable[[int, Reply], None]  # sends a message for a channel
 
 
 def main() -> None:

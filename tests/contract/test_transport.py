@@ -16,7 +16,6 @@ from mydata_like.core.staging_path import aside_path, kept_path
 from mydata_like.ssh.capabilities import HostCapabilities
 from tests.fakes.place import MODIFIED, checksum
 from tests.openssh import from_host, on_host, python_on_host, run_on_host
-from tests.privileges import needs_two_processors
 from tests.sshd_fixture import noisy, with_programs
 from tests.staging import DATASET, Memory, Staging, single, wanted
 
@@ -126,27 +125,6 @@ def names(staging):
     return [name for name in hostile if not REFUSED & set(name) and name == name.strip()]
 
 
-@pytest.mark.parametrize("batched", [True, False])
-def test_hostile_names_arrive_as_they_are(place, transport, names, batched):
-    members = [place.write(f"set '1'/{name}/{name}", 100) for name in names if "\n" not in name]
-    place.settle(*members)
-    channel = transport.open_channel()
-    if batched:
-        fates = channel.send(batch(members), ignore)
-    else:
-        fates = [fate for member in members for fate in channel.send(single(member), ignore)]
-    assert [fate.checksum for fate in fates] == [checksum(member) for member in members]
-    assert all(map(place.arrived, members))
-
-
-@pytest.mark.parametrize("size", [0, 1, 32704, 32705, 65536, 262143, 262144, 262145, 2 << 20])
-def test_sizes_around_the_borders_of_buffers_arrive(place, transport, size):
-    member = place.write("a/file", size)
-    place.settle(member)
-    assert transport.open_channel().send(single(member), ignore) == [SentFile(0, checksum(member))]
-    assert place.arrived(member)
-
-
 def test_a_large_file_arrives(place, transport):
     member = place.write("a/large", 40 << 20)
     place.settle(member)
@@ -200,16 +178,6 @@ def test_zeros_that_are_no_holes_arrive_as_holes(place, staging, size):
         assert measure_blocks(place.there(member)) < 3 << 20
 
 
-def test_a_member_that_vanished_fails_alone(place, transport):
-    members = [place.write(f"a/{n}", 1000) for n in range(5)]
-    place.settle(*members)
-    Path(os.fsdecode(members[2].path)).unlink()
-    fates = transport.open_channel().send(batch(members), ignore)
-    assert [type(fate) for fate in fates] == [SentFile, SentFile, UnsentFile, SentFile, SentFile]
-    assert fates[2].problem.code == "file.vanished"
-    assert not fates[2].again
-
-
 def test_older_content_is_replaced(place, transport):
     member = place.write("a/file", 5000)
     place.settle(member)
@@ -219,23 +187,13 @@ def test_older_content_is_replaced(place, transport):
     assert place.arrived(member)
 
 
-@needs_two_processors
-def test_channels_work_side_by_side(place, transport):
-    members = [place.write(f"a/{n}", 3 << 20) for n in range(4)]
-    place.settle(*members)
-    channels = [transport.open_channel() for _ in range(2)]
-    for member, channel in zip(members, channels * 2, strict=True):
-        assert channel.send(single(member), ignore) == [SentFile(0, checksum(member))]
-    assert all(map(place.arrived, members))
-
-
 def replacing(member) -> tuple[Replacement, FileRecord]:
     """Return a file whose record has verified bytes, and how new ones take their place."""
     found = wanted(member)
-    found = found._replace(file=found.file._replace(key=member.path))
+    found = replace(found, file=found.file._replace(key=member.path))
     replica = Replica(found.remote, "box", verified=True, verified_at="then")
     record = Datafile(DatafileId(1), DATASET.id, "", "", 8, EARLIER, "", (replica,))
-    changed = found._replace(earlier=record)
+    changed = replace(found, earlier=record)
     staged = aside_path(found.remote, member.size, member.modified_ns, b"")
     replacement = Replacement(
         member.path,

@@ -2,10 +2,9 @@
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any, Final
 
 from mydata_like.core.errors import FULL, ItemError, Problem, StagingError, TransientError
@@ -57,10 +56,6 @@ class S3Transport(FileTransport):
     def cancelled(self) -> TransientError:
         return TransientError("The transfer was cancelled.", code=CUT)
 
-    def note_time(self, seconds: float) -> None:
-        """Note how long a tiny file took."""
-        self.round_trip = min(seconds, self.round_trip or seconds)
-
     def fetch_checksum(self, path: str) -> str:
         """Return the MD5 of the bytes of an object below the prefix."""
         found = hashlib.md5(usedforsecurity=False)
@@ -76,6 +71,41 @@ class S3Transport(FileTransport):
         """Remove an object below the prefix."""
         with s3_errors(self.bucket):
             self.client.delete_object(Bucket=self.bucket.name, Key=self.key(path))
+
+    def find_size(self, key: str) -> int | None:
+        """Return the size of an object, None if it does not exist."""
+        found = find_object(self.client, self.bucket, key)
+        return None if found is None else int(found["ContentLength"])
+
+    def copy(self, source: str, target: str) -> None:
+        """Let the service copy an object; `target` is replaced at the end.
+
+        A large object is copied in parts, so that no answer takes long.
+        """
+        client, bucket = self.client, self.bucket.name
+        found = client.head_object(Bucket=bucket, Key=source)
+        size, where = found["ContentLength"], {"Bucket": bucket, "Key": target}
+        origin = {
+            "CopySource": {"Bucket": bucket, "Key": source},
+            "CopySourceIfMatch": found["ETag"],
+        }
+        if size <= self.copied_at_once:
+            client.copy_object(**where, **origin)
+            return
+        upload = {**where, "UploadId": client.create_multipart_upload(**where)["UploadId"]}
+        piece = max(self.copied_at_once, -(-size // PARTS))
+        parts = []
+        try:
+            for number, start in enumerate(range(0, size, piece), 1):
+                span = f"bytes={start}-{min(start + piece, size) - 1}"
+                answer = client.upload_part_copy(
+                    **upload, **origin, PartNumber=number, CopySourceRange=span
+                )
+                parts.append({"PartNumber": number, "ETag": answer["CopyPartResult"]["ETag"]})
+            client.complete_multipart_upload(**upload, MultipartUpload={"Parts": parts})
+        except BaseException:
+            client.abort_multipart_upload(**upload)
+            raise
 
     def key(self, path: str) -> str:
         """Return the key of a path; those of kept objects have a prefix of their own.
@@ -130,7 +160,8 @@ class S3Channel(FileChannel):
                 begun = time.monotonic()
                 checksum = upload.send(source)
                 if source.size <= SMALL:
-                    self._transport.note_time(time.monotonic() - begun)
+                    seconds, known = time.monotonic() - begun, self._transport.round_trip
+                    self._transport.round_trip = min(seconds, known or seconds)
                 return SentFile(index, checksum, inside=source.inside)
         except ItemError as error:
             return UnsentFile(index, error.problem, again=isinstance(error, TransientError))
@@ -160,9 +191,9 @@ class S3Channel(FileChannel):
         source, target = self._transport.key(move.staged), self._bucket.key(move.remote)
         kept = self._transport.key(move.kept) if move.kept else ""
         with s3_errors(self._bucket):
-            there = not kept or self._find_size(kept) == move.kept_size
-            found = self._find_size(source)
-            if found is None and there and self._find_size(target) == move.size:
+            there = not kept or self._transport.find_size(kept) == move.kept_size
+            found = self._transport.find_size(source)
+            if found is None and there and self._transport.find_size(target) == move.size:
                 return SentFile(index, move.checksum)  # an interrupted call has moved it
             if found != move.size:
                 shown = format_path(move.remote.encode("utf-8", "surrogateescape"))
@@ -171,7 +202,7 @@ class S3Channel(FileChannel):
         if not there and (reason := self._keep(target, kept)):
             return UnsentFile(index, describe_held(reason), again=False)
         with s3_errors(self._bucket):
-            self._copy(source, target)
+            self._transport.copy(source, target)
             self._client.delete_object(Bucket=self._bucket.name, Key=source)
         return SentFile(index, move.checksum)
 
@@ -179,21 +210,13 @@ class S3Channel(FileChannel):
         """Copy what is at `target`, if anything; return why the service refuses that."""
         try:
             with s3_errors(self._bucket):
-                if self._find_size(target) is not None:
-                    self._copy(target, kept)
+                if self._transport.find_size(target) is not None:
+                    self._transport.copy(target, kept)
         except TransientError:
             raise
         except (ItemError, StagingError) as error:
             return error.message
         return ""
-
-    def _find_size(self, key: str) -> int | None:
-        found = find_object(self._client, self._bucket, key)
-        return None if found is None else int(found["ContentLength"])
-
-    def _copy(self, source: str, target: str) -> None:
-        piece = self._transport.copied_at_once
-        copy_object(self._client, self._bucket, source, target, piece=piece)
 
     def discard(self, paths: Sequence[str]) -> None:
         """Remove what is stored under these paths and no longer wanted."""
@@ -211,47 +234,6 @@ def find_object(client: Any, bucket: Bucket, key: str) -> Any:
         if error.response.get("Error", {}).get("Code") in _GONE:
             return None
         raise
-
-
-def copy_object(
-    client: Any, bucket: Bucket, source: str, target: str, *, piece: int = COPY
-) -> None:
-    """Let the service copy an object; `target` is replaced at the end.
-
-    An object larger than `piece` (bytes) is copied in parts, so that no answer takes long.
-    """
-    found = client.head_object(Bucket=bucket.name, Key=source)
-    size, origin = found["ContentLength"], {"Bucket": bucket.name, "Key": source}
-    where = {"Bucket": bucket.name, "Key": target}
-    if size <= piece:
-        client.copy_object(**where, CopySource=origin, CopySourceIfMatch=found["ETag"])
-        return
-    upload = client.create_multipart_upload(**where)["UploadId"]
-    copy = partial(
-        client.upload_part_copy,
-        **where,
-        UploadId=upload,
-        CopySource=origin,
-        CopySourceIfMatch=found["ETag"],
-    )
-    try:
-        parts = [
-            {
-                "PartNumber": number,
-                "ETag": copy(PartNumber=number, CopySourceRange=span)["CopyPartResult"]["ETag"],
-            }
-            for number, span in enumerate(_spans(size, piece), 1)
-        ]
-        client.complete_multipart_upload(**where, UploadId=upload, MultipartUpload={"Parts": parts})
-    except BaseException:
-        client.abort_multipart_upload(**where, UploadId=upload)
-        raise
-
-
-def _spans(size: int, piece: int) -> Iterable[str]:
-    piece = max(piece, -(-size // PARTS))
-    for start in range(0, size, piece):
-        yield f"bytes={start}-{min(start + piece, size) - 1}"
 
 
 def remove_old_uploads(client: Any, bucket: Bucket, now: Callable[[], datetime]) -> int:

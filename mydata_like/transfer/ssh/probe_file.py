@@ -53,7 +53,13 @@ class ProbeConnection:
         """Return the size and checksum of a file; the size of a missing file is None."""
         path = self._location.rstrip(b"/") + b"/" + name
         if self.capabilities.access == "shell":
-            return self._inspect_by_shell(path, self.capabilities)
+            where, checksum = quote(path), self.capabilities.checksum or b":"
+            script = PREAMBLE + _INSPECT % (where, checksum, where)
+            output = self.session.run(b"exec sh -c " + quote(script)).output
+            # Output of login scripts comes before it.
+            size, _, rest = output.partition(MARK)[2].partition(MARK)
+            word = b"".join(rest.split()[:1])
+            return ProbeResult(parse_count(size.strip()), word.decode("ascii", "replace"))
         try:
             return ProbeResult(self.session.open_sftp().find_size(path), "")
         except RejectedError:
@@ -69,16 +75,6 @@ class ProbeConnection:
         except RejectedError:
             return False
         return True
-
-    def _inspect_by_shell(self, path: bytes, capabilities: HostCapabilities) -> ProbeResult:
-        where, checksum = quote(path), capabilities.checksum or b":"
-        script = _INSPECT % (where, checksum, where)
-        output = self.session.run(b"exec sh -c " + quote(PREAMBLE + script)).output
-        # Output of login scripts comes before it.
-        size, _, rest = output.partition(MARK)[2].partition(MARK)
-        return ProbeResult(
-            parse_count(size.strip()), b"".join(rest.split()[:1]).decode("ascii", "replace")
-        )
 
 
 @contextmanager
