@@ -323,14 +323,9 @@ def renew_identity(settings: Settings, config: Path | None) -> str:
     places = find_places(config)
     prepare_places(settings, places)
     old, new = ensure_uuid(settings, places), str(uuid.uuid4())
-    changes = {
-        key: value
-        for key, value, was in (
-            ("instrument.uuid", new, settings.instrument.uuid),
-            ("transfer.key_file", None, settings.transfer.key_file),
-        )
-        if was
-    }
+    changes: dict[str, object] = {"instrument.uuid": new} if settings.instrument.uuid else {}
+    if settings.transfer.key_file:
+        changes["transfer.key_file"] = None
     if changes:
         save_settings(config, changes)
     after = load_settings(config).settings

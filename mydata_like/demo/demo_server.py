@@ -248,13 +248,8 @@ class EmbeddedServer:
 
     @property
     def requests(self) -> Sequence[LoggedRequest]:
-        """The requests in the order of their answers, at least the latest hundred thousand."""
-        return self._gate.log.entries
-
-    @property
-    def request_counts(self) -> Mapping[tuple[str, str, int], int]:
-        """The number of requests by method, resource and status (0: no answer)."""
-        return self._gate.log.counts
+        """The latest requests in the order of their answers; status 0 is no answer."""
+        return list(self._gate.log)
 
     def limit_workers(self, workers: int) -> None:
         """Handle at most `workers` requests at once from now on."""

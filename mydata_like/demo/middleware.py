@@ -6,7 +6,7 @@ import os
 import re
 import socket
 import struct
-from collections import Counter
+from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -278,25 +278,6 @@ class LoggedRequest(NamedTuple):
     seconds: float
 
 
-class RequestLog:
-    """The latest requests, and the counts of all."""
-
-    def __init__(self) -> None:
-        self.entries: list[LoggedRequest] = []
-        self.counts: Counter[tuple[str, str, int]] = Counter()  # method, resource, status
-        self._guard = Lock()
-
-    def add(self, request: LoggedRequest) -> None:
-        """Add a request; when the log is full, drop its older half."""
-        path = request.path.partition("?")[0]
-        resource = path.removeprefix("/api/v1/").partition("/")[0]
-        with self._guard:
-            if len(self.entries) >= _LOG_LIMIT:
-                del self.entries[: _LOG_LIMIT // 2]
-            self.entries.append(request)
-            self.counts[request.method, resource, request.status] += 1
-
-
 class PlannedAnswer(NamedTuple):
     """A complete answer of the application."""
 
@@ -317,7 +298,7 @@ class Middleware:
         self._stopped = stopped
         self._kept: dict[str, tuple[float, PlannedAnswer]] = {}  # cached answers and their expiry
         self._threads: list[Thread] = []
-        self.log = RequestLog()
+        self.log = deque[LoggedRequest](maxlen=_LOG_LIMIT)  # the latest requests
         self.workers = RequestWorkers(stopped)
 
     def __call__(
@@ -336,7 +317,7 @@ class Middleware:
         else:
             answer = self._work(environ, action)
         status = int(answer.status[:3]) if answer is not None else 0
-        self.log.add(LoggedRequest(method, path, status, perf_counter() - started))
+        self.log.append(LoggedRequest(method, path, status, perf_counter() - started))
         if answer is None:
             _reset(environ["mydata_like.handler"].connection)
         start_response(answer.status, answer.headers)

@@ -9,9 +9,8 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import psutil
 
@@ -26,31 +25,12 @@ _LOCAL: Final = 0x02  # the bit of a locally administered MAC address; IEEE 802,
 _WINDOWS_11: Final = (10, 0, 22000)  # its number is still that of Windows 10
 
 
-@dataclass(frozen=True, slots=True)
-class Interface:
-    """A network interface, if possible the one with the default route."""
+def find_traits() -> tuple[str, str, frozenset[str]]:
+    """Return what identifies this computer: its name, system id, and MAC addresses.
 
-    name: str = ""
-    mac: str = ""
-    ipv4: str = ""
-    ipv6: str = ""
-    mask: str = ""
-
-
-class MachineTraits(NamedTuple):
-    """The traits that identify a computer; each may change over time, or be missing.
-
-    `system` is the id of its operating system, `interfaces` are MAC addresses.
+    Each may change over time, or be missing.
     """
-
-    hostname: str
-    system: str
-    interfaces: frozenset[str]
-
-
-def find_traits() -> MachineTraits:
-    """Return the traits of this computer."""
-    return MachineTraits(socket.gethostname(), read_system_id(), choose_lasting(list_addresses()))
+    return socket.gethostname(), read_system_id(), choose_lasting(list_addresses())
 
 
 def list_addresses(
@@ -104,7 +84,6 @@ def describe_machine(data_directory: Path | None = None) -> MachineRecord:
             outward = str(probe.getsockname()[0])
         except OSError:
             outward = ""
-    interface = choose_interface(list_addresses(), outward)
     try:
         usage = shutil.disk_usage(data_directory) if data_directory else None
     except OSError:  # the drive is missing
@@ -126,11 +105,7 @@ def describe_machine(data_directory: Path | None = None) -> MachineRecord:
         memory=f"{psutil.virtual_memory().total / 2**30:.1f}G",
         cpus=psutil.cpu_count() or 1,
         disk_usage=f"{format_size(usage.free)} free of {format_size(usage.total)}" if usage else "",
-        interface=interface.name,
-        mac_address=interface.mac,
-        ipv4_address=interface.ipv4,
-        ipv6_address=interface.ipv6,
-        subnet_mask=interface.mask,
+        **choose_interface(list_addresses(), outward),
         user_agent_install_location=str(location),
     )
 
@@ -146,33 +121,35 @@ def _describe_system() -> tuple[str, str, str, str]:
     return names.system, names.release, names.version, names.machine
 
 
-def choose_interface(addresses: Mapping[str, Sequence[Any]], outward: str) -> Interface:
+def choose_interface(addresses: Mapping[str, Sequence[Any]], outward: str) -> dict[str, str]:
     """Return the interface with the outward address, else the first that is not a loopback.
+
+    It is described by the fields of `MachineRecord`.
 
     `addresses` are psutil's, by the interface's name.
     """
     found = [_read_interface(name, entries) for name, entries in addresses.items()]
     for interface in found:
-        if outward and interface.ipv4 == outward:
+        if outward and interface["ipv4_address"] == outward:
             return interface
-    usable = (one for one in found if one.ipv4 and not one.ipv4.startswith("127."))
-    return next(usable, Interface())
+    usable = (it for it in found if it["ipv4_address"] and it["ipv4_address"][:4] != "127.")
+    return next(usable, {})
 
 
-def _read_interface(name: str, entries: Sequence[Any]) -> Interface:
+def _read_interface(name: str, entries: Sequence[Any]) -> dict[str, str]:
     first: dict[int, Any] = {}
     for entry in entries:
         first.setdefault(entry.family, entry)
     mac, ipv4, ipv6 = (
         first.get(family) for family in (psutil.AF_LINK, socket.AF_INET, socket.AF_INET6)
     )
-    return Interface(
-        name,
-        mac.address if mac else "",
-        ipv4.address if ipv4 else "",
-        ipv6.address.partition("%")[0] if ipv6 else "",
-        (ipv4.netmask or "") if ipv4 else "",
-    )
+    return {
+        "interface": name,
+        "mac_address": mac.address if mac else "",
+        "ipv4_address": ipv4.address if ipv4 else "",
+        "ipv6_address": ipv6.address.partition("%")[0] if ipv6 else "",
+        "subnet_mask": (ipv4.netmask or "") if ipv4 else "",
+    }
 
 
 def read_account() -> str:

@@ -120,12 +120,6 @@ def setting(
     return _Definition(FieldInfo(label, help, **flags), default, (check,) if check else ())
 
 
-def describe(key: str, annotation: Any, default: object) -> Setting:
-    """Return the setting of a field; its annotation must include a `FieldInfo`."""
-    about = next(entry for entry in annotation.__metadata__ if isinstance(entry, FieldInfo))
-    return Setting(key, annotation, default, about)
-
-
 _FLAGS = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(
     ("false", "no", "off", "0"), False
 )

@@ -11,7 +11,6 @@ from mydata_like.settings.fields import (
     Section,
     Setting,
     SettingProblem,
-    describe,
     plain_value,
 )
 from mydata_like.settings.schedule_section import Schedule
@@ -77,7 +76,8 @@ def iter_settings() -> Iterator[Setting]:
     """Yield every setting in the order of the file and the dialog."""
     for section, table in Settings.__annotations__.items():
         for name, annotation in table.__annotations__.items():
-            yield describe(f"{section}.{name}", annotation, getattr(table, name))
+            about = annotation.__metadata__[-1]
+            yield Setting(f"{section}.{name}", annotation, getattr(table, name), about)
 
 
 @cache

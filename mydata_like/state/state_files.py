@@ -254,12 +254,18 @@ class TimestampStore:
 # Logs
 
 
-class _Deletion(NamedTuple):
-    """The fields of a line of the deletion log that are read again."""
+class LoggedDeletion(NamedTuple):
+    """The fields of a line of the deletion log that are read again.
+
+    A file that a killed process has not deleted may have the name `aside`; `key` is its own, in
+    hexadecimal.
+    """
 
     path: str
     deleted: bool
     md5: str = ""
+    aside: str = ""
+    key: str = ""
 
 
 def load_deletions(file: Path) -> frozenset[tuple[str, str]]:
@@ -269,7 +275,7 @@ def load_deletions(file: Path) -> frozenset[tuple[str, str]]:
     """
     deleted: dict[str, str] = {}
     try:
-        for line in _iter_lines(file, _Deletion):
+        for line in _iter_lines(file, LoggedDeletion):
             if line.deleted:
                 deleted[line.path] = line.md5
             else:
@@ -283,25 +289,13 @@ def load_deletions(file: Path) -> frozenset[tuple[str, str]]:
     return frozenset(deleted.items())
 
 
-class UnfinishedDeletion(NamedTuple):
-    """The last deletion in the log, which a killed process may not have finished.
-
-    The file then has the name `aside`; `key` is its own, in hexadecimal.
-    """
-
-    path: str
-    deleted: bool
-    aside: str = ""
-    key: str = ""
-
-
-def find_unfinished_deletion(file: Path) -> UnfinishedDeletion | None:
+def find_unfinished_deletion(file: Path) -> LoggedDeletion | None:
     """Return the last deletion in the log, unless it is known to be over."""
     try:
         require_plain(file)
         with file.open("rb") as stream:
             stream.seek(max(0, stream.seek(0, os.SEEK_END) - LONGEST_FILE))
-            *_, last = _parse_lines(stream.read().splitlines(), UnfinishedDeletion)
+            *_, last = _parse_lines(stream.read().splitlines(), LoggedDeletion)
     except (OSError, ValueError):  # no log, or an empty one
         return None
     return last if last.deleted and last.aside else None
@@ -339,7 +333,7 @@ class DeletionLogFile:
         """Log that a file whose deletion was logged still exists."""
         self._write(freed.key, deleted=False, problem=problem.code)
 
-    def restored(self, unfinished: UnfinishedDeletion) -> None:
+    def restored(self, unfinished: LoggedDeletion) -> None:
         """Log that a file still exists whose deletion a killed process had not finished."""
         self._write(bytes.fromhex(unfinished.key), deleted=False, problem="free.interrupted")
 
