@@ -1,6 +1,7 @@
 """Rows of the settings dialog: label, field, origin, errors and hints."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from itertools import chain
 
 from PySide6.QtCore import QCoreApplication, QEvent, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QPalette
@@ -13,6 +14,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from mydata_like.core.model import Layout
 from mydata_like.gui import setting_labels
 from mydata_like.gui.setting_labels import Tab
 from mydata_like.gui.settings_editor.editors import make_editor
@@ -243,7 +245,7 @@ class SettingRow(QWidget):
         fixed_by = draft.fixed_by(self.key)
         self.editor.set_fixed(fixed=bool(fixed_by))
         # An invalid value prevents saving, so it can be corrected even if it is not used.
-        self.setEnabled(is_used(self.key, draft) or self.key in draft.problems)
+        self.setEnabled(not describe_unused(self.key, draft) or self.key in draft.problems)
         self._reset.setVisible(draft.is_own(self.key))
         self._source.show_text(*self._describe(draft, fixed_by))
         problem = draft.problems.get(self.key, "")
@@ -259,18 +261,9 @@ class SettingRow(QWidget):
     def matches(self, sought: str) -> bool:
         """Return whether the texts of the setting contain all words of a search."""
         about = self.setting.about
-        choices = (
-            setting_labels.name_choice(self.setting, choice) for choice in self.setting.choices
-        )
-        said = (
-            setting_labels.label_of(self.setting),
-            setting_labels.help_of(self.setting),
-            self.key,
-            about.label,
-            *choices,
-            *about.legacy,
-        )
-        return fits(sought, " ".join(said))
+        choices = [setting_labels.name_choice(self.setting, it) for it in self.setting.choices]
+        shown = (setting_labels.label_of(self.setting), setting_labels.help_of(self.setting))
+        return fits(sought, " ".join((*shown, self.key, about.label, *choices, *about.legacy)))
 
     def _describe(self, draft: PendingChanges, fixed_by: str) -> tuple[str, str, Status | None]:
         """Return the source of the value, with its icon and status."""
@@ -282,15 +275,12 @@ class SettingRow(QWidget):
             return unused or setting_labels.name_source(winner), "", None
         if draft.is_own(self.key):
             said = self.tr("Changed")
-            return f"{CHANGED_MARK} {said}", "", "working"
-        said = self.tr("Changed: reset to %1")
-        if winner.source is Layer.DEFAULT:
+        elif winner.source is Layer.DEFAULT:
             said = self.tr("Changed: reset to the default")
-        return (
-            f"{CHANGED_MARK} {said.replace('%1', setting_labels.name_source(winner))}",
-            "",
-            "working",
-        )
+        else:
+            said = self.tr("Changed: reset to %1")
+            said = said.replace("%1", setting_labels.name_source(winner))
+        return f"{CHANGED_MARK} {said}", "", "working"
 
     @Slot()
     def _emit_edited(self) -> None:
@@ -301,106 +291,70 @@ class SettingRow(QWidget):
         self.reset_wanted.emit(self)
 
 
-class FormSection(QWidget):
-    """One section: its heading, its rows and other widgets."""
-
-    def __init__(self, name: str, parent: QWidget) -> None:
-        super().__init__(parent)
-        heading = PlainLabel(setting_labels.name_section(name), self)
-        heading.scale(SECTION, bold=True)
-        self.rows: list[SettingRow] = []
-        self._asides: list[SideNote] = []
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, self.fontMetrics().lineSpacing())
-        self._layout.setSpacing(self.fontMetrics().averageCharWidth())
-        self._layout.addWidget(heading)
-
-    def add_row(self, row: SettingRow) -> None:
-        """Add a setting."""
-        self.rows.append(row)
-        self._layout.addWidget(row)
-
-    def add_aside(self, aside: SideNote) -> None:
-        """Add a widget that is not a setting."""
-        self._asides.append(aside)
-        self._layout.addWidget(aside)
-
-    def seek(self, sought: str) -> bool:
-        """Show only what matches a search; return whether anything does."""
-        parts: list[SettingRow | SideNote] = [*self.rows, *self._asides]
-        found = [part for part in parts if part.matches(sought)]
-        for part in parts:
-            part.setVisible(part in found)
-        self.setVisible(bool(found))
-        return bool(found)
-
-
 class Form(QWidget):
-    """All settings of one tab."""
-
-    edited = Signal(object)  # the Row
-    reset_wanted = Signal(object)  # the Row
+    """All settings of one tab, below the headings of their sections."""
 
     def __init__(
         self, tab: Tab, asides: Mapping[str, SideNote], parent: QWidget | None = None
     ) -> None:
         """`asides` stand after the setting whose key they have."""
         super().__init__(parent)
-        self._sections = [FormSection(name, self) for name in tab.sections]
+        self._parts: dict[QWidget, list[SettingRow | SideNote]] = {}  # by section
         layout = QVBoxLayout(self)
         gap = self.fontMetrics().lineSpacing()
         layout.setContentsMargins(gap, gap // 2, gap, 0)
-        for name, section in zip(tab.sections, self._sections, strict=True):
+        for name in tab.sections:
+            section = QWidget(self)
+            heading = PlainLabel(setting_labels.name_section(name), section)
+            heading.scale(SECTION, bold=True)
+            column = QVBoxLayout(section)
+            column.setContentsMargins(0, 0, 0, gap)
+            column.setSpacing(self.fontMetrics().averageCharWidth())
+            column.addWidget(heading)
+            parts = self._parts[section] = []
             for setting in (entry for entry in iter_settings() if entry.section == name):
-                section.add_row(self._make_row(SettingRow(setting, section)))
+                parts.append(SettingRow(setting, section))
                 if setting.key in asides:
-                    section.add_aside(asides[setting.key])
+                    parts.append(asides[setting.key])
+            for part in parts:
+                column.addWidget(part)
             layout.addWidget(section)
         layout.addStretch(1)
 
     @property
-    def rows(self) -> Iterator[SettingRow]:
+    def rows(self) -> list[SettingRow]:
         """The rows, in their order."""
-        return (row for section in self._sections for row in section.rows)
-
-    def show_draft(self, draft: PendingChanges) -> None:
-        """Show the values of a draft."""
-        for row in self.rows:
-            row.show_draft(draft)
-
-    def show_facts(self, draft: PendingChanges) -> None:
-        """Update the texts about the values while the user edits them."""
-        for row in self.rows:
-            row.show_facts(draft)
+        parts = chain.from_iterable(self._parts.values())
+        return [part for part in parts if isinstance(part, SettingRow)]
 
     def seek(self, sought: str) -> bool:
         """Show only what matches a search; return whether anything does."""
-        found = [section.seek(sought) for section in self._sections]
-        return any(found)
-
-    def _make_row(self, row: SettingRow) -> SettingRow:
-        row.edited.connect(self.edited)
-        row.reset_wanted.connect(self.reset_wanted)
-        return row
-
-
-def _is_group_layout(layout: object) -> bool:
-    return str(layout).startswith("User Group")
+        any_found = False
+        for section, parts in self._parts.items():
+            found = [part for part in parts if part.matches(sought)]
+            for part in parts:
+                part.setVisible(part in found)
+            section.setVisible(bool(found))
+            any_found |= bool(found)
+        return any_found
 
 
-_TIMED = ("timer", "watch").__contains__
-_S3 = ("s3",).__contains__
-_SSH = ("auto", "ssh", "http", "folder").__contains__  # registration over HTTP uses it as well
+_TIMED = ("timer", "watch")
+_S3 = ("s3",)
+_SSH = ("auto", "ssh", "http", "folder")  # registration over HTTP uses it as well
 # For each setting that has an effect only with some values of another: which other, which values.
-_USED_WITH: Mapping[str, tuple[str, Callable[[object], bool]]] = {
-    "data.group_prefix": ("data.layout", _is_group_layout),
-    "schedule.date": ("schedule.kind", ("once",).__contains__),
-    "schedule.time": ("schedule.kind", ("once", "daily", "weekly").__contains__),
-    "schedule.days": ("schedule.kind", ("weekly",).__contains__),
+_USED_WITH: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "data.group_prefix": (
+        "data.layout",
+        tuple(it.value for it in Layout if it.value.startswith("User Group")),
+    ),
+    "schedule.date": ("schedule.kind", ("once",)),
+    "schedule.time": ("schedule.kind", ("once", "daily", "weekly")),
+    "schedule.days": ("schedule.kind", ("weekly",)),
     "schedule.minutes": ("schedule.kind", _TIMED),
     "schedule.from_time": ("schedule.kind", _TIMED),
     "schedule.to_time": ("schedule.kind", _TIMED),
-    "transfer.folder": ("transfer.method", ("folder",).__contains__),
+    "transfer.folder": ("transfer.method", ("folder",)),
     "transfer.s3_endpoint": ("transfer.method", _S3),
     "transfer.s3_region": ("transfer.method", _S3),
     "transfer.s3_bucket": ("transfer.method", _S3),
@@ -417,18 +371,10 @@ _USED_WITH: Mapping[str, tuple[str, Callable[[object], bool]]] = {
 }
 
 
-def is_used(key: str, draft: PendingChanges) -> bool:
-    """Return whether a setting has any effect with the current values of the others."""
-    if key not in _USED_WITH:
-        return True
-    other, allows = _USED_WITH[key]
-    return allows(draft.value(other))
-
-
 def describe_unused(key: str, draft: PendingChanges) -> str:
     """Return which other setting leaves a setting without effect; empty if none does."""
-    if is_used(key, draft):
+    other, values = _USED_WITH.get(key, ("", ()))
+    if not other or draft.value(other) in values:
         return ""
-    label = setting_labels.label_of(settings_by_key()[_USED_WITH[key][0]])
     said = translate("settings", "Not used: see “%1”")
-    return said.replace("%1", label)
+    return said.replace("%1", setting_labels.label_of(settings_by_key()[other]))

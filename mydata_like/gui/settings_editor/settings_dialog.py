@@ -154,10 +154,18 @@ class SettingsDialog(QDialog):
         self.buttons = QDialogButtonBox(
             QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel, self
         )
-        self._explain_buttons()
+        self._ok = self.buttons.button(QDialogButtonBox.StandardButton.Ok)
+        self._ok.setDefault(True)
 
+        test = self.tr("Test the connection to the server with these settings, step by step")
         foot = QHBoxLayout()
-        for button in (self.importing, self.exporting, self.trying):
+        for button, meaning in (
+            (self.importing, self.tr("Take settings from MyData's MyData.cfg, or from a file")),
+            (self.exporting, self.tr("Write the settings to a file, without secrets")),
+            (self.trying, test),
+        ):
+            button.setToolTip(meaning)
+            button.setAccessibleDescription(meaning)
             foot.addWidget(button)
         foot.addStretch(1)
         foot.addWidget(self.buttons)
@@ -220,20 +228,6 @@ class SettingsDialog(QDialog):
                 return
             case _:
                 super().keyPressEvent(event)
-
-    def _explain_buttons(self) -> None:
-        for button, said in (
-            (self.importing, self.tr("Take settings from MyData's MyData.cfg, or from a file")),
-            (self.exporting, self.tr("Write the settings to a file, without secrets")),
-            (
-                self.trying,
-                self.tr("Test the connection to the server with these settings, step by step"),
-            ),
-        ):
-            button.setToolTip(said)
-            button.setAccessibleDescription(said)
-        self._ok = self.buttons.button(QDialogButtonBox.StandardButton.Ok)
-        self._ok.setDefault(True)
 
     def _load(self) -> None:
         self._set_busy(busy=True)
@@ -309,8 +303,13 @@ class SettingsDialog(QDialog):
         """Show an error next to the widget that it concerns."""
         self._set_busy(busy=False)
         match error.problem_code:
-            case settings_edit.CHANGED_ELSEWHERE:
-                self._renew()
+            case settings_edit.CHANGED_ELSEWHERE:  # by another program
+                text = self.tr(
+                    "The settings file was changed by another program. Your changes are applied on"
+                    " top of it: review them and press OK again."
+                )
+                self.notice.show_text(text, "warning", "waiting")
+                self._load()
             case secret_row.NO_KEYRING:
                 self._ask_for_another_store(error)
             case _:
@@ -318,15 +317,6 @@ class SettingsDialog(QDialog):
                 self.panes.reveal(problems[0].key if problems else "")
                 said = setting_labels.with_labels(texts.problem_text(error))
                 self.notice.show_text(said, "problems", "problem")
-
-    def _renew(self) -> None:
-        """Read the settings again after another program has changed them."""
-        text = self.tr(
-            "The settings file was changed by another program. Your changes are applied on top of"
-            " it: review them and press OK again."
-        )
-        self.notice.show_text(text, "warning", "waiting")
-        self._load()
 
     def _ask_for_another_store(self, error: UploaderError) -> None:
         """Show the error at each secret that was meant for the keyring, and go to the first."""
@@ -336,8 +326,9 @@ class SettingsDialog(QDialog):
             if row.change and row.change.store == "keyring"
         }
         for row in refused.values():
-            row.complain(error.message)
-        for key, row in list(refused.items())[:1]:
+            row.complain(texts.engine_text(error.message))
+        if refused:
+            key, row = next(iter(refused.items()))
             self.panes.reveal(key)
             row.setFocus()
         text = self.tr(

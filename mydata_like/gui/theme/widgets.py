@@ -603,21 +603,25 @@ def choose_file(
     *,
     start: str = "",
     kinds: Sequence[str] = (),
+    new: bool = False,
 ) -> None:
-    """Open a dialog for an existing file, and report its path if one is chosen."""
-    dialog = _make(parent, title, on_chosen, start)
-    dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+    """Open a dialog for a file, existing or new, and report its path if one is chosen."""
+    dialog = QFileDialog(parent, title, start)
+    if new:
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    else:
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
     if kinds:
         dialog.setNameFilters(kinds)
-    dialog.open()
+    _open(dialog, on_chosen)
 
 
 def choose_folder(parent: QWidget, title: str, on_chosen: PathCallback, *, start: str = "") -> None:
     """Open a dialog for an existing folder, and report its path if one is chosen."""
-    dialog = _make(parent, title, on_chosen, start)
+    dialog = QFileDialog(parent, title, start)
     dialog.setFileMode(QFileDialog.FileMode.Directory)
     dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-    dialog.open()
+    _open(dialog, on_chosen)
 
 
 class _TargetDialog(QFileDialog):
@@ -639,20 +643,15 @@ def choose_target(
 ) -> None:
     """Open a dialog for a file to write, of one of these kinds, and report its path."""
     dialog = _TargetDialog(parent, title, start)
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setNameFilters(kinds)
     dialog.follow_kind(kinds[0])
     dialog.selectFile(name)
     dialog.filterSelected.connect(dialog.follow_kind)
+    _open(dialog, on_chosen)
+
+
+def _open(dialog: QFileDialog, on_chosen: PathCallback) -> None:
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.fileSelected.connect(on_chosen)
     dialog.open()
-
-
-def _make(parent: QWidget, title: str, on_chosen: PathCallback, start: str) -> QFileDialog:
-    dialog = QFileDialog(parent, title)
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    if start:
-        dialog.setDirectory(start)
-    dialog.fileSelected.connect(on_chosen)
-    return dialog

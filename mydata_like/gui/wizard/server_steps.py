@@ -18,11 +18,9 @@ from mydata_like.core.ports import CancelSignal
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.settings_editor.secret_row import (
     NO_KEYRING,
-    FormerKeyQuestion,
+    FormerKeyButton,
     SecretPlace,
-    copy_api_key,
     locate_secret,
-    name_former,
 )
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import PlainLabel, choose_file, icon
@@ -197,9 +195,7 @@ class AccountStep(WizardStep):
             self.tr("Keep the key in a &file that only you can read (not encrypted)"), self
         )
         self.into_file.hide()
-        self._place = SecretPlace()
-        self.former = QPushButton(self)
-        self.former.hide()
+        self.former = FormerKeyButton(self.config, context.tasks, self)
         self.add(self.into_file)
         self.add(self.former)
         self.add_space()
@@ -207,7 +203,8 @@ class AccountStep(WizardStep):
         self.username.textEdited.connect(self._type)
         self.key.textEdited.connect(self._type)
         self._page.clicked.connect(self._open_page)
-        self.former.clicked.connect(self._ask_for_former)
+        self.former.used.connect(self._take_former)
+        self.former.failed.connect(self._show_failure)
 
     @property
     def readiness(self) -> Readiness:
@@ -226,11 +223,10 @@ class AccountStep(WizardStep):
         field = self.key if self.username.text() and not self._has_key else self.username
         field.setFocus()
         self._check()
-        self._show_place(SecretPlace())
+        self.former.hide()
         if not self._has_key and self.settings.server.username:
-            kind = SecretKind.API_KEY
-            locate = partial(locate_secret, self.settings, kind, self.config)
-            self._context.tasks.run(locate, self._show_place)
+            locate = partial(locate_secret, self.settings, SecretKind.API_KEY, self.config)
+            self._context.tasks.run(locate, self._offer_former)
 
     def changes(self) -> dict[str, object]:
         return {USERNAME: self.username.text().strip()}
@@ -255,27 +251,13 @@ class AccountStep(WizardStep):
         return beginning.has_key and bool(beginning.loaded.settings.server.username)
 
     @Slot(object)
-    def _show_place(self, place: SecretPlace) -> None:
+    def _offer_former(self, place: SecretPlace) -> None:
         """Offer the key that is stored for another address of the server."""
-        self._place = place
-        self.former.setVisible(bool(place.former))
-        self.former.setText(name_former(place.former))
+        self.former.offer(self.settings, place.former)
 
     @Slot()
-    def _ask_for_former(self) -> None:
-        question = FormerKeyQuestion(self._place.former, self.settings.server.url, self)
-        question.confirmed.connect(self._use_former)
-        question.open()
-
-    @Slot()
-    def _use_former(self) -> None:
-        use = partial(copy_api_key, self.settings, self.config, self._place.former)
-        self._context.tasks.run(use, self._take_former, self._show_failure, writes=True)
-
-    @Slot(object)
-    def _take_former(self, _nothing: object) -> None:
+    def _take_former(self) -> None:
         self._has_key = True
-        self._show_place(SecretPlace())
         self.username.setText(self.settings.server.username)
         self._show_stored()
         self._check()
