@@ -131,7 +131,6 @@ class HelpDialog(QDialog):
         line.addWidget(self._copy)
         return line
 
-    @Slot(object)
     def _show_versions(self, text: str) -> None:
         self._versions.setPlainText(text.strip())
         self._copy.setEnabled(True)
@@ -140,7 +139,6 @@ class HelpDialog(QDialog):
     def _copy_versions(self) -> None:
         QGuiApplication.clipboard().setText(self._versions.toPlainText() + "\n")
 
-    @Slot(object)
     def _show_components(self, components: Sequence[Component]) -> None:
         """Show the installed components with their versions and licences."""
         rows = ((f"{one.name} {one.version}", one.licence) for one in components)

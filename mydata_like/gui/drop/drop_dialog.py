@@ -190,22 +190,18 @@ class DropDialog(QDialog):
         self._sum.setText(self._sum_up())
         self.upload.setEnabled(self._is_ready())
 
-    @Slot(object)
     def _take_preview(self, progress: tuple[int, SourcePreview]) -> None:
         row, preview = progress
         self._previews[row] = preview
 
-    @Slot(object)
     def _take_costs(self, costs: Costs | None) -> None:
         self._costs = costs
         self._show()
 
-    @Slot(object)
     def _show_end(self, _nothing: object) -> None:
         self._timer.stop()
         self._show()
 
-    @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
         self._failure = _describe(error)
         self._show_end(None)
@@ -217,12 +213,10 @@ class DropDialog(QDialog):
         find = partial(source_service.find_conflicts, *self._place, sources)
         self._tasks.run(find, self._take_conflicts, self._fail_to_ask, latest=True)
 
-    @Slot(object)
     def _take_conflicts(self, conflicts: list[Conflict]) -> None:
         self._conflicts, self._check_failure = conflicts, None
         self._show()
 
-    @Slot(object)
     def _fail_to_ask(self, error: UploaderError) -> None:
         self._check_failure = _describe(error)
         self._show()

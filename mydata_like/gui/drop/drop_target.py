@@ -50,7 +50,6 @@ class DropTarget(QObject):
     def _take_names(self, names: list[str]) -> None:
         self.take([os.fsencode(name) for name in names])
 
-    @Slot(object)
     def _take_file(self, kind: str) -> None:
         path = Path(os.fsdecode(self._paths[0]))
         match kind:

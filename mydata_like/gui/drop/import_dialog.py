@@ -69,7 +69,6 @@ class ImportDialog(QDialog):
     def _name(self) -> str:
         return texts.plain(str(self._source))
 
-    @Slot(object)
     def _show_plan(self, copying: SettingsImport) -> None:
         self._copying = copying
         changes, kept = copying.changes, copying.kept
@@ -105,12 +104,10 @@ class ImportDialog(QDialog):
         keep = partial(settings_service.save_settings, config, changes)
         self._context.tasks.run(keep, self._finish, self._show_failure, writes=True)
 
-    @Slot(object)
     def _finish(self, _nothing: object) -> None:
         self._context.controller.reload_settings()
         self.accept()
 
-    @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
         self._summary.setText(texts.engine_text(error.message))
         hint = [DropWarning("waiting", texts.engine_text(error.hint))] if error.hint else []

@@ -90,7 +90,6 @@ class BundleDialog(QDialog):
         collect = partial(support_bundle.collect_documents, config, names=names)
         self._context.tasks.run(collect, self._take_documents, self._fail)
 
-    @Slot(object)
     def _take_documents(self, documents: Sequence[BundleDocument]) -> None:
         row = max(0, self._list.currentRow())
         self._documents = documents
@@ -121,16 +120,13 @@ class BundleDialog(QDialog):
             start=str(Path.home()),
         )
 
-    @Slot(str)
     def _save_chosen(self, path: str) -> None:
         self.save_to(Path(path))
 
-    @Slot(object)
     def _take_saved(self, nothing: None) -> None:
         del nothing
         self.accept()
 
-    @Slot(object)
     def _fail(self, error: UploaderError) -> None:
         self._message.setText(texts.problem_text(error))
         self._include_names.setEnabled(True)

@@ -183,7 +183,6 @@ class LogPage(Page):
             read = partial(log_model.read, config, name, MAX_LINES, self._follower)
             self._reading = self._context.tasks.run(read, self._take, self._fail)
 
-    @Slot(object)
     def _take(self, new: NewLines) -> None:
         if new.name != self._which.currentData():
             self._read()  # the user has chosen the other log in the meantime
@@ -193,7 +192,6 @@ class LogPage(Page):
             self._model.append(new.lines)
             self._show_lines()
 
-    @Slot(object)
     def _fail(self, error: UploaderError) -> None:
         self._empty.setText(texts.engine_text(error.message))
 
@@ -207,7 +205,6 @@ class LogPage(Page):
         filter_lines = partial(log_model.filter_lines, list(self._model.lines), self._line_filter())
         self._context.tasks.run(filter_lines, self._take_filtered, latest=True)
 
-    @Slot(object)
     def _take_filtered(self, filtered: FilteredLines) -> None:
         lines = self._model.lines
         if filtered.line_filter != self._line_filter():
@@ -255,7 +252,6 @@ class LogPage(Page):
         lines = list(chain.from_iterable(self._model.shown(*span) for span in spans))
         self._context.tasks.run(partial(log_model.join, lines), self._copy_text, latest=True)
 
-    @Slot(object)
     def _copy_text(self, text: str) -> None:
         QGuiApplication.clipboard().setText(text)
 

@@ -150,7 +150,6 @@ class SpeedPage(Page):
         )
         self._context.tasks.run(apply, self._take_changed, self._show_failure, writes=True)
 
-    @Slot(object)
     def _take_changed(self, _: None) -> None:
         """Show settings that were applied or restored."""
         self._controller.reload_settings()
@@ -196,7 +195,6 @@ class SpeedPage(Page):
         self._controller.reload_settings()
         self._load()
 
-    @Slot()
     def _load(self) -> None:
         """Read the stored tests in the background."""
         load = partial(
@@ -204,7 +202,6 @@ class SpeedPage(Page):
         )
         self._context.tasks.run(load, self._show_reports, self._show_failure)
 
-    @Slot(object)
     def _show_reports(self, reports: list[SpeedTestReport]) -> None:
         if self._process.at_work:
             return  # they are read again at the end of the test
@@ -229,7 +226,6 @@ class SpeedPage(Page):
         restore = partial(settings_service.save_settings, self._controller.config, applied.replaced)
         self._context.tasks.run(restore, self._take_changed, self._show_failure, writes=True)
 
-    @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
         self._problem = error.problem
         self._show_state(self._controller.state)

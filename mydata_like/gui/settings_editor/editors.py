@@ -150,7 +150,6 @@ class PathEditor(TextEditor):
             new = self.setting.key == "monitor.signal_file"
             choose_file(self, title, self._take, start=start, new=new)
 
-    @Slot(str)
     def _take(self, path: str) -> None:
         self.field.setText(str(Path(path)))
         self.edited.emit()

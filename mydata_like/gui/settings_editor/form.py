@@ -3,10 +3,9 @@
 from collections.abc import Callable, Mapping
 from itertools import chain
 
-from PySide6.QtCore import QCoreApplication, QEvent, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QEvent, Qt, Signal, Slot
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QPushButton,
     QSizePolicy,
     QToolButton,
@@ -20,6 +19,7 @@ from mydata_like.gui.setting_labels import Tab
 from mydata_like.gui.settings_editor.editors import make_editor
 from mydata_like.gui.theme import colours, texts
 from mydata_like.gui.theme.colours import Status
+from mydata_like.gui.theme.layouts import frameless, hbox, vbox
 from mydata_like.gui.theme.metrics import SECTION, SMALL
 from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, icon
 from mydata_like.settings.fields import Setting
@@ -29,16 +29,13 @@ from mydata_like.settings.schema import iter_settings, settings_by_key
 
 translate = QCoreApplication.translate
 
-ROOM = 0.85  # of the screen that a dialog takes at most
-
 
 class HintLabel(PlainLabel):
     """Wrapped text in the colour of explanations or of a status, in every theme."""
 
     def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
-        super().__init__(text, parent)
+        super().__init__(text, parent, wrap=True)
         self._status: Status | None = None
-        self.setWordWrap(True)
         self._paint()
 
     def tint(self, status: Status | None) -> None:
@@ -67,10 +64,7 @@ class StatusIcon(QWidget):
         self._picture = IconLabel(parent=self)
         self._text = HintLabel("", self)
         self._text.scale(scale)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.addWidget(self._picture, 0, Qt.AlignmentFlag.AlignTop)
-        line.addWidget(self._text, 1)
+        frameless(hbox((self._picture, Qt.AlignmentFlag.AlignTop), (self._text, 1), inside=self))
         self.show_text("")
 
     @property
@@ -108,29 +102,17 @@ def fits(sought: str, said: str) -> bool:
     return all(word in folded for word in sought.casefold().split())
 
 
-def fit_to_screen(window: QWidget, characters: int, lines: int) -> None:
-    """Resize a window, but leave a margin around it on a small screen."""
-    metrics, room = window.fontMetrics(), window.screen().availableSize() * ROOM
-    wanted = QSize(metrics.averageCharWidth() * characters, metrics.lineSpacing() * lines)
-    window.resize(wanted.boundedTo(room))
-
-
 def lay_side_by_side(whole: QWidget, label: PlainLabel, text: HintLabel) -> QVBoxLayout:
     """Put label and explanation to the left; return the column to the right, for the field."""
     text.scale(SMALL)
     label.setWordWrap(True)
     gap = whole.fontMetrics().averageCharWidth()
-    left, right = QVBoxLayout(), QVBoxLayout()
+    left, right = vbox(label, text, 1), vbox()
     left.setSpacing(gap // 4)
     right.setSpacing(gap // 4)
-    left.addWidget(label)
-    left.addWidget(text)
-    left.addStretch(1)
-    line = QHBoxLayout(whole)
+    line = hbox((left, 1), (right, 1), inside=whole)
     line.setContentsMargins(0, gap // 2, 0, gap // 2)
     line.setSpacing(gap * 3)
-    line.addLayout(left, 1)
-    line.addLayout(right, 1)
     return right
 
 
@@ -142,10 +124,7 @@ class InlineMessage(QWidget):
         self._sign = StatusIcon(self)
         self._button = QPushButton(self)
         self._act: Callable[[], object] | None = None
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.addWidget(self._sign, 1)
-        line.addWidget(self._button)
+        frameless(hbox((self._sign, 1), self._button, inside=self))
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self._button.clicked.connect(self.act)
         self.clear()
@@ -208,12 +187,9 @@ class SettingRow(QWidget):
         keep = self._reset.sizePolicy()
         keep.setRetainSizeWhenHidden(True)
         self._reset.setSizePolicy(keep)
-        facts = QHBoxLayout()
-        facts.addWidget(self._source, 1)
-        facts.addWidget(self._reset)
         right = lay_side_by_side(self, self._label, self._help)
         right.addWidget(self.editor)
-        right.addLayout(facts)
+        right.addLayout(hbox((self._source, 1), self._reset))
         right.addWidget(self._problem)
         right.addStretch(1)
 
@@ -300,26 +276,20 @@ class Form(QWidget):
         """`asides` stand after the setting whose key they have."""
         super().__init__(parent)
         self._parts: dict[QWidget, list[SettingRow | SideNote]] = {}  # by section
-        layout = QVBoxLayout(self)
         gap = self.fontMetrics().lineSpacing()
-        layout.setContentsMargins(gap, gap // 2, gap, 0)
         for name in tab.sections:
             section = QWidget(self)
-            heading = PlainLabel(setting_labels.name_section(name), section)
-            heading.scale(SECTION, bold=True)
-            column = QVBoxLayout(section)
-            column.setContentsMargins(0, 0, 0, gap)
-            column.setSpacing(self.fontMetrics().averageCharWidth())
-            column.addWidget(heading)
+            heading = PlainLabel(setting_labels.name_section(name), section, heading=SECTION)
             parts = self._parts[section] = []
             for setting in (entry for entry in iter_settings() if entry.section == name):
                 parts.append(SettingRow(setting, section))
                 if setting.key in asides:
                     parts.append(asides[setting.key])
-            for part in parts:
-                column.addWidget(part)
-            layout.addWidget(section)
-        layout.addStretch(1)
+            column = vbox(heading, *parts, inside=section)
+            column.setContentsMargins(0, 0, 0, gap)
+            column.setSpacing(self.fontMetrics().averageCharWidth())
+        layout = vbox(*self._parts, 1, inside=self)
+        layout.setContentsMargins(gap, gap // 2, gap, 0)
 
     @property
     def rows(self) -> list[SettingRow]:

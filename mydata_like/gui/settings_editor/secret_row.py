@@ -222,7 +222,7 @@ class SecretRow(SideNote):
 
     @property
     def _owner(self) -> tuple[str, str] | None:
-        return self._settings and find_secret_owner(self._settings, self._kind)
+        return find_secret_owner(self._settings, self._kind) if self._settings else None
 
     @Slot()
     def _take_text(self) -> None:
@@ -255,7 +255,6 @@ class SecretRow(SideNote):
             ask = partial(locate_secret, self._settings, self._kind, self._config)
             self._tasks.run(ask, self._take_place, latest=True)
 
-    @Slot(object)
     def _take_place(self, place: SecretPlace) -> None:
         if place.owner == self._owner:
             self._place = place

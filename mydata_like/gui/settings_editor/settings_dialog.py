@@ -10,9 +10,7 @@ from PySide6.QtGui import QHideEvent, QKeyEvent, QShowEvent
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
-    QHBoxLayout,
     QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -28,11 +26,11 @@ from mydata_like.gui.settings_editor.form import (
     InlineMessage,
     SideNote,
     describe_unused,
-    fit_to_screen,
 )
 from mydata_like.gui.settings_editor.secret_row import SecretRow
 from mydata_like.gui.settings_editor.tabs import SettingsTabs
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.layouts import fit_to_screen, hbox, vbox
 from mydata_like.gui.theme.widgets import PlainLabel, choose_file, choose_target
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.pending_changes import PendingChanges, SecretChange, SecretKind
@@ -54,8 +52,7 @@ class SchedulePreview(SideNote):
             parent,
         )
         self._settings: Settings | None = None
-        self._message = PlainLabel("", self)
-        self._message.setWordWrap(True)
+        self._message = PlainLabel("", self, wrap=True)
         self.column.addWidget(self._message)
         self._timer = QTimer(self, interval=TOLD_AGAIN)
         self._timer.timeout.connect(self._show_starts)
@@ -158,7 +155,6 @@ class SettingsDialog(QDialog):
         self._ok.setDefault(True)
 
         test = self.tr("Test the connection to the server with these settings, step by step")
-        foot = QHBoxLayout()
         for button, meaning in (
             (self.importing, self.tr("Take settings from MyData's MyData.cfg, or from a file")),
             (self.exporting, self.tr("Write the settings to a file, without secrets")),
@@ -166,13 +162,8 @@ class SettingsDialog(QDialog):
         ):
             button.setToolTip(meaning)
             button.setAccessibleDescription(meaning)
-            foot.addWidget(button)
-        foot.addStretch(1)
-        foot.addWidget(self.buttons)
-        layout = QVBoxLayout(self)
-        layout.addWidget(self.panes, 1)
-        layout.addWidget(self.notice)
-        layout.addLayout(foot)
+        foot = hbox(self.importing, self.exporting, self.trying, 1, self.buttons)
+        vbox((self.panes, 1), self.notice, foot, inside=self)
         fit_to_screen(self, WIDE, HIGH)
 
         self.buttons.accepted.connect(self.accept)
@@ -234,7 +225,6 @@ class SettingsDialog(QDialog):
         read = partial(settings_edit.open_draft, self._context.controller.config)
         self._context.tasks.run(read, self._take_draft, self._fail)
 
-    @Slot(object)
     def _take_draft(self, draft: PendingChanges) -> None:
         """Show the settings that were read, with the earlier changes applied."""
         draft.take(self.draft.changes)
@@ -292,13 +282,11 @@ class SettingsDialog(QDialog):
         save = partial(settings_edit.save_edit, self._context.controller.config, edit)
         self._context.tasks.run(save, self._finish, self._fail, writes=True)
 
-    @Slot(object)
     def _finish(self, _: object) -> None:
         self._context.controller.reload_settings()
         self.settled.emit()
         super().accept()
 
-    @Slot(object)
     def _fail(self, error: UploaderError) -> None:
         """Show an error next to the widget that it concerns."""
         self._set_busy(busy=False)
@@ -357,13 +345,11 @@ class SettingsDialog(QDialog):
         kinds = [self.tr("Settings (*.cfg *.toml)")]
         choose_file(self, self.tr("Import settings"), self.read_file, kinds=kinds)
 
-    @Slot(str)
     def read_file(self, path: str) -> None:
         """Apply the settings of a file; nothing is saved before OK."""
         read = partial(settings_edit.read_proposal, Path(path), self._context.controller.config)
         self._context.tasks.run(read, self._take_proposal, self._fail)
 
-    @Slot(object)
     def _take_proposal(self, proposal: SettingsProposal) -> None:
         refused = self._take_changes(proposal.changes)
         if proposal.secret is not None:
@@ -387,13 +373,11 @@ class SettingsDialog(QDialog):
             kinds=[self.tr("Settings (*.toml)")],
         )
 
-    @Slot(str)
     def write_file(self, path: str) -> None:
         """Write the displayed settings to a file, without secrets."""
         write = partial(settings_edit.export_settings, self.draft.own_values(), Path(path))
         self._context.tasks.run(write, self._show_exported, self._fail, writes=True)
 
-    @Slot(object)
     def _show_exported(self, _: object) -> None:
         self.notice.show_text(
             self.tr("The settings were written, without secrets."), "check", "good"

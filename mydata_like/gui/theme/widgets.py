@@ -47,6 +47,8 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLineEdit,
+    QListWidget,
+    QListWidgetItem,
     QMessageBox,
     QPlainTextEdit,
     QPushButton,
@@ -213,9 +215,23 @@ def list_marks() -> dict[str, RowIcon]:
 class PlainLabel(QLabel):
     r"""A label that never interprets markup, and shows control characters as `\x1b`."""
 
-    def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        text: str = "",
+        parent: QWidget | None = None,
+        *,
+        wrap: bool = False,
+        selectable: bool = False,
+        heading: float = 0,
+    ) -> None:
+        """`wrap` allows several lines; `heading` is the factor of a bold text, see `scale`."""
         super().__init__(format_lines(text), parent)
         self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setWordWrap(wrap)
+        if selectable:
+            self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        if heading:
+            self.scale(heading, bold=True)
 
     def setText(self, text: str) -> None:
         super().setText(format_lines(text))
@@ -386,6 +402,44 @@ class EmptyMessage(QWidget):
     def setText(self, text: str) -> None:
         """Show a sentence."""
         self._sentence.setText(text)
+
+
+class Note(NamedTuple):
+    """One sentence, and the status that gives it icon and colour."""
+
+    status: Status
+    text: str
+
+
+NOTE_ICONS: dict[Status, str] = {  # the worst first
+    "problem": "error",
+    "waiting": "warning",
+    "skipped": "skipped",
+    "good": "check",
+}
+
+
+class NoteList(QListWidget):
+    """Sentences with icons, one in each row."""
+
+    def __init__(self, name: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.notes: list[Note] = []
+        self.setAccessibleName(name)
+        self.setWordWrap(True)
+        self.setResizeMode(QListWidget.ResizeMode.Adjust)
+        self.setSelectionMode(QListWidget.SelectionMode.NoSelection)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+
+    def show_notes(self, notes: Sequence[Note]) -> None:
+        """Show these notes; if only their numbers change, rows stay where they are."""
+        self.notes = list(notes)
+        while self.count() > len(notes):
+            self.takeItem(self.count() - 1)
+        for place, (status, text) in enumerate(notes):
+            item = self.item(place) or QListWidgetItem(self)
+            item.setText(text)
+            item.setIcon(icon(NOTE_ICONS[status], status))
 
 
 PROMPT_WIDTH = 50  # characters

@@ -155,7 +155,6 @@ class FreeDialog(QDialog):
         self._timer.start()
         self._task = self._tasks.run(function, done, self._fail, cancel=True, writes=self._deleting)
 
-    @Slot(object)
     def _show_checked(self, results: CleanupResults) -> None:
         self._results = results
         self._stop_progress()
@@ -178,7 +177,6 @@ class FreeDialog(QDialog):
         self._delete.setText(self.tr("Delete %Ln file(s)", "", count))
         self._delete.show()
 
-    @Slot(object)
     def _show_deleted(self, results: CleanupResults) -> None:
         self._stop_progress()
         self._close.setText(self.tr("Close"))
@@ -193,7 +191,6 @@ class FreeDialog(QDialog):
         )
         self.freed.emit()
 
-    @Slot(object)
     def _fail(self, error: UploaderError) -> None:
         self._stop_progress()
         self._close.setText(self.tr("Close"))

@@ -223,7 +223,6 @@ class FoldersStep(WizardStep):
         title, start = self.tr("Data folder"), self.directory.text()
         choose_folder(self, title, self._take_folder, start=start)
 
-    @Slot(str)
     def _take_folder(self, path: str) -> None:
         self.directory.setText(str(Path(path)))
         self._look()
@@ -274,11 +273,9 @@ class FoldersStep(WizardStep):
         data = self.settings.data.with_values(**changes)
         return self.settings.with_values(data=data)
 
-    @Slot(object)
     def _add_sample(self, sample: LayoutSample) -> None:
         self.model.append([sample])
 
-    @Slot(object)
     def _show_preview(self, found: LayoutPreview) -> None:
         self._found = found
         self._show_folders(found)
@@ -332,7 +329,6 @@ class FoldersStep(WizardStep):
             )
             self.owners.show_caution(f"{text} {_name_some(found.strangers)}")
 
-    @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
         self.verdict.clear()
         self._directory_verdict.show_problem(error.problem)

@@ -21,6 +21,7 @@ from mydata_like.gui.base import AppContext
 from mydata_like.gui.settings_editor.connection_test_view import ConnectionTest
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.layouts import frameless, hbox, vbox
 from mydata_like.gui.theme.widgets import PlainLabel, icon
 from mydata_like.gui.wizard.step_base import CheckLabel, WizardStep
 from mydata_like.settings.schema import Settings
@@ -145,11 +146,9 @@ class HostKeyPanel(QWidget):
         self._check = self._tasks.run(trust, self._go_on, self._show_failure, writes=True)
         self.verdict.show_checking(self.tr("Looking for the next host…"))
 
-    @Slot(object)
     def _go_on(self, registered: RegisteredInstrument) -> None:
         self.trusted.emit(registered)
 
-    @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
         self.verdict.show_problem(error.problem)
 
@@ -241,7 +240,6 @@ class KeyStep(WizardStep):
         line.addLayout(column)
         return waiting
 
-    @Slot(object)
     def _show_key(self, key: PublicKeyInfo) -> None:
         self._key = key
         self.fingerprint.setText(key.fingerprint)
@@ -261,12 +259,10 @@ class KeyStep(WizardStep):
         )
         self.verdict.show_checking(self.tr("Checking whether the key is approved…"))
 
-    @Slot(object)
     def _show_notice(self, event: Event) -> None:
         if isinstance(event, Notice):
             self.notice.show_caution(texts.problem_text(event.problem))
 
-    @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
         awaited = isinstance(error, NotApprovedError)
         if awaited:
@@ -336,25 +332,18 @@ class TestFilePanel(QWidget):
         self._config = context.controller.config
         self._settings = Settings()
         self.send = QPushButton(icon("start"), self.tr("&Send a test file"), self)
-        self.steps = ConnectionTest(context.tasks, self)
-        self.steps.setAccessibleName(self.tr("Steps of the test upload"))
+        self.steps = ConnectionTest(self.tr("Steps of the test upload"), context.tasks, self)
         self.steps.setMinimumHeight(self.fontMetrics().height() * 14)
         self.verdict = CheckLabel(self)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.send, 0, Qt.AlignmentFlag.AlignLeft)
-        column.addWidget(self.verdict)
-        column.addWidget(self.steps)
+        frameless(vbox(hbox(self.send, 1), self.verdict, self.steps, inside=self))
         self.hide()
         self.send.clicked.connect(self._send)
         self.steps.ended.connect(self._conclude)
-        self.steps.failed.connect(self._show_failure)
 
     def offer(self, settings: Settings) -> None:
         """Offer a test upload to the server of these settings."""
         self._settings = settings
         self.proved = False
-        self.steps.clear()
         self.steps.hide()
         self.verdict.show_note(
             self.tr("A small file is uploaded, verified on the server and deleted again.")
@@ -383,14 +372,6 @@ class TestFilePanel(QWidget):
             self.verdict.show_good(self.tr("Nothing failed, but not every step could be verified."))
         else:
             self.verdict.show_good(self.tr("The test upload succeeded. You can finish now."))
-        self._offer_again()
-
-    @Slot(object)
-    def _show_failure(self, error: UploaderError) -> None:
-        self.verdict.show_problem(error.problem)
-        self._offer_again()
-
-    def _offer_again(self) -> None:
         self.send.setText(self.tr("&Send it again"))
         self.send.setEnabled(True)
         self.ended.emit()

@@ -75,7 +75,6 @@ class MyDataImportDialog(QDialog):
         self._task.cancel()
         super().done(result)
 
-    @Slot(object)
     def _show_plan(self, plan: tuple[MyDataImport, Iterable[Paragraph]]) -> None:
         self._takeover, paragraphs = plan
         path = texts.plain(str(self._takeover.file.path))
@@ -108,12 +107,10 @@ class MyDataImportDialog(QDialog):
         carry = partial(import_mydata, self._config, self._takeover, store)
         self._task = self._tasks.run(carry, self._finish, self._show_failure, writes=True)
 
-    @Slot(object)
     def _finish(self, beginning: SetupState) -> None:
         self.carried_over.emit(beginning)
         self.accept()
 
-    @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
         self.take_over.setEnabled(self._takeover is not None)
         self.into_file.setVisible(error.problem_code == NO_KEYRING)

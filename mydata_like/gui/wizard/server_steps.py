@@ -127,7 +127,6 @@ class AddressStep(WizardStep):
             self.verdict.clear()
         self.changed.emit()
 
-    @Slot(object)
     def _show_found(self, reached: ServerCheckResult) -> None:
         if reached.problem is not None:
             self._offer(reached)
@@ -165,7 +164,6 @@ class AddressStep(WizardStep):
         kinds = self.tr("MyData's settings (*.cfg);;All files (*)").split(";;")
         choose_file(self, self.tr("Settings of MyData"), self._take_over, kinds=kinds)
 
-    @Slot(str)
     def _take_over(self, path: str) -> None:
         self.open_takeover(Path(path))
 
@@ -250,7 +248,6 @@ class AccountStep(WizardStep):
     def is_done(self, beginning: SetupState) -> bool:
         return beginning.has_key and bool(beginning.loaded.settings.server.username)
 
-    @Slot(object)
     def _offer_former(self, place: SecretPlace) -> None:
         """Offer the key that is stored for another address of the server."""
         self.former.offer(self.settings, place.former)
@@ -284,7 +281,6 @@ class AccountStep(WizardStep):
             self.verdict.clear()
         self.changed.emit()
 
-    @Slot(object)
     def _show_name(self, name: str) -> None:
         self._signed_in = True
         text = self.tr("You are signed in as %1.")
@@ -386,7 +382,6 @@ class InstrumentStep(WizardStep):
         self._facility_verdict.show_checking(self.tr("Loading the facilities…"))
         self.changed.emit()
 
-    @Slot(object)
     def _show_place(self, place: InstrumentChoices) -> None:
         chosen, name = self.facility.currentText(), self.instrument.currentText()
         names = [facility.name for facility in place.facilities]

@@ -286,12 +286,10 @@ class SetupWizard(QDialog):
             if value != plain_value(settings.value(key))
         }
 
-    @Slot(object)
     def _take_kept(self, beginning: SetupState) -> None:
         self._take(beginning)
         self._show_step(self._stack.currentIndex() + 1)
 
-    @Slot(object)
     def _refuse(self, error: UploaderError) -> None:
         """Stay on the page: it could not be saved."""
         self._stack.setEnabled(True)
@@ -311,7 +309,6 @@ class SetupWizard(QDialog):
         self._keeping.cancel()
         self._show_step(self._stack.currentIndex() - 1)
 
-    @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
         self.verdict.show_problem(error.problem)
 
