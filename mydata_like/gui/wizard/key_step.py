@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtGui import QFontDatabase, QGuiApplication
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QPushButton, QWidget
 
 from mydata_like.app import onboarding
 from mydata_like.app.onboarding import PublicKeyInfo
@@ -23,7 +23,7 @@ from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.layouts import frameless, hbox, vbox
 from mydata_like.gui.theme.widgets import PlainLabel, icon
-from mydata_like.gui.wizard.step_base import CheckLabel, WizardStep
+from mydata_like.gui.wizard.step_base import CheckLabel, Readiness, WizardStep
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
@@ -52,29 +52,15 @@ class HostKeyPanel(QWidget):
         self._registered: RegisteredInstrument | None = None
         self._tasks = context.tasks
         self._check = BackgroundTask()
-        self._sentence = PlainLabel("", self)
-        self._sentence.setWordWrap(True)
-        self.fingerprint = QLineEdit(self)
-        self.fingerprint.setReadOnly(True)
-        self.fingerprint.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
-        self.fingerprint.setAccessibleName(self.tr("Fingerprint of the host's key"))
+        self._sentence = PlainLabel("", self, wrap=True)
+        self.fingerprint = make_fingerprint(self)
         self.trust = QPushButton(icon("padlock"), self.tr("&Trust this host"), self)
         self.verdict = CheckLabel(self)
         self.show_earlier = QCheckBox(self.tr("Show the &earlier key"), self)
-        self.earlier = PlainLabel("", self)
-        self.earlier.setWordWrap(True)
-        self.earlier.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-
-        line = QHBoxLayout()
-        line.addWidget(self.fingerprint, 1)
-        line.addWidget(self.trust)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self._sentence)
-        column.addLayout(line)
-        column.addWidget(self.show_earlier)
-        column.addWidget(self.earlier)
-        column.addWidget(self.verdict)
+        self.earlier = PlainLabel("", self, wrap=True, selectable=True)
+        line = hbox((self.fingerprint, 1), self.trust)
+        parts = (self._sentence, line, self.show_earlier, self.earlier, self.verdict)
+        frameless(vbox(*parts, inside=self))
         for part in (self.show_earlier, self.earlier, self):
             part.hide()
 
@@ -84,10 +70,10 @@ class HostKeyPanel(QWidget):
     def ask(self, registered: RegisteredInstrument) -> None:
         """Ask about the key of the next host, or about the folder."""
         self._registered = registered
+        self.show_earlier.setChecked(False)
         if registered.admission.new_folder is not None:
             self._ask_folder(registered.admission.new_folder)
-        else:
-            assert registered.host_key is not None
+        elif registered.host_key is not None:
             self._ask_host(registered.host_key)
         self.fingerprint.setCursorPosition(0)
         self.verdict.clear()
@@ -96,7 +82,6 @@ class HostKeyPanel(QWidget):
 
     def _ask_folder(self, new: NewFolder) -> None:
         self._sentence.setText(texts.engine_text(new.question))
-        self.show_earlier.setChecked(False)
         self.show_earlier.hide()
         self.fingerprint.setText(texts.plain(new.folder.host))
         self.fingerprint.setAccessibleName(self.tr("Folder of the staging area"))
@@ -126,12 +111,12 @@ class HostKeyPanel(QWidget):
         host = texts.plain(key.host)
         self._sentence.setText(text.replace("%1", host).replace("%2", str(key.port)))
         self.fingerprint.setText(key.fingerprint)
+        self.fingerprint.setAccessibleName(self.tr("Fingerprint of the host's key"))
         self.earlier.setText(
             self.tr("Earlier key of port %1: %2")
             .replace("%1", str(key.port))
             .replace("%2", texts.plain(", ".join(key.known)))
         )
-        self.show_earlier.setChecked(False)
         self.show_earlier.setVisible(bool(key.known))
 
     def stop(self) -> None:
@@ -143,14 +128,22 @@ class HostKeyPanel(QWidget):
         assert self._registered is not None
         self.trust.setEnabled(False)
         trust = partial(trust_host, self._registered)
-        self._check = self._tasks.run(trust, self._go_on, self._show_failure, writes=True)
+        self._check = self._tasks.run(trust, self._finish, self._show_failure, writes=True)
         self.verdict.show_checking(self.tr("Looking for the next host…"))
 
-    def _go_on(self, registered: RegisteredInstrument) -> None:
+    def _finish(self, registered: RegisteredInstrument) -> None:
         self.trusted.emit(registered)
 
     def _show_failure(self, error: UploaderError) -> None:
         self.verdict.show_problem(error.problem)
+
+
+def make_fingerprint(parent: QWidget) -> QLineEdit:
+    """Return a field for a fingerprint, which can be copied."""
+    field = QLineEdit(parent)
+    field.setReadOnly(True)
+    field.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+    return field
 
 
 ASK_AFTER = 15_000  # milliseconds between two checks for the approval
@@ -169,9 +162,7 @@ class KeyStep(WizardStep):
         self.approved = False
         self._key: PublicKeyInfo | None = None
         self.again = QTimer(self, singleShot=True, interval=ASK_AFTER)
-        self.fingerprint = QLineEdit(self)
-        self.fingerprint.setReadOnly(True)
-        self.fingerprint.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.fingerprint = make_fingerprint(self)
         copy = QPushButton(icon("copy"), self.tr("&Copy"), self)
         copy.clicked.connect(self._copy_fingerprint)
         self.verdict = self.add_field(self.tr("&Key fingerprint"), self.fingerprint, copy)
@@ -179,8 +170,7 @@ class KeyStep(WizardStep):
         self.waiting = self._make_waiting()
         self.host_key = HostKeyPanel(context, self)
         self.test = TestFilePanel(context, self)
-        for part in (self.notice, self.waiting, self.host_key, self.test):
-            self.add(part)
+        self.add(self.notice, self.waiting, self.host_key, self.test)
         self.add_space()
 
         self.copy_message.clicked.connect(self._copy_message)
@@ -198,6 +188,10 @@ class KeyStep(WizardStep):
     def proved(self) -> bool:
         """Whether a test file was uploaded and verified."""
         return self.approved and self.test.proved
+
+    @property
+    def readiness(self) -> Readiness:
+        return Readiness.READY  # one need not wait for the approval
 
     def begin(self) -> None:
         self.approved = False
@@ -224,20 +218,12 @@ class KeyStep(WizardStep):
                 "notifies you when the key is approved."
             ),
             waiting,
+            wrap=True,
         )
-        text.setWordWrap(True)
-        self.copy_message = QPushButton(
-            icon("copy"), self.tr("Copy a &message for the administrator"), waiting
-        )
+        copy = self.tr("Copy a &message for the administrator")
+        self.copy_message = QPushButton(icon("copy"), copy, waiting)
         self.ask_now = QPushButton(icon("refresh"), self.tr("Check &again now"), waiting)
-        line = QHBoxLayout(waiting)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.addWidget(text, 1)
-        column = QVBoxLayout()
-        column.addWidget(self.copy_message)
-        column.addWidget(self.ask_now)
-        column.addStretch(1)
-        line.addLayout(column)
+        frameless(hbox((text, 1), vbox(self.copy_message, self.ask_now, 1), inside=waiting))
         return waiting
 
     def _show_key(self, key: PublicKeyInfo) -> None:
@@ -252,20 +238,20 @@ class KeyStep(WizardStep):
         self.again.stop()
         self.ask_now.setEnabled(False)
         self.run_check(
+            self.verdict,
+            self.tr("Checking whether the key is approved…"),
             partial(register, self.config, self.settings),
             self._take_approval,
-            self._show_failure,
+            failed=self._show_failure,
             progress=self._show_notice,
         )
-        self.verdict.show_checking(self.tr("Checking whether the key is approved…"))
 
     def _show_notice(self, event: Event) -> None:
         if isinstance(event, Notice):
             self.notice.show_caution(texts.problem_text(event.problem))
 
     def _show_failure(self, error: UploaderError) -> None:
-        awaited = isinstance(error, NotApprovedError)
-        if awaited:
+        if isinstance(error, NotApprovedError):
             self.verdict.show_waiting(texts.problem_text(error))
         else:
             self.verdict.show_problem(error.problem)
@@ -276,7 +262,7 @@ class KeyStep(WizardStep):
         self.changed.emit()
 
     @Slot(object)
-    def _take_approval(self, registered: RegisteredInstrument) -> None:
+    def _take_approval(self, registered: RegisteredInstrument) -> bool:
         """Continue: confirm the keys of the staging hosts, then offer a test upload."""
         self.waiting.hide()
         self.approved = True
@@ -290,6 +276,7 @@ class KeyStep(WizardStep):
             self.host_key.hide()
             self.test.offer(self.settings)
         self.changed.emit()
+        return True
 
     @Slot()
     def _copy_fingerprint(self) -> None:
@@ -297,10 +284,7 @@ class KeyStep(WizardStep):
 
     @Slot()
     def _copy_message(self) -> None:
-        QGuiApplication.clipboard().setText(self._write_message())
-
-    def _write_message(self) -> str:
-        """Return the message to send to the administrator."""
+        """Copy the message to send to the administrator."""
         assert self._key is not None
         instrument = self.settings.instrument
         text = self.tr(
@@ -318,7 +302,7 @@ class KeyStep(WizardStep):
             ("%5", self._key.md5_fingerprint),
         ):
             text = text.replace(mark, value)
-        return text
+        QGuiApplication.clipboard().setText(text)
 
 
 class TestFilePanel(QWidget):
