@@ -9,11 +9,9 @@ from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import (
     QCheckBox,
     QDialog,
-    QHBoxLayout,
     QListWidget,
     QPushButton,
     QSplitter,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -22,6 +20,7 @@ from mydata_like.app.support_bundle import BundleDocument
 from mydata_like.core.errors import UploaderError
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.layouts import fit_to_screen, hbox, vbox
 from mydata_like.gui.theme.widgets import PlainLabel, TextArea, choose_target, icon
 
 DEFAULT_NAME = "mydata-like-support.zip"
@@ -34,22 +33,20 @@ class BundleDialog(QDialog):
         super().__init__(parent)
         self._context = context
         self._documents: Sequence[BundleDocument] = ()
-        self._message = PlainLabel("", self)
-        self._list = QListWidget(self)
-        self._text = TextArea(self)
-        self._include_names = QCheckBox(self.tr("Include names of files and folders"), self)
-        self._save = QPushButton(icon("export"), self.tr("Save…"), self)
-        self._cancel = QPushButton(self.tr("Cancel"), self)
-
         self.setWindowTitle(self.tr("Support bundle"))
-        self._message.setWordWrap(True)
-        self._include_names.setChecked(True)
+        self._message = PlainLabel("", self, wrap=True)
+        self._list = QListWidget(self)
         self._list.setAccessibleName(self.tr("Files of the bundle"))
+        self._text = TextArea(self)
         self._text.setAccessibleName(self.tr("Text of the file"))
         self._text.setReadOnly(True)
         self._text.setLineWrapMode(TextArea.LineWrapMode.NoWrap)
         self._text.setTabChangesFocus(True)
         self._text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self._include_names = QCheckBox(self.tr("Include names of files and folders"), self)
+        self._include_names.setChecked(True)
+        self._save = QPushButton(icon("export"), self.tr("Save…"), self)
+        self._cancel = QPushButton(self.tr("Cancel"), self)
 
         width = self.fontMetrics().averageCharWidth()
         splitter = QSplitter(self)
@@ -58,16 +55,9 @@ class BundleDialog(QDialog):
         splitter.addWidget(self._text)
         splitter.setStretchFactor(1, 1)
         splitter.setSizes([width * 28, width * 110])
-        buttons = QHBoxLayout()
-        buttons.addWidget(self._include_names)
-        buttons.addStretch(1)
-        buttons.addWidget(self._save)
-        buttons.addWidget(self._cancel)
-        layout = QVBoxLayout(self)
-        layout.addWidget(self._message)
-        layout.addWidget(splitter, 1)
-        layout.addLayout(buttons)
-        self.resize(width * 150, self.fontMetrics().height() * 36)
+        buttons = hbox(self._include_names, 1, self._save, self._cancel)
+        vbox(self._message, (splitter, 1), buttons, inside=self)
+        fit_to_screen(self, 150, 36)
 
         self._include_names.toggled.connect(self._collect)
         self._list.currentRowChanged.connect(self._show_document)
@@ -75,11 +65,6 @@ class BundleDialog(QDialog):
         self._cancel.clicked.connect(self.reject)
 
         self._collect()
-
-    def save_to(self, file: Path) -> None:
-        """Save the displayed files."""
-        write = partial(support_bundle.write_bundle, file, self._documents)
-        self._context.tasks.run(write, self._take_saved, self._fail, writes=True)
 
     @Slot()
     def _collect(self) -> None:
@@ -114,17 +99,18 @@ class BundleDialog(QDialog):
         choose_target(
             self,
             self.tr("Save the support bundle"),
-            self._save_chosen,
+            self._save_to,
             name=DEFAULT_NAME,
             kinds=[self.tr("Zip files (*.zip)")],
             start=str(Path.home()),
         )
 
-    def _save_chosen(self, path: str) -> None:
-        self.save_to(Path(path))
+    def _save_to(self, path: str) -> None:
+        """Save the displayed files."""
+        write = partial(support_bundle.write_bundle, Path(path), self._documents)
+        self._context.tasks.run(write, self._finish, self._fail, writes=True)
 
-    def _take_saved(self, nothing: None) -> None:
-        del nothing
+    def _finish(self, _nothing: None) -> None:
         self.accept()
 
     def _fail(self, error: UploaderError) -> None:
