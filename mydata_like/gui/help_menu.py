@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QLabel,
-    QPushButton,
     QTabWidget,
     QTextBrowser,
     QWidget,
@@ -20,7 +19,7 @@ from mydata_like import __version__
 from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.theme.layouts import fit_to_screen, hbox, vbox
 from mydata_like.gui.theme.metrics import TITLE
-from mydata_like.gui.theme.widgets import PlainLabel, app_icon, find_resources, icon
+from mydata_like.gui.theme.widgets import PlainLabel, app_icon, find_resources, push_button
 from mydata_like.hostos.dependencies import PROGRAM, Component, describe_versions, list_components
 
 CHANGES: Final = "CHANGELOG.md"
@@ -94,11 +93,10 @@ class HelpDialog(QDialog):
         picture.setPixmap(app_icon().pixmap(side, side))
         name = PlainLabel(f"{PROGRAM} {__version__}", page, heading=TITLE)
         purpose = self.tr("Uploads research data from instruments to a MyTardis server.")
-        self._copy = QPushButton(icon("copy"), self.tr("&Copy"), page)
+        self._copy = push_button(page, self.tr("&Copy"), self._copy_versions, "copy")
         self._copy.setToolTip(self.tr("Copy the versions as text, for a report"))
         self._copy.setAutoDefault(False)
         self._copy.setEnabled(False)
-        self._copy.clicked.connect(self._copy_versions)
         vbox(
             hbox(picture, (name, 1)),
             PlainLabel(purpose, page, wrap=True),

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QDialog,
     QListWidget,
-    QPushButton,
     QSplitter,
     QWidget,
 )
@@ -21,7 +20,7 @@ from mydata_like.core.errors import UploaderError
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.layouts import fit_to_screen, hbox, vbox
-from mydata_like.gui.theme.widgets import PlainLabel, TextArea, choose_target, icon
+from mydata_like.gui.theme.widgets import PlainLabel, TextArea, choose_target, push_button
 
 DEFAULT_NAME = "mydata-like-support.zip"
 
@@ -45,8 +44,8 @@ class BundleDialog(QDialog):
         self._text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self._include_names = QCheckBox(self.tr("Include names of files and folders"), self)
         self._include_names.setChecked(True)
-        self._save = QPushButton(icon("export"), self.tr("Save…"), self)
-        self._cancel = QPushButton(self.tr("Cancel"), self)
+        self._save = push_button(self, self.tr("Save…"), self._choose_file, "export")
+        self._cancel = push_button(self, self.tr("Cancel"), self.reject)
 
         width = self.fontMetrics().averageCharWidth()
         splitter = QSplitter(self)
@@ -61,8 +60,6 @@ class BundleDialog(QDialog):
 
         self._include_names.toggled.connect(self._collect)
         self._list.currentRowChanged.connect(self._show_document)
-        self._save.clicked.connect(self._choose_file)
-        self._cancel.clicked.connect(self.reject)
 
         self._collect()
 

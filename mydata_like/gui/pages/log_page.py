@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QHeaderView,
-    QPushButton,
     QStackedWidget,
     QTableView,
     QWidget,
@@ -37,7 +36,7 @@ from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.layouts import hbox
 from mydata_like.gui.theme.metrics import SPACE
-from mydata_like.gui.theme.widgets import EmptyMessage, PathLineEdit, icon
+from mydata_like.gui.theme.widgets import EmptyMessage, PathLineEdit, icon, push_button
 from mydata_like.gui.window_state import KeptColumns
 
 translate = QCoreApplication.translate
@@ -81,10 +80,10 @@ class LogPage(Page):
         self._stack.addWidget(self._empty)
         self._stack.addWidget(self._table)
         self._copy = QAction(icon("copy"), self.tr("Copy lines"), self)
-        self._copy_button = QPushButton(icon("copy"), self.tr("Copy lines"), self)
+        self._copy_button = push_button(self, self.tr("Copy lines"), self._copy_lines, "copy")
         self._find = QAction(self.tr("Find"), self)
-        self._folder = QPushButton(icon("folder"), self.tr("Open folder"), self)
-        self._bundle = QPushButton(icon("export"), self.tr("Support bundle…"), self)
+        self._folder = push_button(self, self.tr("Open folder"), self._open_folder, "folder")
+        self._bundle = push_button(self, self.tr("Support bundle…"), self._save_bundle, "export")
         self._read_timer = QTimer(self, interval=READ_INTERVAL)
         self._filter_timer = QTimer(self, singleShot=True, interval=FILTER_DELAY)
         self._find.setShortcut(QKeySequence.StandardKey.Find)
@@ -106,9 +105,6 @@ class LogPage(Page):
         self._table.verticalScrollBar().valueChanged.connect(self._on_scroll)
         self._copy.triggered.connect(self._copy_lines)
         self._find.triggered.connect(self._focus_filter)
-        self._copy_button.clicked.connect(self._copy_lines)
-        self._folder.clicked.connect(self._open_folder)
-        self._bundle.clicked.connect(self._save_bundle)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

@@ -31,7 +31,7 @@ from mydata_like.gui.speed_test.speedtest_texts import as_figure, interpret
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.layouts import hbox
 from mydata_like.gui.theme.metrics import SECTION
-from mydata_like.gui.theme.widgets import EmptyMessage, IconLabel, PlainLabel, icon
+from mydata_like.gui.theme.widgets import EmptyMessage, IconLabel, PlainLabel, icon, push_button
 
 translate = QCoreApplication.translate
 
@@ -54,10 +54,10 @@ class SpeedPage(Page):
         self._started_at = 0.0
         self._problem: Problem | None = None  # why the last test failed
         self._sentence = PlainLabel("", self, wrap=True, heading=SECTION)
-        self._test = QPushButton(icon("speed"), self.tr("&Test now"), self)
-        self._test_quickly = QPushButton(self.tr("&Quick test"), self)
+        self._test = push_button(self, self.tr("&Test now"), self._test_fully, "speed")
+        self._test_quickly = push_button(self, self.tr("&Quick test"), self._run_quick_test)
         self._test_quickly.setToolTip(self.tr("About 15 seconds; less accurate"))
-        self._cancel = QPushButton(icon("cancel"), self.tr("Ca&ncel"), self)
+        self._cancel = push_button(self, self.tr("Ca&ncel"), self._cancel_test, "cancel")
         self._progress = QProgressBar(self)
         self._progress.setTextVisible(False)
         self._progress.setAccessibleName(self.tr("The speed test is in progress"))
@@ -88,11 +88,8 @@ class SpeedPage(Page):
         state = (self._sentence, self._progress, self._status, self._notice)
         page_layout(self, head, *state, (self._middle, 1))
 
-        self._test.clicked.connect(self._test_fully)
         self._test_first.clicked.connect(self._test_fully)
-        self._test_quickly.clicked.connect(self._run_quick_test)
         self._notice.anyway.clicked.connect(self._override_problem)
-        self._cancel.clicked.connect(self._cancel_test)
         self._progress_timer.timeout.connect(self._show_progress)
         self._process.measured.connect(self._take_figure)
         self._process.ended.connect(self._take_end)

@@ -18,13 +18,12 @@ from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
     QLineEdit,
-    QPushButton,
     QTimeEdit,
     QWidget,
 )
 
 from mydata_like.gui import setting_labels
-from mydata_like.gui.theme.widgets import TextArea, choose_file, choose_folder
+from mydata_like.gui.theme.widgets import TextArea, choose_file, choose_folder, push_button
 from mydata_like.settings.fields import Setting
 
 LINES = 3  # that a list shows at least
@@ -130,11 +129,10 @@ class PathEditor(TextEditor):
 
     def __init__(self, setting: Setting, parent: QWidget | None = None) -> None:
         super().__init__(setting, parent)
-        self._pick = QPushButton(self.tr("Choose…"), self)
+        self._pick = push_button(self, self.tr("Choose…"), self._choose)
         name = self.tr("Choose: %1").replace("%1", setting_labels.label_of(setting))
         self._pick.setAccessibleName(name)
         self._line.addWidget(self._pick)
-        self._pick.clicked.connect(self._choose)
 
     def set_fixed(self, *, fixed: bool) -> None:
         super().set_fixed(fixed=fixed)

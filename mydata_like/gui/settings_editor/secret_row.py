@@ -20,7 +20,7 @@ from mydata_like.gui.settings_editor.editors import Choice
 from mydata_like.gui.settings_editor.form import CHANGED_MARK, SideNote, StatusIcon
 from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import Question
+from mydata_like.gui.theme.widgets import Question, push_button
 from mydata_like.settings.pending_changes import KeyStore, SecretChange, SecretKind
 from mydata_like.settings.schema import Settings
 
@@ -129,7 +129,7 @@ class SecretRow(SideNote):
         self._forgets = False
         self._line = QLineEdit(self)
         self._store = Choice(self)
-        self.removal = QPushButton(self.tr("Forget"), self)
+        self.removal = push_button(self, self.tr("Forget"), self.forget)
         self.former = FormerKeyButton(config, tasks, self)
         self._reset = QToolButton(self)
         self._state = StatusIcon(self)
@@ -168,7 +168,6 @@ class SecretRow(SideNote):
 
         self._line.textEdited.connect(self._take_text)
         self._store.activated.connect(self._take_text)
-        self.removal.clicked.connect(self.forget)
         self.former.used.connect(self._take_former)
         self.former.failed.connect(self._refuse_former)
         self._reset.clicked.connect(self._take_back)

@@ -10,7 +10,6 @@ from PySide6.QtGui import QHideEvent, QKeyEvent, QShowEvent
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
-    QPushButton,
     QWidget,
 )
 
@@ -31,7 +30,7 @@ from mydata_like.gui.settings_editor.secret_row import SecretRow
 from mydata_like.gui.settings_editor.tabs import SettingsTabs
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.layouts import fit_to_screen, hbox, vbox
-from mydata_like.gui.theme.widgets import PlainLabel, choose_file, choose_target
+from mydata_like.gui.theme.widgets import PlainLabel, choose_file, choose_target, push_button
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.pending_changes import PendingChanges, SecretChange, SecretKind
 from mydata_like.settings.schema import Settings
@@ -145,9 +144,9 @@ class SettingsDialog(QDialog):
         asides = {**self._secret_rows, "schedule.to_time": self.starts}
         self.panes = SettingsTabs(asides, self)
         self.notice = InlineMessage(self)
-        self.importing = QPushButton(self.tr("&Import…"), self)
-        self.exporting = QPushButton(self.tr("E&xport…"), self)
-        self.trying = QPushButton(self.tr("Test co&nnection…"), self)
+        self.importing = push_button(self, self.tr("&Import…"), self._choose_source)
+        self.exporting = push_button(self, self.tr("E&xport…"), self._choose_target)
+        self.trying = push_button(self, self.tr("Test co&nnection…"), self._try)
         self.buttons = QDialogButtonBox(
             QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel, self
         )
@@ -169,9 +168,6 @@ class SettingsDialog(QDialog):
         self.buttons.accepted.connect(self.accept)
         self.buttons.rejected.connect(self.reject)
         self.panes.edited.connect(self._follow)
-        self.importing.clicked.connect(self._choose_source)
-        self.exporting.clicked.connect(self._choose_target)
-        self.trying.clicked.connect(self._try)
 
         self._load()
 

@@ -34,7 +34,7 @@ from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import accent, quiet, status_colour
 from mydata_like.gui.theme.layouts import frameless, hbox, vbox
 from mydata_like.gui.theme.metrics import SPACE
-from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.gui.theme.widgets import PlainLabel, push_button
 from mydata_like.settings.schema import Settings
 
 _MARGIN = 8.0  # pixels between a bar and its label
@@ -286,11 +286,11 @@ class ResultView(QWidget):
         earlier.setBuddy(self._earlier)
         self._chart = BarChart(self)
         self._advice = PlainLabel("", self, wrap=True, selectable=True)
-        self._apply = QPushButton(icon("check"), self.tr("&Apply"), self)
+        self._apply = push_button(self, self.tr("&Apply"), self.apply_requested, "check")
         self._tried = PlainLabel("", self, wrap=True, selectable=True)
-        self._undo = QPushButton(icon("undo"), self.tr("&Undo"), self)
+        self._undo = push_button(self, self.tr("&Undo"), self._want_undo, "undo")
         self._unknown = PlainLabel("", self, wrap=True, selectable=True)
-        self._copy = QPushButton(icon("copy"), self.tr("&Copy as text"), self)
+        self._copy = push_button(self, self.tr("&Copy as text"), self._copy_text, "copy")
         self._more = QPushButton(self.tr("All &figures"), self)
         self._more.setCheckable(True)
         self._figures = ResultsTable(self)
@@ -314,9 +314,6 @@ class ResultView(QWidget):
         self._workloads.idClicked.connect(self._show)
         self._shown.currentIndexChanged.connect(self._choose_report)
         self._earlier.currentIndexChanged.connect(self._show)
-        self._apply.clicked.connect(self.apply_requested)
-        self._undo.clicked.connect(self._want_undo)
-        self._copy.clicked.connect(self._copy_text)
         self._more.toggled.connect(self._figures.setVisible)
 
     @property

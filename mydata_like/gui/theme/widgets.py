@@ -18,6 +18,7 @@ from PySide6.QtCore import (
     Qt,
     QTimer,
     Signal,
+    SignalInstance,
     Slot,
 )
 from PySide6.QtGui import (
@@ -358,6 +359,15 @@ class FoldedText(QWidget):
             self._text.setText(text)
             self._button.setChecked(False)
         self.setVisible(bool(text))
+
+
+def push_button(
+    parent: QWidget, text: str, on_click: Callable[[], object] | SignalInstance, icon_name: str = ""
+) -> QPushButton:
+    """Return a button with an optional icon, and what a click does."""
+    button = QPushButton(icon(icon_name), text, parent) if icon_name else QPushButton(text, parent)
+    button.clicked.connect(on_click)
+    return button
 
 
 class Panel(QFrame):

@@ -23,7 +23,7 @@ from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.layouts import fit_to_screen, hbox, vbox
 from mydata_like.gui.theme.metrics import SECTION, SPACE
-from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.gui.theme.widgets import PlainLabel, icon, push_button
 from mydata_like.gui.where import status_poller
 from mydata_like.gui.where.status_poller import CleanupProgress, CleanupResults, LedgerRef
 from mydata_like.gui.where.status_view import keep_reason
@@ -83,7 +83,7 @@ class FreeDialog(QDialog):
         self._tabs.hide()
         self._delete = QPushButton(icon("delete"), "", self)
         self._delete.hide()
-        self._close = QPushButton(self.tr("Cancel"), self)
+        self._close = push_button(self, self.tr("Cancel"), self.reject)
         self._close.setDefault(True)
         self._timer = QTimer(self, interval=PROGRESS_INTERVAL)
         head = (self._headline, self._explanation, self._bar)
@@ -92,7 +92,6 @@ class FreeDialog(QDialog):
         fit_to_screen(self, 130, 34)
 
         self._delete.clicked.connect(self._start_deleting)
-        self._close.clicked.connect(self.reject)
         self._timer.timeout.connect(self._show_progress)
         self.finished.connect(self._stop)
 

@@ -16,7 +16,7 @@ from mydata_like.gui.base import AppContext
 from mydata_like.gui.table_model import Column, RowsModel, style_table
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.style import CELL_MARGIN
-from mydata_like.gui.theme.widgets import choose_folder, icon
+from mydata_like.gui.theme.widgets import choose_folder, push_button
 from mydata_like.gui.wizard.step_base import CheckLabel, WizardStep
 
 FILES, SIZE = 3, 4  # the columns that hold numbers
@@ -119,7 +119,7 @@ class FoldersStep(WizardStep):
         )
         self._found: LayoutPreview | None = None
         self.directory = QLineEdit(self)
-        self.browse = QPushButton(icon("folder"), self.tr("C&hoose…"), self)
+        self.browse = push_button(self, self.tr("C&hoose…"), self._choose_folder, "folder")
         self._directory_verdict = self.add_field(
             self.tr("Data &folder"), self.directory, self.browse, key=DIRECTORY
         )
@@ -140,7 +140,6 @@ class FoldersStep(WizardStep):
         )
 
         self.directory.textEdited.connect(self.look_typed)
-        self.browse.clicked.connect(self._choose_folder)
         self.layout_box.currentIndexChanged.connect(self._choose_layout)
         self.suggestion.clicked.connect(self._take_suggestion)
 

@@ -22,7 +22,7 @@ from mydata_like.gui.settings_editor.connection_test_view import ConnectionTest
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.layouts import frameless, hbox, vbox
-from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.gui.theme.widgets import PlainLabel, icon, push_button
 from mydata_like.gui.wizard.step_base import CheckLabel, Readiness, WizardStep
 from mydata_like.settings.schema import Settings
 
@@ -54,7 +54,7 @@ class HostKeyPanel(QWidget):
         self._check = BackgroundTask()
         self._sentence = PlainLabel("", self, wrap=True)
         self.fingerprint = make_fingerprint(self)
-        self.trust = QPushButton(icon("padlock"), self.tr("&Trust this host"), self)
+        self.trust = push_button(self, self.tr("&Trust this host"), self._trust, "padlock")
         self.verdict = CheckLabel(self)
         self.show_earlier = QCheckBox(self.tr("Show the &earlier key"), self)
         self.earlier = PlainLabel("", self, wrap=True, selectable=True)
@@ -64,7 +64,6 @@ class HostKeyPanel(QWidget):
         for part in (self.show_earlier, self.earlier, self):
             part.hide()
 
-        self.trust.clicked.connect(self._trust)
         self.show_earlier.toggled.connect(self.earlier.setVisible)
 
     def ask(self, registered: RegisteredInstrument) -> None:
@@ -163,8 +162,7 @@ class KeyStep(WizardStep):
         self._key: PublicKeyInfo | None = None
         self.again = QTimer(self, singleShot=True, interval=ASK_AFTER)
         self.fingerprint = make_fingerprint(self)
-        copy = QPushButton(icon("copy"), self.tr("&Copy"), self)
-        copy.clicked.connect(self._copy_fingerprint)
+        copy = push_button(self, self.tr("&Copy"), self._copy_fingerprint, "copy")
         self.verdict = self.add_field(self.tr("&Key fingerprint"), self.fingerprint, copy)
         self.notice = CheckLabel(self, keeps_place=False)
         self.waiting = self._make_waiting()
@@ -174,7 +172,6 @@ class KeyStep(WizardStep):
         self.add_space()
 
         self.copy_message.clicked.connect(self._copy_message)
-        self.ask_now.clicked.connect(self._ask)
         self.again.timeout.connect(self._ask)
         self.host_key.trusted.connect(self._take_approval)
         self.test.ended.connect(self.changed)
@@ -222,7 +219,7 @@ class KeyStep(WizardStep):
         )
         copy = self.tr("Copy a &message for the administrator")
         self.copy_message = QPushButton(icon("copy"), copy, waiting)
-        self.ask_now = QPushButton(icon("refresh"), self.tr("Check &again now"), waiting)
+        self.ask_now = push_button(waiting, self.tr("Check &again now"), self._ask, "refresh")
         frameless(hbox((text, 1), vbox(self.copy_message, self.ask_now, 1), inside=waiting))
         return waiting
 
@@ -315,13 +312,12 @@ class TestFilePanel(QWidget):
         self.proved = False
         self._config = context.controller.config
         self._settings = Settings()
-        self.send = QPushButton(icon("start"), self.tr("&Send a test file"), self)
+        self.send = push_button(self, self.tr("&Send a test file"), self._send, "start")
         self.steps = ConnectionTest(self.tr("Steps of the test upload"), context.tasks, self)
         self.steps.setMinimumHeight(self.fontMetrics().height() * 14)
         self.verdict = CheckLabel(self)
         frameless(vbox(hbox(self.send, 1), self.verdict, self.steps, inside=self))
         self.hide()
-        self.send.clicked.connect(self._send)
         self.steps.ended.connect(self._conclude)
 
     def offer(self, settings: Settings) -> None:

@@ -24,7 +24,7 @@ from mydata_like.gui.settings_editor.secret_row import (
 )
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.layouts import hbox
-from mydata_like.gui.theme.widgets import PlainLabel, choose_file, icon
+from mydata_like.gui.theme.widgets import PlainLabel, choose_file, icon, push_button
 from mydata_like.gui.wizard.mydata_import_dialog import MyDataImportDialog
 from mydata_like.gui.wizard.step_base import WizardStep
 from mydata_like.settings.pending_changes import KeyStore, SecretChange, SecretKind
@@ -54,16 +54,14 @@ class AddressStep(WizardStep):
         self.add(self.better)
         self._old = PlainLabel("", self, wrap=True)
         self.import_button = QPushButton(icon("import"), self.tr("&Import from MyData…"), self)
-        self._choose_button = QPushButton(self.tr("&Choose a MyData.cfg…"), self)
-        self.demo = QPushButton(icon("start"), self.tr("&Try the demo"), self)
+        self._choose_button = push_button(self, self.tr("&Choose a MyData.cfg…"), self._choose_file)
+        self.demo = push_button(self, self.tr("&Try the demo"), self.demo_wanted, "start")
         self.add_space()
         self.add(self._old, hbox(self.import_button, self._choose_button, 1, self.demo))
 
         self.address.textEdited.connect(self.look_typed)
         self.better.clicked.connect(self._take_better)
         self.import_button.clicked.connect(self._import_found)
-        self._choose_button.clicked.connect(self._choose_file)
-        self.demo.clicked.connect(self.demo_wanted)
 
     def fill(self, beginning: SetupState) -> None:
         self._legacy = beginning.legacy
@@ -147,7 +145,7 @@ class AccountStep(WizardStep):
         self.username = QLineEdit(self)
         self.key = QLineEdit(self)
         self.key.setEchoMode(QLineEdit.EchoMode.Password)
-        page = QPushButton(icon("open"), self.tr("&Open the server's page"), self)
+        page = push_button(self, self.tr("&Open the server's page"), self._open_page, "open")
         self.add_field(self.tr("&Account"), self.username, key=USERNAME)
         self.verdict = self.add_field(self.tr("API &key"), self.key, page)
         self.into_file = QCheckBox(
@@ -160,7 +158,6 @@ class AccountStep(WizardStep):
 
         self.username.textEdited.connect(self.look_typed)
         self.key.textEdited.connect(self.look_typed)
-        page.clicked.connect(self._open_page)
         self.former.used.connect(self._take_former)
         self.former.failed.connect(self._show_refused_copy)
 

@@ -11,7 +11,6 @@ from PySide6.QtGui import QFont, QIcon, QPalette
 from PySide6.QtWidgets import (
     QDialog,
     QFrame,
-    QPushButton,
     QScrollArea,
     QStackedWidget,
     QWidget,
@@ -24,7 +23,7 @@ from mydata_like.gui.base import AppContext
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme.layouts import hbox, vbox
 from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE, TITLE
-from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, icon
+from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, icon, push_button
 from mydata_like.gui.wizard.folders_step import FoldersStep
 from mydata_like.gui.wizard.key_step import KeyStep
 from mydata_like.gui.wizard.schedule_step import ScheduleStep
@@ -95,11 +94,11 @@ class SetupWizard(QDialog):
         self._title = PlainLabel("", self, wrap=True, heading=TITLE)
         self._explanation = PlainLabel("", self, wrap=True)
         self.verdict = CheckLabel(self, keeps_place=False)
-        self.later = QPushButton(self.tr("&Later"), self)
-        self.again = QPushButton(icon("refresh"), self.tr("Check a&gain"), self)
-        self.back = QPushButton(self.tr("&Back"), self)
-        self.start_now = QPushButton(icon("start"), self.tr("Start &now"), self)
-        self.next = QPushButton(self.tr("&Next"), self)
+        self.later = push_button(self, self.tr("&Later"), self.reject)
+        self.again = push_button(self, self.tr("Check a&gain"), self._check_again, "refresh")
+        self.back = push_button(self, self.tr("&Back"), self._go_back)
+        self.start_now = push_button(self, self.tr("Start &now"), self._start_now, "start")
+        self.next = push_button(self, self.tr("&Next"), self._go_on)
         for button in (self.later, self.again, self.back, self.start_now):
             button.setAutoDefault(False)
         self.next.setDefault(True)
@@ -111,11 +110,6 @@ class SetupWizard(QDialog):
         room = parent.window().size() if parent else self.screen().availableSize()
         self.resize(wanted.boundedTo(room))
 
-        self.next.clicked.connect(self._go_on)
-        self.again.clicked.connect(self._check_again)
-        self.back.clicked.connect(self._go_back)
-        self.later.clicked.connect(self.reject)
-        self.start_now.clicked.connect(self._start_now)
         self.address.demo_wanted.connect(self.demo_wanted)
         for step in self.steps:
             step.changed.connect(self._follow)
