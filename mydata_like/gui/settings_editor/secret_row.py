@@ -6,7 +6,6 @@ from typing import Final, NamedTuple
 
 from PySide6.QtCore import QCoreApplication, QTimer, Signal, Slot
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QLineEdit,
     QPushButton,
     QToolButton,
@@ -20,6 +19,7 @@ from mydata_like.gui.settings_editor.editors import Choice
 from mydata_like.gui.settings_editor.form import CHANGED_MARK, SideNote, StatusIcon
 from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.layouts import hbox
 from mydata_like.gui.theme.widgets import Question, push_button
 from mydata_like.settings.pending_changes import KeyStore, SecretChange, SecretKind
 from mydata_like.settings.schema import Settings
@@ -156,11 +156,9 @@ class SecretRow(SideNote):
             (self._store, self.removal, gap),
             (self._state, self._reset, 0),
         ):
-            line = QHBoxLayout()
+            line = hbox((main, 1), button)
             line.setContentsMargins(0, above, 0, 0)
             line.setSpacing(gap)
-            line.addWidget(main, 1)
-            line.addWidget(button)
             self.column.addLayout(line)
         self.column.addWidget(self.former)
         self.column.addWidget(self._problem)

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping
 
 from PySide6.QtCore import QDate, Qt, Signal, Slot
 from PySide6.QtGui import QIcon, QKeySequence, QShortcut
-from PySide6.QtWidgets import QFrame, QLineEdit, QScrollArea, QTabBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLineEdit, QScrollArea, QTabBar, QWidget
 
 from mydata_like.gui import setting_labels
 from mydata_like.gui.settings_editor.form import Form, SettingRow, SideNote
+from mydata_like.gui.theme.layouts import frameless, vbox
 from mydata_like.gui.theme.widgets import PlainLabel, icon
 from mydata_like.settings.pending_changes import PendingChanges
 from mydata_like.settings.schema import iter_settings
@@ -40,21 +41,14 @@ class SettingsTabs(QWidget):
         self._scroll = QScrollArea(self)
         self._page = QWidget(self._scroll)
 
-        self._column = QVBoxLayout(self._page)
-        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column = frameless(vbox(self._nothing, 1, inside=self._page))
         self._column.setSpacing(0)
-        self._column.addWidget(self._nothing)
-        self._column.addStretch(1)
         self._scroll.setWidget(self._page)
         self._scroll.setWidgetResizable(True)
         self._scroll.setFrameShape(QFrame.Shape.StyledPanel)
         self._scroll.setAccessibleName(self.tr("Settings"))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._search)
-        layout.addWidget(self._tabs)
+        layout = frameless(vbox(self._search, self._tabs, (self._scroll, 1), inside=self))
         layout.setSpacing(self.fontMetrics().averageCharWidth())
-        layout.addWidget(self._scroll, 1)
 
         self._tabs.currentChanged.connect(self._turn)
         self._tabs.tabBarClicked.connect(self._search.clear)

@@ -45,7 +45,6 @@ from PySide6.QtWidgets import (
     QAbstractButton,
     QFileDialog,
     QFrame,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
     QListWidget,
@@ -55,7 +54,6 @@ from PySide6.QtWidgets import (
     QPushButton,
     QSizePolicy,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -63,6 +61,7 @@ import mydata_like
 from mydata_like.core.formatting import format_lines
 from mydata_like.gui.theme import colours, metrics, texts
 from mydata_like.gui.theme.colours import Status, status_colour
+from mydata_like.gui.theme.layouts import frameless, hbox, vbox
 
 logger = logging.getLogger(__name__)
 
@@ -179,12 +178,10 @@ class RowIcon(NamedTuple):
 
     @property
     def icon(self) -> QIcon:
-        return _icon(self.shape, self.status)
+        return _kept_icon(self.shape, self.status)
 
 
-@cache
-def _icon(shape: str, status: Status | None) -> QIcon:
-    return icon(shape, status)
+_kept_icon = cache(icon)
 
 
 def mark_of(state: str) -> RowIcon | None:
@@ -338,15 +335,10 @@ class FoldedText(QWidget):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self._button = FoldButton(self.tr("Details"), self)
-        self._text = PlainLabel("", self)
-        self._text.setWordWrap(True)
-        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._text = PlainLabel("", self, wrap=True, selectable=True)
         self._text.hide()
         self._button.toggled.connect(self._text.setVisible)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._button)
-        layout.addWidget(self._text)
+        frameless(vbox(self._button, self._text, inside=self))
         self.hide()
 
     def text(self) -> str:
@@ -389,17 +381,11 @@ class EmptyMessage(QWidget):
         picture = IconLabel(parent=self)
         picture.setFixedSize(metrics.PICTURE, metrics.PICTURE)
         picture.show_icon(icon(icon_name, "skipped"))
-        self._sentence = PlainLabel("", self)
-        self._sentence.setWordWrap(True)
+        self._sentence = PlainLabel("", self, wrap=True)
         self._sentence.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        self._content = QVBoxLayout()
+        self._content = vbox((picture, Qt.AlignmentFlag.AlignHCenter), self._sentence)
         self._content.setSpacing(metrics.SPACE)
-        self._content.addWidget(picture, 0, Qt.AlignmentFlag.AlignHCenter)
-        self._content.addWidget(self._sentence)
-        layout = QVBoxLayout(self)
-        layout.addStretch(2)
-        layout.addLayout(self._content)
-        layout.addStretch(3)
+        vbox(2, self._content, 3, inside=self)
 
     def add_button(self, button: QPushButton) -> None:
         """Add what can be done to see something."""
@@ -474,9 +460,7 @@ class Toast(QFrame):
         self.setFrameShape(QFrame.Shape.StyledPanel)
         self._undo.setShortcut(QKeySequence.StandardKey.Undo)
         self.addAction(self._undo)
-        layout = QHBoxLayout(self)
-        layout.addWidget(self._message, 1, Qt.AlignmentFlag.AlignVCenter)
-        layout.addWidget(self._button)
+        hbox((self._message, 1), self._button, inside=self)
         self._button.clicked.connect(self._undo.trigger)
         self._undo.triggered.connect(self._on_undo)
         self._timer.timeout.connect(self._hide_unless_used)
@@ -522,37 +506,29 @@ class DropZone(QObject):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         match event.type():
-            case QEvent.Type.DragEnter | QEvent.Type.DragMove:
-                return self._accept_drag(cast("QDropEvent", event))
+            case QEvent.Type.DragEnter | QEvent.Type.DragMove | QEvent.Type.Drop:
+                return self._accept(cast("QDropEvent", event))
             case QEvent.Type.DragLeave:
                 self._frame.hide()
-            case QEvent.Type.Drop:
-                return self._accept_drop(cast("QDropEvent", event))
             case QEvent.Type.Resize:
                 self._frame.fit()
             case _:
                 pass
         return super().eventFilter(watched, event)
 
-    def _accept_drag(self, event: QDropEvent) -> bool:
-        if not local_paths(event.mimeData()):
-            return False
-        event.setDropAction(Qt.DropAction.CopyAction)
-        event.accept()
-        self._frame.fit()
-        self._frame.show()
-        self._frame.raise_()
-        return True
-
-    def _accept_drop(self, event: QDropEvent) -> bool:
-        self._frame.hide()
-        paths = local_paths(event.mimeData())
+    def _accept(self, event: QDropEvent) -> bool:
+        """Accept local files: show the frame while they are dragged, and take them at the end."""
+        dropped, paths = event.type() == QEvent.Type.Drop, local_paths(event.mimeData())
+        self._frame.setVisible(bool(paths) and not dropped)
         if not paths:
             return False
         event.setDropAction(Qt.DropAction.CopyAction)
         event.accept()
-        self._paths = paths
-        QTimer.singleShot(0, self._emit_dropped)  # the source program waits until this returns
+        self._frame.fit()
+        self._frame.raise_()
+        if dropped:
+            self._paths = paths
+            QTimer.singleShot(0, self._emit_dropped)  # the source program waits until this returns
         return True
 
     @Slot()
