@@ -6,13 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Slot
 from PySide6.QtGui import QFontDatabase
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QDialog,
-    QListWidget,
-    QSplitter,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QDialog, QListWidget, QSplitter, QWidget
 
 from mydata_like.app import support_bundle
 from mydata_like.app.support_bundle import BundleDocument

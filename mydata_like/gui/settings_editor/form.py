@@ -5,13 +5,7 @@ from itertools import chain
 
 from PySide6.QtCore import QCoreApplication, QEvent, Qt, Signal, Slot
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import (
-    QPushButton,
-    QSizePolicy,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from mydata_like.core.model import Layout
 from mydata_like.gui import setting_labels

@@ -5,12 +5,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from PySide6.QtCore import QCoreApplication, QTimer, Signal, Slot
-from PySide6.QtWidgets import (
-    QLineEdit,
-    QPushButton,
-    QToolButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QLineEdit, QPushButton, QToolButton, QWidget
 
 from mydata_like.app import settings_service
 from mydata_like.core.errors import SettingsError, UploaderError

@@ -7,11 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QHideEvent, QKeyEvent, QShowEvent
-from PySide6.QtWidgets import (
-    QDialog,
-    QDialogButtonBox,
-    QWidget,
-)
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QWidget
 
 from mydata_like.app import settings_edit
 from mydata_like.app.settings_edit import SettingsProposal
@@ -21,11 +17,7 @@ from mydata_like.gui import setting_labels
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.settings_editor import secret_row
 from mydata_like.gui.settings_editor.connection_test_view import ConnectionTestDialog
-from mydata_like.gui.settings_editor.form import (
-    InlineMessage,
-    SideNote,
-    describe_unused,
-)
+from mydata_like.gui.settings_editor.form import InlineMessage, SideNote, describe_unused
 from mydata_like.gui.settings_editor.secret_row import SecretRow
 from mydata_like.gui.settings_editor.tabs import SettingsTabs
 from mydata_like.gui.theme import texts

@@ -8,13 +8,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QFont, QIcon, QPalette
-from PySide6.QtWidgets import (
-    QDialog,
-    QFrame,
-    QScrollArea,
-    QStackedWidget,
-    QWidget,
-)
+from PySide6.QtWidgets import QDialog, QFrame, QScrollArea, QStackedWidget, QWidget
 
 from mydata_like.app import onboarding, service_setup, settings_edit, settings_service
 from mydata_like.app.onboarding import SetupState
