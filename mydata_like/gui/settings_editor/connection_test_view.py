@@ -99,7 +99,7 @@ class ConnectionTestDialog(QDialog):
         self.setWindowTitle(self.tr("Connection test"))
         self.test = ConnectionTest(self.tr("Steps of the test"), tasks, self)
         title = self.tr("Testing the connection to the server")
-        self._head = PlainLabel(title, self, wrap=True, heading=SECTION)
+        self.head = PlainLabel(title, self, wrap=True, heading=SECTION)
         self._bar = QProgressBar(self)
         self._bar.setRange(0, 0)
         self._bar.setTextVisible(False)
@@ -109,17 +109,12 @@ class ConnectionTestDialog(QDialog):
             self.tr("Copy as &text"), QDialogButtonBox.ButtonRole.ActionRole
         )
         copy.setAutoDefault(False)
-        vbox(self._head, self._bar, (self.test, 1), self._buttons, inside=self)
+        vbox(self.head, self._bar, (self.test, 1), self._buttons, inside=self)
         fit_to_screen(self, WIDE, HIGH)
 
         self.test.ended.connect(self._finish)
         self._buttons.rejected.connect(self.reject)
         copy.clicked.connect(self._copy_text)
-
-    @property
-    def conclusion(self) -> str:
-        """The overall result."""
-        return self._head.text()
 
     def done(self, code: int) -> None:
         self.test.stop()
@@ -132,14 +127,14 @@ class ConnectionTestDialog(QDialog):
             "unproven": self.tr("Nothing failed, but not every step could be verified"),
             "failed": self.tr("The test failed"),
         }
-        self._head.setText(conclusions[worst])
+        self.head.setText(conclusions[worst])
         self._bar.hide()
         self._buttons.setStandardButtons(QDialogButtonBox.StandardButton.Close)
 
     @Slot()
     def _copy_text(self) -> None:
         lines = (note.text for note in self.test.notes)
-        QGuiApplication.clipboard().setText("\n".join((self.conclusion, *lines)))
+        QGuiApplication.clipboard().setText("\n".join((self.head.text(), *lines)))
 
 
 def _test(

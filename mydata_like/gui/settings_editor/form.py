@@ -169,8 +169,8 @@ class SettingRow(QWidget):
         self._label = PlainLabel(setting_labels.label_of(setting).replace("&", "&&"), self)
         self._label.setBuddy(self.editor.field)
         self._help = HintLabel(setting_labels.help_of(setting), self)
-        self._source = StatusIcon(self)
-        self._problem = StatusIcon(self)
+        self.source = StatusIcon(self)
+        self.problem = StatusIcon(self)
         self._reset = QToolButton(self)
         self._reset.setText(self.tr("Reset"))
         self._reset.setAutoRaise(True)
@@ -183,8 +183,8 @@ class SettingRow(QWidget):
         self._reset.setSizePolicy(keep)
         right = lay_side_by_side(self, self._label, self._help)
         right.addWidget(self.editor)
-        right.addLayout(hbox((self._source, 1), self._reset))
-        right.addWidget(self._problem)
+        right.addLayout(hbox((self.source, 1), self._reset))
+        right.addWidget(self.problem)
         right.addStretch(1)
 
         self.editor.edited.connect(self._emit_edited)
@@ -194,16 +194,6 @@ class SettingRow(QWidget):
     def key(self) -> str:
         """The dotted key of the setting."""
         return self.setting.key
-
-    @property
-    def problem(self) -> str:
-        """The error message."""
-        return self._problem.text
-
-    @property
-    def source(self) -> str:
-        """The text about the source of the value."""
-        return self._source.text
 
     def show_draft(self, draft: PendingChanges) -> None:
         """Show the value and all texts about it."""
@@ -217,16 +207,16 @@ class SettingRow(QWidget):
         # An invalid value prevents saving, so it can be corrected even if it is not used.
         self.setEnabled(not describe_unused(self.key, draft) or self.key in draft.problems)
         self._reset.setVisible(draft.is_own(self.key))
-        self._source.show_text(*self._describe(draft, fixed_by))
+        self.source.show_text(*self._describe(draft, fixed_by))
         problem = draft.problems.get(self.key, "")
         if problem:
             label = setting_labels.label_of(self.setting)
             said = f"{label}: {setting_labels.with_labels(texts.engine_text(problem))}"
-            self._problem.show_text(said, "problems", "problem")
+            self.problem.show_text(said, "problems", "problem")
         elif self.key in draft.missing:
-            self._problem.show_text(self.tr("Needed before a run can start"), "waiting", "waiting")
+            self.problem.show_text(self.tr("Needed before a run can start"), "waiting", "waiting")
         else:
-            self._problem.show_text("")
+            self.problem.show_text("")
 
     def matches(self, sought: str) -> bool:
         """Return whether the texts of the setting contain all words of a search."""

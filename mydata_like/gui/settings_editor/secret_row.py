@@ -38,11 +38,6 @@ class SecretPlace(NamedTuple):
     problem: SettingsError | None = None
     former: str = ""
 
-    @property
-    def removable(self) -> bool:
-        """Whether the program stored the secret there, so that it can remove it."""
-        return self.place in OWN_PLACES
-
 
 def describe_secret(kind: SecretKind) -> tuple[str, str]:
     """Return the label of a secret and its explanation."""
@@ -123,12 +118,12 @@ class SecretRow(SideNote):
         self._place = SecretPlace()
         self._forgets = False
         self._line = QLineEdit(self)
-        self._store = Choice(self)
+        self.store = Choice(self)
         self.removal = push_button(self, self.tr("Forget"), self.forget)
         self.former = FormerKeyButton(config, tasks, self)
         self._reset = QToolButton(self)
-        self._state = StatusIcon(self)
-        self._problem = StatusIcon(self)
+        self.state = StatusIcon(self)
+        self.problem = StatusIcon(self)
         self._timer = QTimer(self, interval=ASK_AFTER, singleShot=True)
         self.setFocusProxy(self._line)
 
@@ -137,9 +132,9 @@ class SecretRow(SideNote):
         self._line.setEchoMode(QLineEdit.EchoMode.Password)
         self._line.setAccessibleName(label)
         self._line.setAccessibleDescription(self.help.text())
-        self._store.addItem(self.tr("In the system's keyring"), "keyring")
-        self._store.addItem(self.tr("In a file, not encrypted"), "file")
-        self._store.setAccessibleName(self.tr("Storage: %1").replace("%1", label))
+        self.store.addItem(self.tr("In the system's keyring"), "keyring")
+        self.store.addItem(self.tr("In a file, not encrypted"), "file")
+        self.store.setAccessibleName(self.tr("Storage: %1").replace("%1", label))
         self.removal.setAccessibleName(self.tr("Forget: %1").replace("%1", label))
         self._reset.setText(self.tr("Reset"))
         self._reset.setAutoRaise(True)
@@ -148,19 +143,19 @@ class SecretRow(SideNote):
         gap = self.fontMetrics().averageCharWidth()
         self.column.addWidget(self._line)
         for main, button, above in (
-            (self._store, self.removal, gap),
-            (self._state, self._reset, 0),
+            (self.store, self.removal, gap),
+            (self.state, self._reset, 0),
         ):
             line = hbox((main, 1), button)
             line.setContentsMargins(0, above, 0, 0)
             line.setSpacing(gap)
             self.column.addLayout(line)
         self.column.addWidget(self.former)
-        self.column.addWidget(self._problem)
+        self.column.addWidget(self.problem)
         self.column.addStretch(1)
 
         self._line.textEdited.connect(self._take_text)
-        self._store.activated.connect(self._take_text)
+        self.store.activated.connect(self._take_text)
         self.former.used.connect(self._take_former)
         self.former.failed.connect(self._refuse_former)
         self._reset.clicked.connect(self._take_back)
@@ -169,22 +164,12 @@ class SecretRow(SideNote):
         self._show_state()
 
     @property
-    def state(self) -> str:
-        """The text about the storage of the secret."""
-        return self._state.text
-
-    @property
-    def problem(self) -> str:
-        """The text about why the secret was not stored."""
-        return self._problem.text
-
-    @property
     def change(self) -> SecretChange | None:
         """The change of the secret when the settings are saved; None for no change."""
         text = self._line.text().strip()
         if not text and not self._forgets:
             return None
-        store: KeyStore = "file" if self._store.currentData() == "file" else "keyring"
+        store: KeyStore = "file" if self.store.currentData() == "file" else "keyring"
         return SecretChange(text or None, store, self._kind)
 
     def propose(self, text: str) -> None:
@@ -194,7 +179,7 @@ class SecretRow(SideNote):
 
     def complain(self, text: str) -> None:
         """Show why the secret was not stored."""
-        self._problem.show_text(text, "problems", "problem")
+        self.problem.show_text(text, "problems", "problem")
 
     def look_at(self, settings: Settings | None, unused: str = "") -> None:
         """Look up soon where the secret of these settings is stored.
@@ -220,11 +205,6 @@ class SecretRow(SideNote):
     def _take_text(self) -> None:
         self._show_change(forgets=False)
 
-    def choose_store(self, store: str) -> None:
-        """Choose the storage of a new secret: `keyring` or `file`."""
-        self._store.setCurrentIndex(self._store.findData(store))
-        self._take_text()
-
     @Slot()
     def forget(self) -> None:
         """Request the removal of the secret."""
@@ -238,7 +218,7 @@ class SecretRow(SideNote):
 
     def _show_change(self, *, forgets: bool) -> None:
         self._forgets = forgets
-        self._problem.show_text("")
+        self.problem.show_text("")
         self._show_state()
 
     @Slot()
@@ -270,21 +250,21 @@ class SecretRow(SideNote):
         self._line.setPlaceholderText(
             self.tr("Stored; type a new one to replace it") if stored else ""
         )
-        self.removal.setEnabled(stored and place.removable and not self._forgets)
+        self.removal.setEnabled(stored and place.place in OWN_PLACES and not self._forgets)
         self._reset.setVisible(change is not None)
         self.setEnabled(stored or change is not None or not self._unused)
         if change is not None:
             said = self.tr("New: stored with OK") if change.text else self.tr("Removed with OK")
-            self._state.show_text(f"{CHANGED_MARK} {said}", "", "working")
+            self.state.show_text(f"{CHANGED_MARK} {said}", "", "working")
         elif stored:
             said = self.tr("Stored in %1").replace("%1", self._name_place(place.place))
-            self._state.show_text(said, "key")
+            self.state.show_text(said, "key")
         elif self._unused:
-            self._state.show_text(self._unused)
+            self.state.show_text(self._unused)
         elif place.owner != self._owner:
-            self._state.show_text(self.tr("Looking up where it is stored"))
+            self.state.show_text(self.tr("Looking up where it is stored"))
         else:
-            self._state.show_text(self._describe_absence(place), "waiting", "waiting")
+            self.state.show_text(self._describe_absence(place), "waiting", "waiting")
 
     def _describe_absence(self, place: SecretPlace) -> str:
         """Return why no secret is known."""

@@ -43,16 +43,11 @@ class SchedulePreview(SideNote):
             parent,
         )
         self._settings: Settings | None = None
-        self._message = PlainLabel("", self, wrap=True)
-        self.column.addWidget(self._message)
+        self.message = PlainLabel("", self, wrap=True)
+        self.column.addWidget(self.message)
         self._timer = QTimer(self, interval=TOLD_AGAIN)
         self._timer.timeout.connect(self._show_starts)
         self._show_starts()
-
-    @property
-    def said(self) -> str:
-        """The displayed text."""
-        return self._message.text()
 
     def show_settings(self, settings: Settings | None) -> None:
         """Show the next starts of these settings; None if they are invalid."""
@@ -70,10 +65,10 @@ class SchedulePreview(SideNote):
     @Slot()
     def _show_starts(self) -> None:
         if self._settings is None:
-            self._message.setText(self.tr("They are shown once the schedule is complete."))
+            self.message.setText(self.tr("They are shown once the schedule is complete."))
             return
         now = datetime.datetime.now(datetime.UTC)
-        self._message.setText(describe_starts(self._settings, now, None))
+        self.message.setText(describe_starts(self._settings, now, None))
 
 
 def describe_starts(
@@ -101,12 +96,11 @@ def find_starts(
 ) -> Iterator[datetime.datetime]:
     """Yield the next few start times, in UTC."""
     rule = Rule.of(settings.schedule)
-    moment: datetime.datetime | None = now
+    moment = next_start(rule, now, zone)
     for _ in range(SHOWN):
-        moment = next_start(rule, moment, zone) if moment else None
-        if moment is None:
-            return
-        yield moment
+        if moment is not None:
+            yield moment
+            moment = next_start(rule, moment, zone)
 
 
 ACCOUNT, ACCESS_KEY = "server.username", "transfer.s3_access_key"  # each has a secret
