@@ -18,7 +18,7 @@ from mydata_like.gui.drop.drop_target import accept_drops
 from mydata_like.gui.drop.import_dialog import ImportDialog
 from mydata_like.gui.pages.page_registry import list_pages
 from mydata_like.gui.run_state import Phase
-from mydata_like.gui.theme.widgets import DropFrame
+from mydata_like.gui.theme.widgets import DropZone
 from mydata_like.gui.window import MainWindow
 from mydata_like.gui.wizard.mydata_import_dialog import MyDataImportDialog
 
@@ -61,7 +61,7 @@ class Target:
         self.arrival.opened.connect(self.sheets.append)
         self.window.show()
         self.qtbot = qtbot
-        self.frame = self.window.findChild(DropFrame)
+        self.frame = self.window.findChild(DropZone)
 
     def drag(self, mime):
         event = QDragEnterEvent(Entered(9, 9), Qt.DropAction.CopyAction, mime, BUTTON, KEYS)
@@ -188,7 +188,7 @@ def desktop(still_context, folder, qtbot):
 def test_fields_leave_files_to_the_window(desktop, name):
     window = desktop.window
     window.show_page(NavigationRequest(name))
-    frame = window.findChild(DropFrame)
+    frame = window.findChild(DropZone)
     for field in window.findChildren(QLineEdit):
         if field.isVisible():
             desktop.enter(field)
