@@ -5,16 +5,16 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import QSize, Signal, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QProgressBar, QStyle, QWidget
+from PySide6.QtWidgets import QDialogButtonBox, QProgressBar, QStyle, QWidget
 
 from mydata_like.app.settings_service import Secret
 from mydata_like.core.errors import UploaderError
 from mydata_like.gui.tasks import BackgroundTask, Tasks
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status
-from mydata_like.gui.theme.layouts import fit_to_screen, vbox
+from mydata_like.gui.theme.layouts import Dialog, vbox
 from mydata_like.gui.theme.metrics import SECTION
 from mydata_like.gui.theme.widgets import Note, NoteList, PlainLabel
 from mydata_like.settings.pending_changes import SecretChange, SecretKind
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from mydata_like.app.connection_test import TestStep
     from mydata_like.engine.pipeline import CancelFlag
 
-WIDE, HIGH = 80, 24  # in characters and lines
 _STATUS: dict[str, Status] = {
     "ok": "good",
     "unproven": "waiting",
@@ -90,13 +89,11 @@ class ConnectionTest(NoteList):
         self.scrollToBottom()
 
 
-class ConnectionTestDialog(QDialog):
+class ConnectionTestDialog(Dialog):
     """Tests the connection with settings that may not be saved yet; closing it ends the test."""
 
     def __init__(self, tasks: Tasks, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(self.tr("Connection test"))
+        super().__init__(self.tr("Connection test"), parent, 80, 24)
         self.test = ConnectionTest(self.tr("Steps of the test"), tasks, self)
         title = self.tr("Testing the connection to the server")
         self.head = PlainLabel(title, self, wrap=True, heading=SECTION)
@@ -110,7 +107,6 @@ class ConnectionTestDialog(QDialog):
         )
         copy.setAutoDefault(False)
         vbox(self.head, self._bar, (self.test, 1), self._buttons, inside=self)
-        fit_to_screen(self, WIDE, HIGH)
 
         self.test.ended.connect(self._finish)
         self._buttons.rejected.connect(self.reject)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QHideEvent, QKeyEvent, QShowEvent
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QWidget
+from PySide6.QtWidgets import QDialogButtonBox, QWidget
 
 from mydata_like.app import settings_edit
 from mydata_like.app.settings_edit import SettingsProposal
@@ -21,7 +21,7 @@ from mydata_like.gui.settings_editor.form import InlineMessage, SideNote, descri
 from mydata_like.gui.settings_editor.secret_row import SecretRow
 from mydata_like.gui.settings_editor.tabs import SettingsTabs
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import fit_to_screen, hbox, vbox
+from mydata_like.gui.theme.layouts import Dialog, hbox, vbox
 from mydata_like.gui.theme.widgets import PlainLabel, choose_file, choose_target, push_button
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.pending_changes import PendingChanges, SecretChange, SecretKind
@@ -104,20 +104,17 @@ def find_starts(
 
 
 ACCOUNT, ACCESS_KEY = "server.username", "transfer.s3_access_key"  # each has a secret
-WIDE, HIGH = 120, 42  # in characters and lines
 REMARKS = 4  # shown of an imported file
 
 
-class SettingsDialog(QDialog):
+class SettingsDialog(Dialog):
     """Shows all settings; OK saves only the changed ones."""
 
     left_unsaved = Signal(object)  # unsaved changes by dotted key
     settled = Signal()  # the unsaved changes were restored, or others were saved
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(self.tr("Settings"))
+        super().__init__(self.tr("Settings"), parent, 120, 42)
         self._context = context
         self._wanted = ""  # the key to show first
         self._unsaved: Mapping[str, object] = {}  # unsaved changes of the last time
@@ -149,7 +146,6 @@ class SettingsDialog(QDialog):
             button.setAccessibleDescription(meaning)
         foot = hbox(self.importing, self.exporting, self.trying, 1, self.buttons)
         vbox((self.panes, 1), self.notice, foot, inside=self)
-        fit_to_screen(self, WIDE, HIGH)
 
         self.buttons.accepted.connect(self.accept)
         self.buttons.rejected.connect(self.reject)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import (
-    QDialog,
     QHeaderView,
     QProgressBar,
     QPushButton,
@@ -21,7 +20,7 @@ from mydata_like.gui.base import AppContext
 from mydata_like.gui.table_model import Column, RowsModel, column_width, style_table
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import fit_to_screen, hbox, vbox
+from mydata_like.gui.theme.layouts import Dialog, hbox, vbox
 from mydata_like.gui.theme.metrics import SECTION, SPACE
 from mydata_like.gui.theme.widgets import PlainLabel, icon, push_button
 from mydata_like.gui.where import status_poller
@@ -52,7 +51,7 @@ def _describe_name(result: DeletedFile | KeptFile) -> str:
 PROGRESS_INTERVAL = 250  # milliseconds between two updates of the progress
 
 
-class FreeDialog(QDialog):
+class FreeDialog(Dialog):
     """Shows which files the server allows to delete, and deletes them if the user confirms."""
 
     freed = Signal()  # files were deleted
@@ -60,7 +59,7 @@ class FreeDialog(QDialog):
     def __init__(
         self, context: AppContext, paths: Sequence[Path], parent: QWidget | None = None
     ) -> None:
-        super().__init__(parent)
+        super().__init__(self.tr("Free space"), parent, 130, 34)
         self._tasks = context.tasks
         self._ledger = LedgerRef(context.controller.settings, context.controller.config)
         self._paths = paths
@@ -69,7 +68,6 @@ class FreeDialog(QDialog):
         self._total = 0
         self._results = CleanupResults((), ())
         self._deleting = False
-        self.setWindowTitle(self.tr("Free space"))
         self._headline = PlainLabel("", self, wrap=True, heading=SECTION)
         self._explanation = PlainLabel("", self, wrap=True)
         self._bar = QProgressBar(self)
@@ -89,7 +87,6 @@ class FreeDialog(QDialog):
         head = (self._headline, self._explanation, self._bar)
         buttons = hbox(1, self._delete, self._close)
         vbox(*head, (self._tabs, 1), 0, buttons, inside=self).setSpacing(SPACE)
-        fit_to_screen(self, 130, 34)
 
         self._delete.clicked.connect(self._start_deleting)
         self._timer.timeout.connect(self._show_progress)
