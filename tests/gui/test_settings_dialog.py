@@ -248,11 +248,11 @@ def test_a_stored_api_key_is_reported_and_can_be_forgotten(qtbot, config, open_d
     keep(config, "https://data.example.org", "facility", KEY)
     dialog = open_dialog()
     qtbot.waitUntil(
-        lambda: dialog.key_row.state.text == "Stored in the secrets file", timeout=DEADLINE
+        lambda: dialog.key_row.source.text == "Stored in the secrets file", timeout=DEADLINE
     )
 
     dialog.key_row.forget()
-    assert dialog.key_row.state.text == "● Removed with OK"
+    assert dialog.key_row.source.text == "● Removed with OK"
     save(qtbot, dialog)
 
     assert KEY not in config.with_name("secrets.toml").read_text()
@@ -262,7 +262,7 @@ def test_the_key_of_another_address_is_used_after_a_question(qtbot, config, open
     keep(config, "https://data.example.org", "facility", KEY)
     dialog = open_dialog()
     row = dialog.key_row
-    qtbot.waitUntil(lambda: row.state.text == "Stored in the secrets file", timeout=DEADLINE)
+    qtbot.waitUntil(lambda: row.source.text == "Stored in the secrets file", timeout=DEADLINE)
     assert not row.former.isVisibleTo(dialog)
 
     type_into(qtbot, dialog, "server.url", "https://new.example.org")
@@ -277,7 +277,7 @@ def test_the_key_of_another_address_is_used_after_a_question(qtbot, config, open
         next(one for one in question.buttons() if one.text() == answer).click()
         qtbot.waitUntil(lambda: not dialog._context.tasks.busy)
         assert len(tomllib.loads(file.read_text())) == addresses
-    qtbot.waitUntil(lambda: row.state.text == "Stored in the secrets file", timeout=DEADLINE)
+    qtbot.waitUntil(lambda: row.source.text == "Stored in the secrets file", timeout=DEADLINE)
     assert not row.former.isVisibleTo(dialog)
     assert tomllib.loads(file.read_text())["https://new.example.org"] == {"facility": KEY}
     assert config.read_text() == FILE
@@ -332,16 +332,16 @@ def test_a_stored_s3_secret_is_reported_for_its_address_only(qtbot, config, open
     file = keep(config, "https://s3.example.org", "AKIA7", "a+b/c=")
     dialog = open_dialog()
     row = dialog.s3_row
-    qtbot.waitUntil(lambda: row.state.text == "Stored in the secrets file")
+    qtbot.waitUntil(lambda: row.source.text == "Stored in the secrets file")
     assert "a+b/c=" not in row.focusProxy().text()
 
     type_into(qtbot, dialog, "transfer.s3_endpoint", "https://other.example.org")
-    qtbot.waitUntil(lambda: "no keyring that stores secrets safely" in row.state.text)
-    assert row.state.text.endswith("Without a keyring, it can be stored in a file.")
+    qtbot.waitUntil(lambda: "no keyring that stores secrets safely" in row.source.text)
+    assert row.source.text.endswith("Without a keyring, it can be stored in a file.")
     type_into(qtbot, dialog, "transfer.s3_endpoint", "https://s3.example.org")
-    qtbot.waitUntil(lambda: row.state.text == "Stored in the secrets file")
+    qtbot.waitUntil(lambda: row.source.text == "Stored in the secrets file")
     row.forget()
-    assert row.state.text == "● Removed with OK"
+    assert row.source.text == "● Removed with OK"
     save(qtbot, dialog)
 
     assert "a+b/c=" not in file.read_text()
@@ -359,7 +359,7 @@ def test_an_s3_secret_needs_an_access_key(qtbot, s3_dialog):
     row.editor.field.selectAll()
     qtbot.keyClick(row.editor.field, Qt.Key.Key_Delete)
     said = "Set “S3 access key” to its id first."
-    qtbot.waitUntil(lambda: said in s3_dialog.s3_row.state.text)
+    qtbot.waitUntil(lambda: said in s3_dialog.s3_row.source.text)
     qtbot.keyClicks(s3_dialog.s3_row.focusProxy(), "a+b/c=")
 
     s3_dialog.accept()
@@ -391,7 +391,7 @@ def test_a_secret_in_the_environment_cannot_be_forgotten(qtbot, config, open_dia
     row = dialog.key_row
 
     qtbot.waitUntil(
-        lambda: row.state.text == "Stored in the environment variable MYDATA_LIKE_API_KEY"
+        lambda: row.source.text == "Stored in the environment variable MYDATA_LIKE_API_KEY"
     )
 
     assert not row.removal.isEnabled()
@@ -407,7 +407,7 @@ def test_settings_of_another_upload_method_are_disabled_with_the_reason(qtbot, d
     reason = "Not used: see “Upload method”"
     bucket, jump = map(dialog.panes.find_row, ("transfer.s3_bucket", "transfer.ssh_jump"))
     assert (bucket.source.text, bucket.isEnabled(), jump.isEnabled()) == (reason, False, True)
-    assert (dialog.s3_row.state.text, dialog.s3_row.isEnabled()) == (reason, False)
+    assert (dialog.s3_row.source.text, dialog.s3_row.isEnabled()) == (reason, False)
 
     choose_method(dialog, "s3")
 
@@ -419,7 +419,7 @@ def test_a_request_to_forget_is_for_the_secret_that_was_shown(qtbot, config, ope
     config.write_text(S3_FILE)
     keep(config, "https://s3.example.org", "AKIA7", "a+b/c=")
     dialog = open_dialog()
-    qtbot.waitUntil(lambda: dialog.s3_row.state.text == "Stored in the secrets file")
+    qtbot.waitUntil(lambda: dialog.s3_row.source.text == "Stored in the secrets file")
     dialog.s3_row.forget()
     assert dialog.s3_row.change
     type_into(qtbot, dialog, "transfer.s3_access_key", "AKIA8")
@@ -430,7 +430,7 @@ def test_a_secret_that_is_no_longer_used_can_be_removed(qtbot, config, open_dial
     config.write_text(S3_FILE.replace('"s3"', '"auto"'))
     file = keep(config, "https://s3.example.org", "AKIA7", "a+b/c=")
     dialog = open_dialog()
-    qtbot.waitUntil(lambda: dialog.s3_row.state.text == "Stored in the secrets file")
+    qtbot.waitUntil(lambda: dialog.s3_row.source.text == "Stored in the secrets file")
     assert dialog.s3_row.isEnabled()
 
     dialog.s3_row.forget()

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from PySide6.QtCore import QCoreApplication, QTimer, Signal, Slot
-from PySide6.QtWidgets import QLineEdit, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 
 from mydata_like.app import settings_service
 from mydata_like.core.errors import SettingsError, UploaderError
 from mydata_like.gui import setting_labels
 from mydata_like.gui.settings_editor.editors import Choice
-from mydata_like.gui.settings_editor.form import CHANGED_MARK, SideNote, StatusIcon
+from mydata_like.gui.settings_editor.form import CHANGED_MARK, FormRow
 from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.layouts import hbox
@@ -100,7 +100,7 @@ class FormerKeyButton(QPushButton):
         self.failed.emit(error)
 
 
-class SecretRow(SideNote):
+class SecretRow(FormRow):
     """Accepts a new secret, or a request to remove the stored one.
 
     While nothing uses the secret, the row is disabled unless there is something to remove.
@@ -121,9 +121,6 @@ class SecretRow(SideNote):
         self.store = Choice(self)
         self.removal = push_button(self, self.tr("Forget"), self.forget)
         self.former = FormerKeyButton(config, tasks, self)
-        self._reset = QToolButton(self)
-        self.state = StatusIcon(self)
-        self.problem = StatusIcon(self)
         self._timer = QTimer(self, interval=ASK_AFTER, singleShot=True)
         self.setFocusProxy(self._line)
 
@@ -136,15 +133,12 @@ class SecretRow(SideNote):
         self.store.addItem(self.tr("In a file, not encrypted"), "file")
         self.store.setAccessibleName(self.tr("Storage: %1").replace("%1", label))
         self.removal.setAccessibleName(self.tr("Forget: %1").replace("%1", label))
-        self._reset.setText(self.tr("Reset"))
-        self._reset.setAutoRaise(True)
-        self._reset.setAccessibleName(self.tr("Reset: %1").replace("%1", label))
 
         gap = self.fontMetrics().averageCharWidth()
         self.column.addWidget(self._line)
         for main, button, above in (
             (self.store, self.removal, gap),
-            (self.state, self._reset, 0),
+            (self.source, self.reset, 0),
         ):
             line = hbox((main, 1), button)
             line.setContentsMargins(0, above, 0, 0)
@@ -158,7 +152,7 @@ class SecretRow(SideNote):
         self.store.activated.connect(self._take_text)
         self.former.used.connect(self._take_former)
         self.former.failed.connect(self._refuse_former)
-        self._reset.clicked.connect(self._take_back)
+        self.reset.clicked.connect(self._take_back)
         self._timer.timeout.connect(self._ask)
 
         self._show_state()
@@ -251,20 +245,20 @@ class SecretRow(SideNote):
             self.tr("Stored; type a new one to replace it") if stored else ""
         )
         self.removal.setEnabled(stored and place.place in OWN_PLACES and not self._forgets)
-        self._reset.setVisible(change is not None)
+        self.reset.setVisible(change is not None)
         self.setEnabled(stored or change is not None or not self._unused)
         if change is not None:
             said = self.tr("New: stored with OK") if change.text else self.tr("Removed with OK")
-            self.state.show_text(f"{CHANGED_MARK} {said}", "", "working")
+            self.source.show_text(f"{CHANGED_MARK} {said}", "", "working")
         elif stored:
             said = self.tr("Stored in %1").replace("%1", self._name_place(place.place))
-            self.state.show_text(said, "key")
+            self.source.show_text(said, "key")
         elif self._unused:
-            self.state.show_text(self._unused)
+            self.source.show_text(self._unused)
         elif place.owner != self._owner:
-            self.state.show_text(self.tr("Looking up where it is stored"))
+            self.source.show_text(self.tr("Looking up where it is stored"))
         else:
-            self.state.show_text(self._describe_absence(place), "waiting", "waiting")
+            self.source.show_text(self._describe_absence(place), "waiting", "waiting")
 
     def _describe_absence(self, place: SecretPlace) -> str:
         """Return why no secret is known."""

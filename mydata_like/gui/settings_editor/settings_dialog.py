@@ -17,7 +17,7 @@ from mydata_like.gui import setting_labels
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.settings_editor import secret_row
 from mydata_like.gui.settings_editor.connection_test_view import ConnectionTestDialog
-from mydata_like.gui.settings_editor.form import InlineMessage, SideNote, describe_unused
+from mydata_like.gui.settings_editor.form import FormRow, InlineMessage, describe_unused
 from mydata_like.gui.settings_editor.secret_row import SecretRow
 from mydata_like.gui.settings_editor.tabs import SettingsTabs
 from mydata_like.gui.theme import texts
@@ -33,7 +33,7 @@ SHOWN = 5
 TOLD_AGAIN = 20_000  # milliseconds between two updates of the times
 
 
-class SchedulePreview(SideNote):
+class SchedulePreview(FormRow):
     """Shows the next start times of a schedule, or describes when runs start."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
