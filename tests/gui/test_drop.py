@@ -14,7 +14,7 @@ from mydata_like.core.extra_sources import Destination
 from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.drop.drop_dialog import DropDialog
 from mydata_like.gui.drop.drop_model import SourceColumn
-from mydata_like.gui.drop.drop_target import accept_drops
+from mydata_like.gui.drop.drop_target import DropTarget
 from mydata_like.gui.drop.import_dialog import ImportDialog
 from mydata_like.gui.pages.page_registry import list_pages
 from mydata_like.gui.run_state import Phase
@@ -56,7 +56,7 @@ class Target:
         self.window.setCentralWidget(self.inner)
         self.window.resize(400, 300)
         qtbot.addWidget(self.window)
-        self.arrival = accept_drops(context, self.window)
+        self.arrival = DropTarget(context, self.window)
         self.sheets = []
         self.arrival.opened.connect(self.sheets.append)
         self.window.show()
@@ -177,7 +177,7 @@ def desktop(still_context, folder, qtbot):
     """A file manager, which says a path as text, too, over the main window."""
     window = MainWindow(still_context)
     qtbot.addWidget(window)
-    accept_drops(still_context, window)
+    DropTarget(still_context, window)
     window.show()
     mime = carried(folder)
     mime.setText(str(folder))
