@@ -45,31 +45,28 @@ class AddressStep(WizardStep):
             "The web address of your MyTardis server, as you open it in a browser."
         )
         self._found = ""
-        self._legacy: Path | None = None
         self.address = QLineEdit(self)
         self.address.setPlaceholderText("mytardis.example.org")
         self.verdict = self.add_field(self.tr("Server &address"), self.address, key=URL)
         self.better = QPushButton(self)
         self.better.hide()
-        self.add(self.better)
         self._old = PlainLabel("", self, wrap=True)
         self.import_button = QPushButton(icon("import"), self.tr("&Import from MyData…"), self)
         self._choose_button = push_button(self, self.tr("&Choose a MyData.cfg…"), self._choose_file)
         self.demo = push_button(self, self.tr("&Try the demo"), self.demo_wanted, "start")
-        self.add_space()
-        self.add(self._old, hbox(self.import_button, self._choose_button, 1, self.demo))
+        others = hbox(self.import_button, self._choose_button, 1, self.demo)
+        self.add(self.better, 1, self._old, others)
 
         self.address.textEdited.connect(self.look_typed)
         self.better.clicked.connect(self._take_better)
         self.import_button.clicked.connect(self._import_found)
 
     def fill(self, beginning: SetupState) -> None:
-        self._legacy = beginning.legacy
-        self.import_button.setVisible(self._legacy is not None)
+        self.import_button.setVisible(beginning.legacy is not None)
         text = self.tr("Have you used MyData before? Its settings can be imported.")
-        if self._legacy is not None:
+        if beginning.legacy is not None:
             text = self.tr("MyData was used on this computer: %1")
-            text = text.replace("%1", texts.plain(str(self._legacy)))
+            text = text.replace("%1", texts.plain(str(beginning.legacy)))
         self._old.setText(text)
 
     def begin(self) -> None:
@@ -153,8 +150,7 @@ class AccountStep(WizardStep):
         )
         self.into_file.hide()
         self.former = FormerKeyButton(self.config, context.tasks, self)
-        self.add(self.into_file, self.former)
-        self.add_space()
+        self.add(self.into_file, self.former, 1)
 
         self.username.textEdited.connect(self.look_typed)
         self.key.textEdited.connect(self.look_typed)
@@ -261,7 +257,7 @@ class InstrumentStep(WizardStep):
         self.verdict = self.add_field(self.tr("&Instrument"), self.instrument, key=NAME)
         self.add_field(contact, self.contact, key=CONTACT)
         self._email_verdict = self.add_field(email, self.email, key=EMAIL)
-        self.add_space()
+        self.add(1)
 
         self.facility.activated.connect(self.look_typed)
         self.instrument.editTextChanged.connect(self._judge)
