@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QPushButton, QWidget
@@ -13,7 +12,6 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QPushButton, QWid
 from mydata_like.app import onboarding
 from mydata_like.app.onboarding import ServerCheckResult, SetupState
 from mydata_like.core.errors import UploaderError
-from mydata_like.core.model import Facility
 from mydata_like.core.ports import CancelSignal
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.settings_editor.secret_row import (
@@ -290,13 +288,13 @@ class InstrumentStep(WizardStep):
         del typed  # a facility is chosen
         self.run_check(self._facility_verdict, loading, find, self._show_place)
 
-    def _show_place(self, place: InstrumentChoices) -> bool:
+    def _show_place(self, place: tuple[list[str], Sequence[str]]) -> bool:
         chosen, name = self.facility.currentText(), self.instrument.currentText()
-        names = [facility.name for facility in place.facilities]
+        names, instruments = place
         _list(self.facility, names)
         self.facility.setCurrentText(chosen if chosen in names else names[0])
-        self._known = tuple(place.instruments)
-        _list(self.instrument, place.instruments)
+        self._known = tuple(instruments)
+        _list(self.instrument, instruments)
         self.instrument.setEditText(name)
         self._facility_verdict.show_good(
             self.tr("Your account manages %Ln facility(s).", None, len(names))
@@ -339,18 +337,12 @@ def find_account_name(config: Path | None, server: Server, key: str, cancel: Can
     return user.full_name or user.username
 
 
-class InstrumentChoices(NamedTuple):
-    """The facilities of an account, and the names of the instruments of the chosen one."""
-
-    facilities: Sequence[Facility]
-    instruments: Sequence[str]
-
-
 def list_instruments(
     config: Path | None, server: Server, chosen: str, cancel: CancelSignal
-) -> InstrumentChoices:
-    """Return the facilities, and the instruments of the chosen one or else of the first."""
+) -> tuple[list[str], Sequence[str]]:
+    """Return the account's facilities, and the instruments of the chosen or else the first one."""
     login = onboarding.Credentials(server, config)
     facilities = onboarding.list_facilities(login, cancel)
     facility = next((it for it in facilities if it.name == chosen), facilities[0])
-    return InstrumentChoices(facilities, onboarding.list_instruments(login, facility, cancel))
+    instruments = onboarding.list_instruments(login, facility, cancel)
+    return [facility.name for facility in facilities], instruments
