@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.tasks import Tasks
+from mydata_like.gui.theme.layouts import Part, vbox
 from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE, TITLE
 from mydata_like.gui.theme.widgets import PlainLabel
 from mydata_like.gui.window_state import WindowState
@@ -44,9 +45,9 @@ class Page(QWidget):
 PAGE_MARGINS = (LARGE_SPACE, LARGE_SPACE, LARGE_SPACE, SPACE)  # left, top, right, bottom
 
 
-def page_layout(page: Page) -> QVBoxLayout:
-    """Return the layout of a page, with the margins that all pages share."""
-    layout = QVBoxLayout(page)
+def page_layout(page: Page, *parts: Part) -> QVBoxLayout:
+    """Return the layout of a page with its parts, and the margins that all pages share."""
+    layout = vbox(*parts, inside=page)
     layout.setContentsMargins(*PAGE_MARGINS)
     layout.setSpacing(SPACE)
     return layout
@@ -56,8 +57,7 @@ class PageTitle(PlainLabel):
     """The name of a page, in the size of titles; it follows changes of the page's font."""
 
     def __init__(self, text: str, parent: QWidget) -> None:
-        super().__init__(text, parent)
-        self.scale(TITLE, bold=True)
+        super().__init__(text, parent, heading=TITLE)
 
 
 class NavigationRequest(NamedTuple):

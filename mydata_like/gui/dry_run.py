@@ -5,15 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import QAbstractItemModel, QCoreApplication, QObject, Qt, Signal, Slot
-from PySide6.QtWidgets import (
-    QDialog,
-    QDialogButtonBox,
-    QHeaderView,
-    QProgressBar,
-    QTableView,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QDialogButtonBox, QHeaderView, QProgressBar, QTableView, QWidget
 
 from mydata_like.core.events import (
     Event,
@@ -35,6 +27,7 @@ from mydata_like.gui.engine_process import Engine, engine_command
 from mydata_like.gui.setting_labels import with_labels
 from mydata_like.gui.table_model import Column, Index, RowsModel, column_width, style_table
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.layouts import Dialog, vbox
 from mydata_like.gui.theme.widgets import PlainLabel, RowIcon, mark_of
 from mydata_like.hostos.clock import SystemClock
 
@@ -88,31 +81,23 @@ class PlanModel(RowsModel[PlannedFolder]):
         for place, event in enumerate(found, len(self.rows)):
             self._places[event.path] = place
         self.append([self._plan(event) for event in found])
-        counted = [event for event in events if isinstance(event, FilesSeen | FilesKnown)]
-        for files in counted:
-            self._count(files)
-        if counted:
+        for files in events:
+            match files:
+                case FilesSeen() if files.folder in self._places:
+                    self.rows[self._places[files.folder]].found += files.files
+                case FilesKnown() if files.folder in self._places:
+                    self.rows[self._places[files.folder]].known += files.files
+                case _:
+                    pass
+        if self.rows:
             last = self.index(len(self.rows) - 1, MISSING)
             self.dataChanged.emit(self.index(0, FOUND), last)
 
     def _plan(self, event: FolderFound) -> PlannedFolder:
         owner = event.owner or self.tr("(the account)")
         title = event.title or self.tr("(named after the owner)")
-        return PlannedFolder(
-            texts.plain(event.path),
-            texts.plain(owner),
-            texts.plain(title),
-            texts.plain(event.dataset),
-        )
-
-    def _count(self, event: FilesSeen | FilesKnown) -> None:
-        place = self._places.get(event.folder)
-        if place is None:
-            return
-        if isinstance(event, FilesSeen):
-            self.rows[place].found += event.files
-        else:
-            self.rows[place].known += event.files
+        path, dataset = texts.plain(event.path), texts.plain(event.dataset)
+        return PlannedFolder(path, texts.plain(owner), texts.plain(title), dataset)
 
 
 def _count_column(name: str, title: str, count: Callable[[PlannedFolder], int]) -> Column:
@@ -171,27 +156,33 @@ def _mark_left(event: Left) -> RowIcon | None:
     return mark_of(STATE_BY_EVENT[type(event)])
 
 
-class DryRunDialog(QDialog):
+class DryRunDialog(Dialog):
     """A dialog that scans the data directory, checks the server and shows what a run would do."""
 
     upload_wanted = Signal()
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setWindowTitle(self.tr("Dry run"))
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        super().__init__(self.tr("Dry run"), parent, 140, 34)
         self._controller = context.controller
         self._progress = RunProgress(SystemClock())
         self._summed = self._wanted = False
-        self._summary = PlainLabel(self.tr("Scanning the folders…"), self)
-        self._summary.setWordWrap(True)
+        self._summary = PlainLabel(self.tr("Scanning the folders…"), self, wrap=True)
         self._busy = QProgressBar(self)
         self._busy.setRange(0, 0)
         self._busy.setAccessibleName(self.tr("The dry run is in progress"))
         self._model = PlanModel(self)
-        self._table = self._make_table()
+        self._table = self._make_table(self._model, self.tr("Folders"))
+        header = self._table.horizontalHeader()
+        header.setSectionResizeMode(FOLDER, QHeaderView.ResizeMode.Stretch)
+        for column, characters in WIDTHS.items():
+            header.resizeSection(column, column_width(self._table, characters))
         self._left = LeftModel(self)
-        self._left_table = self._make_left_table()
+        table = self._make_table(self._left, self.tr("Files and folders with remarks"))
+        table.horizontalHeader().resizeSection(0, column_width(table, 48))
+        table.horizontalHeader().setStretchLastSection(True)
+        table.setTextElideMode(Qt.TextElideMode.ElideRight)  # the start of a reason matters most
+        table.hide()
+        self._left_table = table
         self._more = PlainLabel("", self)
         self._more.hide()
         self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
@@ -199,16 +190,8 @@ class DryRunDialog(QDialog):
             self.tr("&Upload now"), QDialogButtonBox.ButtonRole.AcceptRole
         )
         self._enable_upload()
-
-        layout = QVBoxLayout(self)
-        layout.addWidget(self._summary)
-        layout.addWidget(self._busy)
-        layout.addWidget(self._table, 2)
-        layout.addWidget(self._left_table, 1)
-        layout.addWidget(self._more)
-        layout.addWidget(self._buttons)
-        width = self.fontMetrics().averageCharWidth()
-        self.resize(width * 140, width * 80)
+        tables = ((self._table, 2), (self._left_table, 1))
+        vbox(self._summary, self._busy, *tables, self._more, self._buttons, inside=self)
 
         self._engine = Engine(engine_command("scan", context.controller.config), self)
 
@@ -229,24 +212,7 @@ class DryRunDialog(QDialog):
         self._engine.give_up()
         super().done(result)
 
-    def _make_table(self) -> QTableView:
-        table = self._set_up_table(self._model, self.tr("Folders"))
-        header = table.horizontalHeader()
-        header.setSectionResizeMode(FOLDER, QHeaderView.ResizeMode.Stretch)
-        for column, characters in WIDTHS.items():
-            header.resizeSection(column, column_width(table, characters))
-        return table
-
-    def _make_left_table(self) -> QTableView:
-        table = self._set_up_table(self._left, self.tr("Files and folders with remarks"))
-        header = table.horizontalHeader()
-        header.resizeSection(0, column_width(table, 48))
-        header.setStretchLastSection(True)
-        table.setTextElideMode(Qt.TextElideMode.ElideRight)  # the start of a reason matters most
-        table.hide()
-        return table
-
-    def _set_up_table(self, model: QAbstractItemModel, name: str) -> QTableView:
+    def _make_table(self, model: QAbstractItemModel, name: str) -> QTableView:
         table = QTableView(self)
         style_table(table)
         table.setModel(model)
@@ -310,12 +276,11 @@ def _describe_wanted(sums: RunProgressed) -> str:
         return translate(
             "dry run", "Nothing to upload: all %Ln file(s) are on the server.", None, sums.found
         )
-    left = sums.found - sums.verified
     return translate(
         "dry run",
         "Nothing would be uploaded now, and %Ln file(s) are not on the server.",
         None,
-        left,
+        sums.found - sums.verified,
     )
 
 

@@ -1,11 +1,12 @@
 """The last known state of the server, as the window shows it."""
 
 from PySide6.QtCore import QCoreApplication, Qt, Slot
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.run_state import RunState, ServerIndicator
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.layouts import frameless, hbox
 from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, RowIcon, set_tip
 
 translate = QCoreApplication.translate
@@ -13,9 +14,14 @@ translate = QCoreApplication.translate
 
 def indicator_mark(state: RunState) -> RowIcon:
     """Return the text, icon and colour of the server's state."""
+    unknown = RowIcon(translate("contact", "Server not contacted yet"), "server", "skipped")
     match state.server:
-        case ServerIndicator.REACHABLE:
-            return _describe_answer(state)
+        case ServerIndicator.REACHABLE if state.heard:
+            return RowIcon(translate("contact", "Server reachable"), "check", "good")
+        case ServerIndicator.REACHABLE if state.answered is not None:
+            # A time stays true without a timer.
+            text = translate("contact", "Server answered %1")
+            return unknown._replace(word=text.replace("%1", texts.moment(state.answered)))
         case ServerIndicator.UNREACHABLE:
             return RowIcon(translate("contact", "Server not reachable"), "error", "problem")
         case ServerIndicator.SILENT:
@@ -24,18 +30,8 @@ def indicator_mark(state: RunState) -> RowIcon:
             return RowIcon(word, "waiting", "waiting")
         case ServerIndicator.NOT_APPROVED:
             return RowIcon(translate("contact", "Waiting for approval"), "waiting", "waiting")
-        case ServerIndicator.UNKNOWN:
-            return RowIcon(translate("contact", "Server not contacted yet"), "server", "skipped")
-
-
-def _describe_answer(state: RunState) -> RowIcon:
-    """Return the mark of a server that answered last; a time stays true without a timer."""
-    if state.heard:
-        return RowIcon(translate("contact", "Server reachable"), "check", "good")
-    if state.answered is None:  # by another program, no answer to which was seen
-        return RowIcon(translate("contact", "Server not contacted yet"), "server", "skipped")
-    text = translate("contact", "Server answered %1")
-    return RowIcon(text.replace("%1", texts.moment(state.answered)), "server", "skipped")
+        case _:  # also if another program contacted it, no answer to which was seen
+            return unknown
 
 
 class ServerIndicatorLabel(QWidget):
@@ -47,10 +43,7 @@ class ServerIndicatorLabel(QWidget):
         self._icon = IconLabel(1.0, self)
         self._label = PlainLabel("", self)
         self._icon.setAccessibleName(self.tr("Server"))
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignVCenter)
-        layout.addWidget(self._label)
+        frameless(hbox((self._icon, Qt.AlignmentFlag.AlignVCenter), self._label, inside=self))
         controller.run_changed.connect(self._on_run_changed)
         controller.settings_changed.connect(self._on_settings_changed)
         self._on_run_changed(controller.state)

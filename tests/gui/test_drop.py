@@ -14,11 +14,11 @@ from mydata_like.core.extra_sources import Destination
 from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.drop.drop_dialog import DropDialog
 from mydata_like.gui.drop.drop_model import SourceColumn
-from mydata_like.gui.drop.drop_target import accept_drops
+from mydata_like.gui.drop.drop_target import DropTarget
 from mydata_like.gui.drop.import_dialog import ImportDialog
 from mydata_like.gui.pages.page_registry import list_pages
 from mydata_like.gui.run_state import Phase
-from mydata_like.gui.theme.widgets import DropFrame
+from mydata_like.gui.theme.widgets import DropZone
 from mydata_like.gui.window import MainWindow
 from mydata_like.gui.wizard.mydata_import_dialog import MyDataImportDialog
 
@@ -56,12 +56,12 @@ class Target:
         self.window.setCentralWidget(self.inner)
         self.window.resize(400, 300)
         qtbot.addWidget(self.window)
-        self.arrival = accept_drops(context, self.window)
+        self.arrival = DropTarget(context, self.window)
         self.sheets = []
         self.arrival.opened.connect(self.sheets.append)
         self.window.show()
         self.qtbot = qtbot
-        self.frame = self.window.findChild(DropFrame)
+        self.frame = self.window.findChild(DropZone)
 
     def drag(self, mime):
         event = QDragEnterEvent(Entered(9, 9), Qt.DropAction.CopyAction, mime, BUTTON, KEYS)
@@ -100,7 +100,6 @@ def sheet(still_context, qtbot):
         sheet.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, on=False)
         qtbot.addWidget(sheet)
         QAbstractItemModelTester(sheet.model, sheet)
-        QAbstractItemModelTester(sheet.notes, sheet)
         sheet.show()
         settle(sheet, qtbot, context)
         return sheet
@@ -178,7 +177,7 @@ def desktop(still_context, folder, qtbot):
     """A file manager, which says a path as text, too, over the main window."""
     window = MainWindow(still_context)
     qtbot.addWidget(window)
-    accept_drops(still_context, window)
+    DropTarget(still_context, window)
     window.show()
     mime = carried(folder)
     mime.setText(str(folder))
@@ -189,7 +188,7 @@ def desktop(still_context, folder, qtbot):
 def test_fields_leave_files_to_the_window(desktop, name):
     window = desktop.window
     window.show_page(NavigationRequest(name))
-    frame = window.findChild(DropFrame)
+    frame = window.findChild(DropZone)
     for field in window.findChildren(QLineEdit):
         if field.isVisible():
             desktop.enter(field)
@@ -278,6 +277,8 @@ def test_the_sheet_shows_what_is_in_a_folder_and_what_it_becomes(sheet, folder):
         "4",
     ]
     assert [shown.model.index(row, 0, top).data() for row in range(2)] == ["raw", "other files"]
+    below = shown.model.index(0, SourceColumn.DATASET, top)
+    assert not below.flags() & Qt.ItemFlag.ItemIsEditable
     assert "Thumbs.db" in notes(shown, "skipped")[0]
     assert not shown.upload.isEnabled()
     assert "set-up" in notes(shown, "problem")[0]

@@ -18,15 +18,12 @@ from PySide6.QtCore import (
 )
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QDialog,
     QDialogButtonBox,
     QHeaderView,
     QLineEdit,
-    QListView,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QTreeView,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -36,18 +33,13 @@ from mydata_like.core.extra_sources import LONGEST_NAME
 from mydata_like.core.formatting import round_estimate
 from mydata_like.engine.time_left import Costs, Work
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.drop.drop_model import (
-    DropWarning,
-    DropWarningsModel,
-    SourceColumn,
-    SourcesModel,
-    list_notes,
-)
+from mydata_like.gui.drop.drop_model import SourceColumn, SourcesModel, list_notes
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.table_model import column_width
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.layouts import Dialog, vbox
 from mydata_like.gui.theme.metrics import TITLE
-from mydata_like.gui.theme.widgets import PlainLabel
+from mydata_like.gui.theme.widgets import Note, NoteList, PlainLabel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -68,7 +60,7 @@ WIDTHS = {  # in characters; the name gets the rest
 }
 
 
-class DropDialog(QDialog):
+class DropDialog(Dialog):
     """Shows the dropped folders while they are scanned; *Upload* can be chosen at any time."""
 
     added = Signal(object)  # the paths to upload
@@ -76,10 +68,8 @@ class DropDialog(QDialog):
     def __init__(
         self, context: AppContext, paths: Sequence[bytes], parent: QWidget | None = None
     ) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        super().__init__(self.tr("Upload"), parent, 130, 30)
         self.setWindowModality(Qt.WindowModality.WindowModal)
-        self.setWindowTitle(self.tr("Upload"))
         settings = context.controller.settings
         self._controller = context.controller
         self._tasks = context.tasks
@@ -88,38 +78,24 @@ class DropDialog(QDialog):
         self._costs: Costs | None = None  # of the last run
         self._place = settings, context.controller.config
         self.model = SourcesModel(self._paths, settings.server.username, self)
-        self.notes = DropWarningsModel(self)
+        self.notes = NoteList(self.tr("Notes"), self)
         self._conflicts: list[Conflict] = []
-        self._failure: DropWarning | None = None  # of the scan
-        self._check_failure: DropWarning | None = None  # why the conflicts are unknown
+        self._failure: Note | None = None  # of the scan
+        self._check_failure: Note | None = None  # why the conflicts are unknown
         self._timer = QTimer(self, interval=SHOW_AFTER)
 
-        self._title = PlainLabel("", self)
+        self._title = PlainLabel("", self, heading=TITLE)
         self._sum = PlainLabel("", self)
         self._tree = QTreeView(self)
-        self._hint = PlainLabel(
-            self.tr("Double-click an owner, experiment or dataset to change it."), self
-        )
-        self._list = QListView(self)
+        hint = self.tr("Double-click an owner, experiment or dataset to change it.")
         self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
         self.upload = self._buttons.addButton(
             self.tr("&Upload"), QDialogButtonBox.ButtonRole.AcceptRole
         )
-
-        self._set_up_tree()
-        self._set_up_list()
-
-        self._title.scale(TITLE, bold=True)
-        layout = QVBoxLayout(self)
-        for widget in (self._title, self._sum):
-            layout.addWidget(widget)
-        layout.addWidget(self._tree, 3)
-        layout.addWidget(self._hint)
-        layout.addWidget(self._list, 2)
-        layout.addWidget(self._buttons)
-        metrics = self.fontMetrics()
-        self.resize(metrics.averageCharWidth() * 130, metrics.height() * 30)
         self.upload.setDefault(True)
+        self._set_up_tree()
+        tables = ((self._tree, 3), PlainLabel(hint, self), (self.notes, 2))
+        vbox(self._title, self._sum, *tables, self._buttons, inside=self)
 
         self._timer.timeout.connect(self._show)
         self.model.decided.connect(self._show)
@@ -129,14 +105,6 @@ class DropDialog(QDialog):
         self._controller.run_changed.connect(self._show)
 
         self._show()
-        self._start_scan()
-
-    def done(self, result: int) -> None:
-        self._timer.stop()
-        self._scan.cancel()
-        super().done(result)
-
-    def _start_scan(self) -> None:
         self._timer.start()
         self._tasks.run(partial(source_service.find_expected_costs, *self._place), self._take_costs)
         self._scan = self._tasks.run(
@@ -146,6 +114,11 @@ class DropDialog(QDialog):
             progress=self._take_preview,
             cancel=True,
         )
+
+    def done(self, result: int) -> None:
+        self._timer.stop()
+        self._scan.cancel()
+        super().done(result)
 
     def _set_up_tree(self) -> None:
         tree, header = self._tree, self._tree.header()
@@ -166,14 +139,6 @@ class DropDialog(QDialog):
         first = self.model.index(0, SourceColumn.NAME)
         tree.selectionModel().setCurrentIndex(first, QItemSelectionModel.SelectionFlag.Current)
 
-    def _set_up_list(self) -> None:
-        self._list.setModel(self.notes)
-        self._list.setAccessibleName(self.tr("Notes"))
-        self._list.setWordWrap(True)
-        self._list.setResizeMode(QListView.ResizeMode.Adjust)
-        self._list.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
-        self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-
     @Slot()
     def _show(self) -> None:
         """Show the progress of the scan."""
@@ -184,30 +149,27 @@ class DropDialog(QDialog):
             self._ask()
         notes = list_notes(self.model.rows, self._conflicts)
         extra = [self._failure, self._check_failure, self._find_obstacle()]
-        self.notes.show([*(note for note in extra if note), *notes])
-        self._list.setVisible(bool(self.notes.notes))
-        self._title.setText(self.tr("Upload %Ln folder(s) or file(s)", "", self._count_wanted()))
+        self.notes.show_notes([*(note for note in extra if note), *notes])
+        self.notes.setVisible(bool(self.notes.notes))
+        wanted = sum(row.wanted or row.preview is None for row in self.model.rows)
+        self._title.setText(self.tr("Upload %Ln folder(s) or file(s)", "", wanted))
         self._sum.setText(self._sum_up())
         self.upload.setEnabled(self._is_ready())
 
-    @Slot(object)
     def _take_preview(self, progress: tuple[int, SourcePreview]) -> None:
         row, preview = progress
         self._previews[row] = preview
 
-    @Slot(object)
     def _take_costs(self, costs: Costs | None) -> None:
         self._costs = costs
         self._show()
 
-    @Slot(object)
     def _show_end(self, _nothing: object) -> None:
         self._timer.stop()
         self._show()
 
-    @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
-        self._failure = _describe(error)
+        self._failure = Note("problem", texts.problem_text(error))
         self._show_end(None)
 
     @Slot()
@@ -217,14 +179,12 @@ class DropDialog(QDialog):
         find = partial(source_service.find_conflicts, *self._place, sources)
         self._tasks.run(find, self._take_conflicts, self._fail_to_ask, latest=True)
 
-    @Slot(object)
     def _take_conflicts(self, conflicts: list[Conflict]) -> None:
         self._conflicts, self._check_failure = conflicts, None
         self._show()
 
-    @Slot(object)
     def _fail_to_ask(self, error: UploaderError) -> None:
-        self._check_failure = _describe(error)
+        self._check_failure = Note("problem", texts.problem_text(error))
         self._show()
 
     @Slot()
@@ -235,20 +195,17 @@ class DropDialog(QDialog):
         self.added.emit([row.source.path for row in wanted])
         self.accept()
 
-    def _find_obstacle(self) -> DropWarning | None:
-        if self._controller.state.phase in (Phase.LOADING, Phase.UNSET):
+    def _find_obstacle(self) -> Note | None:
+        state = self._controller.state
+        if state.phase in (Phase.LOADING, Phase.UNSET):
             text = self.tr("Nothing can be uploaded before the set-up is complete.")
-            return DropWarning("problem", text)
-        if self._controller.state.elsewhere:
+        elif state.elsewhere:
             text = self.tr("Another upload is in progress. This one can start when it has ended.")
-            return DropWarning("problem", text)
-        if self._controller.state.phase is Phase.TESTING:
+        elif state.phase is Phase.TESTING:
             text = self.tr("A speed test is in progress. The upload can start when it has ended.")
-            return DropWarning("problem", text)
-        return None
-
-    def _count_wanted(self) -> int:
-        return sum(row.wanted or row.preview is None for row in self.model.rows)
+        else:
+            return None
+        return Note("problem", text)
 
     def _is_ready(self) -> bool:
         rows = self.model.rows
@@ -277,10 +234,6 @@ class DropDialog(QDialog):
             seconds = round_estimate(self._costs.seconds_for(Work(size, files, files)))
             text = text.replace("%2", texts.span(seconds))
         return text.replace("%1", texts.size(size))
-
-
-def _describe(error: UploaderError) -> DropWarning:
-    return DropWarning("problem", texts.problem_text(error))
 
 
 class _NameDelegate(QStyledItemDelegate):

@@ -5,31 +5,24 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import (
-    QAbstractItemModel,
-    QAbstractListModel,
-    QCoreApplication,
-    QModelIndex,
-    QObject,
-    QPersistentModelIndex,
-    Qt,
-    Signal,
-)
+from PySide6.QtCore import QCoreApplication, QObject, Qt, Signal, Slot
+from PySide6.QtGui import QStandardItem, QStandardItemModel
 
 from mydata_like.core.errors import SourceError
 from mydata_like.core.extra_sources import Destination, ExtraSource, check_destination
+from mydata_like.gui.table_model import Index
 from mydata_like.gui.theme import colours, texts
 from mydata_like.gui.theme.colours import Status
-from mydata_like.gui.theme.widgets import icon
+from mydata_like.gui.theme.widgets import NOTE_ICONS, Note, icon
 
 if TYPE_CHECKING:
     from mydata_like.app.source_service import Conflict, SkippedSource, SourcePart, SourcePreview
 
 
-Index = QModelIndex | QPersistentModelIndex
-NOWHERE = QModelIndex()
+TO_THE_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 DOTS = "…"
 Role = Qt.ItemDataRole
 
@@ -88,112 +81,68 @@ class SourceRow:
         return ExtraSource(self.preview.path, self.destination, self.preview.alone)
 
 
-class SourcesModel(QAbstractItemModel):
+class SourcesModel(QStandardItemModel):
     """Dropped folders and files, and below each folder its direct contents."""
 
     decided = Signal()  # the user changed a name or a selection
 
     def __init__(self, paths: Sequence[bytes], account: str, parent: QObject | None = None) -> None:
         """`account` owns the sources without an owner."""
-        super().__init__(parent)
+        super().__init__(len(paths), len(SourceColumn), parent)
         self.rows = [SourceRow(path) for path in paths]
         self._account = account
-        self._titles = {
-            SourceColumn.NAME: self.tr("Folder or file"),
-            SourceColumn.OWNER: self.tr("Owner"),
-            SourceColumn.EXPERIMENT: self.tr("Experiment"),
-            SourceColumn.DATASET: self.tr("Dataset"),
-            SourceColumn.FILES: self.tr("Files"),
-            SourceColumn.SIZE: self.tr("Size"),
-        }
+        self._filling = False  # the items are changed by the program
+        names = (self.tr("Owner"), self.tr("Experiment"), self.tr("Dataset"))
+        self.setHorizontalHeaderLabels(
+            [self.tr("Folder or file"), *names, self.tr("Files"), self.tr("Size")]
+        )
+        for column in NUMBERS:
+            self.horizontalHeaderItem(column).setTextAlignment(TO_THE_RIGHT)
+        self.itemChanged.connect(self._take_edit)
+        for number in range(len(self.rows)):
+            self._show_row(number)
 
     def show(self, previews: Sequence[SourcePreview | None]) -> None:
         """Show the current results."""
-        for number, preview in enumerate(previews):
-            if preview is not None and preview is not self.rows[number].preview:
-                self._show_one(number, preview)
-
-    def rowCount(self, parent: Index = NOWHERE) -> int:
-        if not parent.isValid():
-            return len(self.rows)
-        if parent.internalId() or parent.column() != SourceColumn.NAME:
-            return 0
-        return len(self.rows[parent.row()].parts)
-
-    def columnCount(self, parent: Index = NOWHERE) -> int:
-        return len(SourceColumn)
-
-    def index(self, row: int, column: int, parent: Index = NOWHERE) -> QModelIndex:
-        if not self.hasIndex(row, column, parent):
-            return QModelIndex()
-        # The number of a part's folder, starting at 1; dropped folders themselves have none.
-        return self.createIndex(row, column, parent.row() + 1 if parent.isValid() else 0)
-
-    def parent(self, index: Index) -> QModelIndex:  # type: ignore[override]
-        if not index.isValid() or not index.internalId():
-            return QModelIndex()
-        return self.createIndex(index.internalId() - 1, SourceColumn.NAME, 0)
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Role.DisplayRole
-    ) -> Any:
-        if orientation is not Qt.Orientation.Horizontal:
-            return None
-        column = SourceColumn(section)
-        if role == Role.TextAlignmentRole and column in NUMBERS:
-            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        return self._titles[column] if role == Role.DisplayRole else None
-
-    def flags(self, index: Index) -> Qt.ItemFlag:
-        flags = super().flags(index)
-        if not index.isValid() or index.internalId():
-            return flags
-        if not self.rows[index.row()].possible:
-            return flags
-        if index.column() == SourceColumn.NAME:
-            flags |= Qt.ItemFlag.ItemIsUserCheckable
-        if index.column() in NAMES:
-            flags |= Qt.ItemFlag.ItemIsEditable
-        return flags
+        for number, (row, preview) in enumerate(zip(self.rows, previews, strict=True)):
+            if preview is not None and preview is not row.preview:
+                row.preview = preview
+                self._show_row(number)
+                self._show_parts(number, preview)
 
     def data(self, index: Index, role: int = Role.DisplayRole) -> Any:
-        if not index.isValid():
-            return None
-        column = SourceColumn(index.column())
-        if role == Role.TextAlignmentRole and column in NUMBERS:
-            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        if index.internalId():
-            part = self.rows[index.internalId() - 1].parts[index.row()]
-            return self._show_part(part, column, role)
-        return self._show_row(self.rows[index.row()], column, role)
+        if role == Role.ForegroundRole and not index.parent().isValid():
+            row = self.rows[index.row()]
+            unnamed = index.column() == SourceColumn.OWNER and not row.destination.owner
+            return colours.quiet() if unnamed or not row.wanted else None
+        return super().data(index, role)
 
-    def setData(self, index: Index, value: Any, role: int = Role.EditRole) -> bool:
-        row, column = self.rows[index.row()], SourceColumn(index.column())
-        if role == Role.CheckStateRole:
-            row.chosen = Qt.CheckState(value) is Qt.CheckState.Checked
-        elif role == Role.EditRole and column in NAMES:
-            row.edited[column] = str(value).strip()
-        else:
-            return False
-        self.dataChanged.emit(index, index)
+    @Slot(QStandardItem)
+    def _take_edit(self, item: QStandardItem) -> None:
+        if self._filling:
+            return
+        row, column = self.rows[item.row()], SourceColumn(item.column())
+        if column is SourceColumn.NAME:
+            row.chosen = item.checkState() is Qt.CheckState.Checked
+        elif item.text() != self._describe(row, column):
+            row.edited[column] = item.text().strip()
+        self._show_row(item.row())
         self.decided.emit()
-        return True
 
-    def _show_row(self, row: SourceRow, column: SourceColumn, role: int) -> Any:
-        value: Any = None
-        match role:
-            case Role.DisplayRole:
-                value = self._describe(row, column)
-            case Role.EditRole if column in NAMES:
-                value = row.destination[column - SourceColumn.OWNER]
-            case Role.ForegroundRole if self._is_quiet(row, column):
-                value = colours.quiet()
-            case _:
-                value = _show_name(row, role) if column is SourceColumn.NAME else None
-        return value
-
-    def _is_quiet(self, row: SourceRow, column: SourceColumn) -> bool:
-        return not row.wanted or (column is SourceColumn.OWNER and not row.destination.owner)
+    def _show_row(self, number: int) -> None:
+        row = self.rows[number]
+        self._filling = True
+        for column in SourceColumn:
+            item = self._find_item(number, column)
+            item.setText(self._describe(row, column))
+            item.setEditable(row.possible and column in NAMES)
+        name = self._find_item(number, SourceColumn.NAME)
+        name.setToolTip(texts.tip(texts.plain(row.path)))
+        name.setIcon(icon("file" if row.preview and row.preview.alone else "folder"))
+        if row.possible:
+            name.setCheckable(True)
+            name.setCheckState(Qt.CheckState.Checked if row.chosen else Qt.CheckState.Unchecked)
+        self._filling = False
 
     def _describe(self, row: SourceRow, column: SourceColumn) -> str:
         if column is SourceColumn.NAME:
@@ -208,59 +157,42 @@ class SourcesModel(QAbstractItemModel):
         found = row.preview.found, row.preview.found_bytes
         return _describe_number(column, *found)
 
-    def _show_part(self, part: SourcePart, column: SourceColumn, role: int) -> Any:
-        if role == Role.DecorationRole and column is SourceColumn.NAME:
-            return icon("folder" if part.name else "file")
-        if role != Role.DisplayRole or column in NAMES:
-            return None
-        if column is SourceColumn.NAME:
-            return texts.plain(part.name) if part.name else self.tr("other files")
-        return _describe_number(column, part.files, part.bytes)
-
-    def _show_one(self, number: int, preview: SourcePreview) -> None:
-        row = self.rows[number]
-        row.preview = preview
-        self.dataChanged.emit(
-            self.index(number, SourceColumn.NAME), self.index(number, len(SourceColumn) - 1)
-        )
+    def _show_parts(self, number: int, preview: SourcePreview) -> None:
+        """Show the parts of a folder; they are in their final order once the scan is complete."""
+        row, folder = self.rows[number], self._find_item(number, SourceColumn.NAME)
         # A folder of files only has no folders to show.
         parts = list(preview.parts) if any(part.name for part in preview.parts) else []
         if preview.complete:
-            self._set_parts(number, [])
             parts.sort(key=lambda part: (not part.name, part.name))
-        self._set_parts(number, parts)
-
-    def _set_parts(self, number: int, parts: list[SourcePart]) -> None:
-        """Show these parts; during the scan of a folder, new ones are only appended."""
-        parent, row = self.index(number, SourceColumn.NAME), self.rows[number]
-        before, after = len(row.parts), len(parts)
-        if after < before:
-            self.beginRemoveRows(parent, after, before - 1)
-            row.parts = parts
-            self.endRemoveRows()
-        elif after > before:
-            self.beginInsertRows(parent, before, after - 1)
-            row.parts = parts
-            self.endInsertRows()
+        folder.setRowCount(len(parts))
+        folder.setColumnCount(len(SourceColumn))
+        self._filling = True
+        for place, (part, before) in enumerate(zip_longest(parts, row.parts[: len(parts)])):
+            if part == before:
+                continue
+            for column in SourceColumn:
+                item = self._find_item(place, column, folder)
+                if column is SourceColumn.NAME:
+                    item.setText(texts.plain(part.name) if part.name else self.tr("other files"))
+                    item.setIcon(icon("folder" if part.name else "file"))
+                elif column in NUMBERS:
+                    item.setText(_describe_number(column, part.files, part.bytes))
+        self._filling = False
         row.parts = parts
-        if kept := min(before, after):
-            last = self.index(kept - 1, len(SourceColumn) - 1, parent)
-            self.dataChanged.emit(self.index(0, SourceColumn.NAME, parent), last)
 
-
-def _show_name(row: SourceRow, role: int) -> Any:
-    """Return the texts before and after the name of a dropped folder or file."""
-    value: Any = None
-    match role:
-        case Role.ToolTipRole:
-            value = texts.tip(texts.plain(row.path))
-        case Role.CheckStateRole if row.possible:
-            value = Qt.CheckState.Checked if row.chosen else Qt.CheckState.Unchecked
-        case Role.DecorationRole:
-            value = icon("file" if row.preview and row.preview.alone else "folder")
-        case _:
-            pass
-    return value
+    def _find_item(
+        self, row: int, column: SourceColumn, folder: QStandardItem | None = None
+    ) -> QStandardItem:
+        """Return the item of a cell, which is made when it is first needed."""
+        above = folder or self.invisibleRootItem()
+        item = above.child(row, column)
+        if item is None:
+            item = QStandardItem()
+            item.setEditable(False)
+            if column in NUMBERS:
+                item.setTextAlignment(TO_THE_RIGHT)
+            above.setChild(row, column, item)
+        return item
 
 
 def _describe_number(column: SourceColumn, files: int, size: int) -> str:
@@ -268,82 +200,31 @@ def _describe_number(column: SourceColumn, files: int, size: int) -> str:
 
 
 translate = QCoreApplication.translate
-ICONS: dict[Status, str] = {
-    "problem": "error",
-    "waiting": "warning",
-    "skipped": "skipped",
-    "good": "check",
-}
 
 
-class DropWarning(NamedTuple):
-    """One sentence; `problem` marks one that prevents the upload of a folder."""
-
-    status: Status
-    text: str
-
-
-class DropWarningsModel(QAbstractListModel):
-    """The notes, one in each row."""
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self.notes: list[DropWarning] = []
-
-    def show(self, notes: Sequence[DropWarning]) -> None:
-        """Show these notes; if only their numbers change, rows stay where they are."""
-        if list(notes) == self.notes:
-            return
-        if len(notes) == len(self.notes):
-            self.layoutAboutToBeChanged.emit()
-            self.notes = list(notes)
-            self.layoutChanged.emit()
-        else:
-            self.beginResetModel()
-            self.notes = list(notes)
-            self.endResetModel()
-
-    def rowCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else len(self.notes)
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
-            return None
-        note = self.notes[index.row()]
-        if role == Qt.ItemDataRole.DecorationRole:
-            return icon(ICONS[note.status], note.status)
-        return note.text if role == Qt.ItemDataRole.DisplayRole else None
-
-
-def list_notes(rows: Sequence[SourceRow], conflicts: Sequence[Conflict]) -> list[DropWarning]:
+def list_notes(rows: Sequence[SourceRow], conflicts: Sequence[Conflict]) -> list[Note]:
     """Return all notes, the worst first; with several rows each note names its row."""
     notes = []
     for row in rows:
-        mine = [conflict for conflict in conflicts if row.wanted and _concerns(conflict, row)]
-        for note in (*_judge_names(row), *map(_describe_conflict, mine), *_describe_contents(row)):
-            notes.append(note if len(rows) == 1 else _of(row, note))
-    order = list(ICONS)
+        path = row.preview.path if row.preview and row.wanted else None
+        mine = [_describe_conflict(conflict) for conflict in conflicts if conflict.path == path]
+        whose = "" if len(rows) == 1 else f"{texts.plain(row.name)}: "
+        for note in (*_judge_names(row), *mine, *_describe_contents(row)):
+            notes.append(note._replace(text=f"{whose}{note.text}"))
+    order = list(NOTE_ICONS)
     return sorted(notes, key=lambda note: order.index(note.status))
 
 
-def _concerns(conflict: Conflict, row: SourceRow) -> bool:
-    return row.preview is not None and conflict.path == row.preview.path
-
-
-def _of(row: SourceRow, note: DropWarning) -> DropWarning:
-    return note._replace(text=f"{texts.plain(row.name)}: {note.text}")
-
-
-def _judge_names(row: SourceRow) -> Iterator[DropWarning]:
+def _judge_names(row: SourceRow) -> Iterator[Note]:
     if not row.wanted:
         return
     try:
         check_destination(row.destination)
     except SourceError as error:
-        yield DropWarning("problem", texts.problem_text(error))
+        yield Note("problem", texts.problem_text(error))
 
 
-def _describe_conflict(conflict: Conflict) -> DropWarning:
+def _describe_conflict(conflict: Conflict) -> Note:
     other = texts.plain(conflict.other)
     match conflict.kind:
         case "inside":
@@ -362,25 +243,25 @@ def _describe_conflict(conflict: Conflict) -> DropWarning:
                 "drop", "It was uploaded as %1 before. Everything will be uploaded again."
             )
             other = texts.plain(" / ".join(filter(None, conflict.before or ())))
-    return DropWarning("problem" if conflict.hinders else "waiting", text.replace("%1", other))
+    return Note("problem" if conflict.hinders else "waiting", text.replace("%1", other))
 
 
-def _describe_contents(row: SourceRow) -> Iterator[DropWarning]:
+def _describe_contents(row: SourceRow) -> Iterator[Note]:
     preview = row.preview
     if preview is None:
         return
     if preview.refusal is not None:
-        yield DropWarning("problem", texts.problem_text(preview.refusal))
+        yield Note("problem", texts.problem_text(preview.refusal))
     elif preview.complete and not preview.found:
-        yield DropWarning("waiting", translate("drop", "It holds no files."))
+        yield Note("waiting", translate("drop", "It holds no files."))
     if preview.safe:
         text = translate("drop", "%Ln file(s) are already safe on the server.", None, preview.safe)
-        yield DropWarning("good", text)
+        yield Note("good", text)
     for code, left in sorted(preview.reasons.items()):
         yield _describe_left(code, left)
 
 
-def _describe_left(code: str, left: SkippedSource) -> DropWarning:
+def _describe_left(code: str, left: SkippedSource) -> Note:
     first = texts.plain(left.example.rpartition(b"/")[2])
     if code.startswith("waiting."):
         text = translate("drop", "%Ln file(s) wait, such as %1: %2", None, left.number)
@@ -388,6 +269,6 @@ def _describe_left(code: str, left: SkippedSource) -> DropWarning:
     else:
         text = translate("drop", "%Ln left out, such as %1: %2", None, left.number)
         status = "skipped" if code.startswith("skipped.") else "waiting"
-    return DropWarning(
+    return Note(
         status, text.replace("%1", first).replace("%2", texts.engine_text(left.problem.message))
     )

@@ -6,16 +6,16 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
-from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
+from PySide6.QtWidgets import QDialog, QWidget
 
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.theme.widgets import DropZone
+from mydata_like.gui.theme.widgets import DropZone, choose_folder
 
 SETTINGS_ENDINGS = (b".cfg", b".toml")
 
 
 class DropTarget(QObject):
-    """Accepts files dropped on a window or chosen in a file dialog."""
+    """Accepts files and folders dropped anywhere on a window, or chosen in a file dialog."""
 
     opened = Signal(object)  # the sheet
     added = Signal(object)  # the paths that a run will upload
@@ -24,42 +24,34 @@ class DropTarget(QObject):
         super().__init__(window)
         self._context = context
         self._window = window
-        self._paths: Sequence[bytes] = ()
+        DropZone(window).dropped.connect(self.take)
 
     @Slot(object)
     def take(self, paths: Sequence[bytes]) -> None:
         """Open the drop dialog for folders and files; a single settings file is imported."""
         if len(paths) == 1 and paths[0].lower().endswith(SETTINGS_ENDINGS):
             path = Path(os.fsdecode(paths[0]))
-            self._paths = paths
-            self._context.tasks.run(partial(find_settings_kind, path), self._take_file)
+            find, done = partial(find_settings_kind, path), partial(self._take_file, path)
+            self._context.tasks.run(find, done)
         else:
             self._open_drop(paths)
 
     @Slot()
     def choose(self) -> None:
         """Let the user choose a folder to upload."""
-        dialog = QFileDialog(self._window, self.tr("Choose a folder to upload"))
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-        dialog.filesSelected.connect(self._take_names)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        choose_folder(self._window, self.tr("Choose a folder to upload"), self._take_name)
 
-    @Slot(list)
-    def _take_names(self, names: list[str]) -> None:
-        self.take([os.fsencode(name) for name in names])
+    def _take_name(self, name: str) -> None:
+        self.take([os.fsencode(name)])
 
-    @Slot(object)
-    def _take_file(self, kind: str) -> None:
-        path = Path(os.fsdecode(self._paths[0]))
+    def _take_file(self, path: Path, kind: str) -> None:
         match kind:
             case "mydata":
                 # Imported here, as few users need it.
                 from mydata_like.gui.wizard.mydata_import_dialog import MyDataImportDialog
 
                 sheet = MyDataImportDialog(self._context, path, self._window)
-                sheet.carried_over.connect(self._reload)
+                sheet.carried_over.connect(self._context.controller.reload_settings)
                 self._open(sheet)
             case "ours":
                 # Imported here, as few users need it.
@@ -67,11 +59,7 @@ class DropTarget(QObject):
 
                 self._open(ImportDialog(self._context, path, self._window))
             case _:
-                self._open_drop(self._paths)
-
-    @Slot()
-    def _reload(self) -> None:
-        self._context.controller.reload_settings()
+                self._open_drop([os.fsencode(path)])
 
     def _open_drop(self, paths: Sequence[bytes]) -> None:
         # Imported here, as few users need it.
@@ -84,20 +72,6 @@ class DropTarget(QObject):
     def _open(self, sheet: QDialog) -> None:
         sheet.open()
         self.opened.emit(sheet)
-
-
-def drop_paths(paths: Sequence[bytes], context: AppContext, window: QWidget) -> DropTarget:
-    """Open the dialog that fits these paths, as if they had been dropped on the window."""
-    arrival = DropTarget(context, window)
-    arrival.take(paths)
-    return arrival
-
-
-def accept_drops(context: AppContext, window: QWidget) -> DropTarget:
-    """Accept files and folders dropped anywhere on a window."""
-    arrival = DropTarget(context, window)
-    DropZone(window).dropped.connect(arrival.take)
-    return arrival
 
 
 def find_settings_kind(path: Path) -> str:

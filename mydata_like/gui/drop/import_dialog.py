@@ -6,56 +6,41 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QListView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialogButtonBox, QWidget
 
 from mydata_like.app import mydata_import, settings_service
 from mydata_like.app.mydata_import import SettingsImport
 from mydata_like.core.errors import UploaderError
 from mydata_like.gui import setting_labels
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.drop.drop_model import DropWarning, DropWarningsModel
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.layouts import Dialog, vbox
 from mydata_like.gui.theme.metrics import TITLE
-from mydata_like.gui.theme.widgets import PlainLabel
+from mydata_like.gui.theme.widgets import Note, NoteList, PlainLabel
 from mydata_like.settings.fields import format_value
 from mydata_like.settings.schema import settings_by_key
 
 
-class ImportDialog(QDialog):
+class ImportDialog(Dialog):
     """Shows what another settings file would change; one click imports it."""
 
     def __init__(self, context: AppContext, source: Path, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        super().__init__(self.tr("Import settings"), parent, 80, 22)
         self.setWindowModality(Qt.WindowModality.WindowModal)
-        self.setWindowTitle(self.tr("Import settings"))
         self._context = context
         self._source = source
         self._copying: SettingsImport | None = None
-        self._title = PlainLabel(self.tr("Import settings"), self)
-        self._summary = PlainLabel(self.tr("Reading %1…").replace("%1", self._name()), self)
-        self.notes = DropWarningsModel(self)
-        self._list = QListView(self)
+        title = PlainLabel(self.tr("Import settings"), self, heading=TITLE)
+        reading = self.tr("Reading %1…").replace("%1", self._name())
+        self._summary = PlainLabel(reading, self, wrap=True)
+        self.notes = NoteList(self.tr("What would change"), self)
         self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
         self.take_over = self._buttons.addButton(
             self.tr("&Import"), QDialogButtonBox.ButtonRole.AcceptRole
         )
-
-        self._title.scale(TITLE, bold=True)
-        self._summary.setWordWrap(True)
-        self._list.setModel(self.notes)
-        self._list.setAccessibleName(self.tr("What would change"))
-        self._list.setWordWrap(True)
-        self._list.setResizeMode(QListView.ResizeMode.Adjust)
         self.take_over.setEnabled(False)
         self.take_over.setDefault(True)
-        layout = QVBoxLayout(self)
-        layout.addWidget(self._title)
-        layout.addWidget(self._summary)
-        layout.addWidget(self._list, 1)
-        layout.addWidget(self._buttons)
-        metrics = self.fontMetrics()
-        self.resize(metrics.averageCharWidth() * 80, metrics.height() * 22)
+        vbox(title, self._summary, (self.notes, 1), self._buttons, inside=self)
 
         self._buttons.accepted.connect(self._take_over)
         self._buttons.rejected.connect(self.reject)
@@ -69,7 +54,6 @@ class ImportDialog(QDialog):
     def _name(self) -> str:
         return texts.plain(str(self._source))
 
-    @Slot(object)
     def _show_plan(self, copying: SettingsImport) -> None:
         self._copying = copying
         changes, kept = copying.changes, copying.kept
@@ -78,16 +62,12 @@ class ImportDialog(QDialog):
             text = self.tr("Nothing would change: %1 has the current settings.")
         self._summary.setText(text.replace("%1", self._name()))
         locked = self.tr("%1 is locked and is not changed.")
-        self.notes.show(
+        names = (setting_labels.with_labels(entry.key) for entry in kept)
+        lines = [self._describe(key, value) for key, value in changes.items()]
+        self.notes.show_notes(
             [
-                *(
-                    DropWarning("good", self._describe(key, value))
-                    for key, value in changes.items()
-                ),
-                *(
-                    DropWarning("skipped", locked.replace("%1", setting_labels.with_labels(it.key)))
-                    for it in kept
-                ),
+                *(Note("good", line) for line in lines),
+                *(Note("skipped", locked.replace("%1", name)) for name in names),
             ]
         )
         self.take_over.setEnabled(bool(changes))
@@ -105,13 +85,11 @@ class ImportDialog(QDialog):
         keep = partial(settings_service.save_settings, config, changes)
         self._context.tasks.run(keep, self._finish, self._show_failure, writes=True)
 
-    @Slot(object)
     def _finish(self, _nothing: object) -> None:
         self._context.controller.reload_settings()
         self.accept()
 
-    @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
         self._summary.setText(texts.engine_text(error.message))
-        hint = [DropWarning("waiting", texts.engine_text(error.hint))] if error.hint else []
-        self.notes.show([DropWarning("problem", texts.engine_text(error.message)), *hint])
+        hint = [Note("waiting", texts.engine_text(error.hint))] if error.hint else []
+        self.notes.show_notes([Note("problem", texts.engine_text(error.message)), *hint])

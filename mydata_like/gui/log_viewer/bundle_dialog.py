@@ -6,50 +6,39 @@ from pathlib import Path
 
 from PySide6.QtCore import Slot
 from PySide6.QtGui import QFontDatabase
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QDialog,
-    QHBoxLayout,
-    QListWidget,
-    QPushButton,
-    QSplitter,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QListWidget, QSplitter, QWidget
 
 from mydata_like.app import support_bundle
 from mydata_like.app.support_bundle import BundleDocument
 from mydata_like.core.errors import UploaderError
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import PlainLabel, TextArea, choose_target, icon
+from mydata_like.gui.theme.layouts import Dialog, hbox, vbox
+from mydata_like.gui.theme.widgets import PlainLabel, TextArea, choose_target, push_button
 
 DEFAULT_NAME = "mydata-like-support.zip"
 
 
-class BundleDialog(QDialog):
+class BundleDialog(Dialog):
     """Lists every file of the bundle with its text, and saves exactly these."""
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(self.tr("Support bundle"), parent, 150, 36)
         self._context = context
         self._documents: Sequence[BundleDocument] = ()
-        self._message = PlainLabel("", self)
+        self._message = PlainLabel("", self, wrap=True)
         self._list = QListWidget(self)
-        self._text = TextArea(self)
-        self._include_names = QCheckBox(self.tr("Include names of files and folders"), self)
-        self._save = QPushButton(icon("export"), self.tr("Save…"), self)
-        self._cancel = QPushButton(self.tr("Cancel"), self)
-
-        self.setWindowTitle(self.tr("Support bundle"))
-        self._message.setWordWrap(True)
-        self._include_names.setChecked(True)
         self._list.setAccessibleName(self.tr("Files of the bundle"))
+        self._text = TextArea(self)
         self._text.setAccessibleName(self.tr("Text of the file"))
         self._text.setReadOnly(True)
         self._text.setLineWrapMode(TextArea.LineWrapMode.NoWrap)
         self._text.setTabChangesFocus(True)
         self._text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self._include_names = QCheckBox(self.tr("Include names of files and folders"), self)
+        self._include_names.setChecked(True)
+        self._save = push_button(self, self.tr("Save…"), self._choose_file, "export")
+        self._cancel = push_button(self, self.tr("Cancel"), self.reject)
 
         width = self.fontMetrics().averageCharWidth()
         splitter = QSplitter(self)
@@ -58,28 +47,13 @@ class BundleDialog(QDialog):
         splitter.addWidget(self._text)
         splitter.setStretchFactor(1, 1)
         splitter.setSizes([width * 28, width * 110])
-        buttons = QHBoxLayout()
-        buttons.addWidget(self._include_names)
-        buttons.addStretch(1)
-        buttons.addWidget(self._save)
-        buttons.addWidget(self._cancel)
-        layout = QVBoxLayout(self)
-        layout.addWidget(self._message)
-        layout.addWidget(splitter, 1)
-        layout.addLayout(buttons)
-        self.resize(width * 150, self.fontMetrics().height() * 36)
+        buttons = hbox(self._include_names, 1, self._save, self._cancel)
+        vbox(self._message, (splitter, 1), buttons, inside=self)
 
         self._include_names.toggled.connect(self._collect)
         self._list.currentRowChanged.connect(self._show_document)
-        self._save.clicked.connect(self._choose_file)
-        self._cancel.clicked.connect(self.reject)
 
         self._collect()
-
-    def save_to(self, file: Path) -> None:
-        """Save the displayed files."""
-        write = partial(support_bundle.write_bundle, file, self._documents)
-        self._context.tasks.run(write, self._take_saved, self._fail, writes=True)
 
     @Slot()
     def _collect(self) -> None:
@@ -90,7 +64,6 @@ class BundleDialog(QDialog):
         collect = partial(support_bundle.collect_documents, config, names=names)
         self._context.tasks.run(collect, self._take_documents, self._fail)
 
-    @Slot(object)
     def _take_documents(self, documents: Sequence[BundleDocument]) -> None:
         row = max(0, self._list.currentRow())
         self._documents = documents
@@ -115,22 +88,20 @@ class BundleDialog(QDialog):
         choose_target(
             self,
             self.tr("Save the support bundle"),
-            self._save_chosen,
+            self._save_to,
             name=DEFAULT_NAME,
             kinds=[self.tr("Zip files (*.zip)")],
             start=str(Path.home()),
         )
 
-    @Slot(str)
-    def _save_chosen(self, path: str) -> None:
-        self.save_to(Path(path))
+    def _save_to(self, path: str) -> None:
+        """Save the displayed files."""
+        write = partial(support_bundle.write_bundle, Path(path), self._documents)
+        self._context.tasks.run(write, self._finish, self._fail, writes=True)
 
-    @Slot(object)
-    def _take_saved(self, nothing: None) -> None:
-        del nothing
+    def _finish(self, _nothing: None) -> None:
         self.accept()
 
-    @Slot(object)
     def _fail(self, error: UploaderError) -> None:
         self._message.setText(texts.problem_text(error))
         self._include_names.setEnabled(True)

@@ -9,9 +9,7 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
     QComboBox,
-    QHBoxLayout,
     QHeaderView,
-    QPushButton,
     QStackedWidget,
     QTableView,
     QWidget,
@@ -36,8 +34,9 @@ from mydata_like.gui.log_viewer.log_model import (
 from mydata_like.gui.table_model import column_width, style_table
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.layouts import hbox
 from mydata_like.gui.theme.metrics import SPACE
-from mydata_like.gui.theme.widgets import EmptyMessage, PathLineEdit, icon
+from mydata_like.gui.theme.widgets import EmptyMessage, PathLineEdit, icon, push_button
 from mydata_like.gui.window_state import KeptColumns
 
 translate = QCoreApplication.translate
@@ -46,7 +45,6 @@ READ_INTERVAL = 1000  # milliseconds between two reads of the file
 FILTER_DELAY = 250  # milliseconds after the last key
 ENGINE, WINDOW = "mydata-like", "mydata-like-window"
 MIN_CHARACTERS = 9  # of a choice that are always visible
-MIN_LEVELS = (0, 1, 2, 3)  # of the choices: indexes in `log_model.LEVELS`
 
 
 class LogPage(Page):
@@ -59,59 +57,54 @@ class LogPage(Page):
         self._reading = BackgroundTask()
         self._user_scrolls = True  # the next change of the scroll position is by the user
         self._follow = QCheckBox(self.tr("Follow"), self)
-        self._which = QComboBox(self)
-        self._level = QComboBox(self)
-        self._text = PathLineEdit(self)
-        self._model = LogModel(self)
-        self._table = QTableView(self)
-        self._empty = EmptyMessage("log", self)
-        self._empty.setText(self.tr("Nothing has been written yet."))
-        self._stack = QStackedWidget(self)
-        self._copy = QAction(icon("copy"), self.tr("Copy lines"), self)
-        self._copy_button = QPushButton(icon("copy"), self.tr("Copy lines"), self)
-        self._find = QAction(self.tr("Find"), self)
-        self._folder = QPushButton(icon("folder"), self.tr("Open folder"), self)
-        self._bundle = QPushButton(icon("export"), self.tr("Support bundle…"), self)
-        self._read_timer = QTimer(self, interval=READ_INTERVAL)
-        self._filter_timer = QTimer(self, singleShot=True, interval=FILTER_DELAY)
-
+        self._which = self._make_choice(self.tr("Which log"))
         self._which.addItem(self.tr("Uploads"), ENGINE)
         self._which.addItem(self.tr("This window"), WINDOW)
-        self._which.setAccessibleName(self.tr("Which log"))
+        self._level = self._make_choice(self.tr("Level"))
         levels = (
             self.tr("Everything"),
             self.tr("Information and above"),
             self.tr("Warnings and errors"),
             self.tr("Errors only"),
         )
-        for minimum, level in zip(MIN_LEVELS, levels, strict=True):
+        for minimum, level in enumerate(levels):
             self._level.addItem(level, minimum)
-        self._level.setAccessibleName(self.tr("Level"))
-        for choice in (self._which, self._level):
-            choice.setSizeAdjustPolicy(
-                QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-            )
-            choice.setMinimumContentsLength(MIN_CHARACTERS)
+        self._text = PathLineEdit(self)
         self._text.setPlaceholderText(self.tr("Only lines with this text"))
         self._text.setAccessibleName(self.tr("Text in the line"))
+        self._model = LogModel(self)
+        self._table = QTableView(self)
+        self._empty = EmptyMessage("log", self)
+        self._empty.setText(self.tr("Nothing has been written yet."))
+        self._stack = QStackedWidget(self)
+        self._stack.addWidget(self._empty)
+        self._stack.addWidget(self._table)
+        self._copy = QAction(icon("copy"), self.tr("Copy lines"), self)
+        self._copy_button = push_button(self, self.tr("Copy lines"), self._copy_lines, "copy")
+        self._find = QAction(self.tr("Find"), self)
+        self._folder = push_button(self, self.tr("Open folder"), self._open_folder, "folder")
+        self._bundle = push_button(self, self.tr("Support bundle…"), self._save_bundle, "export")
+        self._read_timer = QTimer(self, interval=READ_INTERVAL)
+        self._filter_timer = QTimer(self, singleShot=True, interval=FILTER_DELAY)
         self._find.setShortcut(QKeySequence.StandardKey.Find)
         self.addAction(self._find)
         self._follow.setChecked(True)
         self._set_up_table()
-        self._lay_out()
+        filters = hbox(self._which, self._level, (self._text, 1))
+        filters.setSpacing(SPACE)
+        head = hbox((PageTitle(translate("pages", "Log"), self), 1), self._follow)
+        foot = hbox(self._copy_button, self._folder, 1, self._bundle)
+        page_layout(self, head, filters, (self._stack, 1), foot)
 
         self._read_timer.timeout.connect(self._read)
         self._filter_timer.timeout.connect(self._filter)
-        self._text.textEdited.connect(self._delay_filter)
+        self._text.textEdited.connect(self._filter_timer.start)
         self._level.currentIndexChanged.connect(self._filter)
         self._which.currentIndexChanged.connect(self._change_log)
         self._follow.toggled.connect(self._scroll_to_end)
         self._table.verticalScrollBar().valueChanged.connect(self._on_scroll)
         self._copy.triggered.connect(self._copy_lines)
         self._find.triggered.connect(self._focus_filter)
-        self._copy_button.clicked.connect(self._copy_lines)
-        self._folder.clicked.connect(self._open_folder)
-        self._bundle.clicked.connect(self._save_bundle)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -127,6 +120,13 @@ class LogPage(Page):
         """Show the lines that contain a text."""
         self._text.setText(what)
         self._filter()
+
+    def _make_choice(self, name: str) -> QComboBox:
+        choice = QComboBox(self)
+        choice.setAccessibleName(name)
+        choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        choice.setMinimumContentsLength(MIN_CHARACTERS)
+        return choice
 
     def _set_up_table(self) -> None:
         table = self._table
@@ -147,32 +147,10 @@ class LogPage(Page):
         table.addAction(self._copy)
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
 
-    def _lay_out(self) -> None:
-        head = QHBoxLayout()
-        head.setSpacing(SPACE)
-        head.addWidget(self._which)
-        head.addWidget(self._level)
-        head.addWidget(self._text, 1)
-        first = QHBoxLayout()
-        first.addWidget(PageTitle(translate("pages", "Log"), self), 1)
-        first.addWidget(self._follow)
-        foot = QHBoxLayout()
-        foot.addWidget(self._copy_button)
-        foot.addWidget(self._folder)
-        foot.addStretch(1)
-        foot.addWidget(self._bundle)
-        self._stack.addWidget(self._empty)
-        self._stack.addWidget(self._table)
-        layout = page_layout(self)
-        layout.addLayout(first)
-        layout.addLayout(head)
-        layout.addWidget(self._stack, 1)
-        layout.addLayout(foot)
-
     @Slot()
     def _change_log(self) -> None:
         self._follower = None
-        self._model.show(FilteredLines((), self._line_filter(), ()))
+        self._model.show_filtered(FilteredLines((), self._line_filter(), ()))
         self._read()
 
     @Slot()
@@ -183,7 +161,6 @@ class LogPage(Page):
             read = partial(log_model.read, config, name, MAX_LINES, self._follower)
             self._reading = self._context.tasks.run(read, self._take, self._fail)
 
-    @Slot(object)
     def _take(self, new: NewLines) -> None:
         if new.name != self._which.currentData():
             self._read()  # the user has chosen the other log in the meantime
@@ -193,13 +170,8 @@ class LogPage(Page):
             self._model.append(new.lines)
             self._show_lines()
 
-    @Slot(object)
     def _fail(self, error: UploaderError) -> None:
         self._empty.setText(texts.engine_text(error.message))
-
-    @Slot()
-    def _delay_filter(self) -> None:
-        self._filter_timer.start()
 
     @Slot()
     def _filter(self) -> None:
@@ -207,7 +179,6 @@ class LogPage(Page):
         filter_lines = partial(log_model.filter_lines, list(self._model.lines), self._line_filter())
         self._context.tasks.run(filter_lines, self._take_filtered, latest=True)
 
-    @Slot(object)
     def _take_filtered(self, filtered: FilteredLines) -> None:
         lines = self._model.lines
         if filtered.line_filter != self._line_filter():
@@ -217,7 +188,7 @@ class LogPage(Page):
             return
         new = lines[len(filtered.lines) :]
         self._user_scrolls = False
-        self._model.show(filtered)
+        self._model.show_filtered(filtered)
         self._model.append(new)
         self._show_lines()
 
@@ -227,10 +198,8 @@ class LogPage(Page):
     def _show_lines(self) -> None:
         has_lines = self._model.rowCount() > 0
         self._stack.setCurrentIndex(1 if has_lines else 0)
-        no_match = self.tr("No lines match.")
-        self._empty.setText(
-            no_match if self._model.lines else self.tr("Nothing has been written yet.")
-        )
+        no_match, nothing = self.tr("No lines match."), self.tr("Nothing has been written yet.")
+        self._empty.setText(no_match if self._model.lines else nothing)
         self._scroll_to_end()
         self._user_scrolls = True
 
@@ -252,10 +221,11 @@ class LogPage(Page):
         ranges = map(chosen.at, range(chosen.count()))
         spans = sorted((span.top(), span.bottom()) for span in ranges)
         spans = spans or [(0, self._model.rowCount() - 1)]
-        lines = list(chain.from_iterable(self._model.shown(*span) for span in spans))
+        lines = list(
+            chain.from_iterable(self._model.rows[top : bottom + 1] for top, bottom in spans)
+        )
         self._context.tasks.run(partial(log_model.join, lines), self._copy_text, latest=True)
 
-    @Slot(object)
     def _copy_text(self, text: str) -> None:
         QGuiApplication.clipboard().setText(text)
 
@@ -274,6 +244,4 @@ class LogPage(Page):
         # Imported here, as few users need it.
         from mydata_like.gui.log_viewer.bundle_dialog import BundleDialog
 
-        dialog = BundleDialog(self._context, self)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
+        BundleDialog(self._context, self).open()

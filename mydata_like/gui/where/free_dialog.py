@@ -4,21 +4,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import (
-    QObject,
-    QTimer,
-    Signal,
-    Slot,
-)
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import (
-    QDialog,
-    QHBoxLayout,
     QHeaderView,
     QProgressBar,
     QPushButton,
     QTableView,
     QTabWidget,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -28,8 +20,9 @@ from mydata_like.gui.base import AppContext
 from mydata_like.gui.table_model import Column, RowsModel, column_width, style_table
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.layouts import Dialog, hbox, vbox
 from mydata_like.gui.theme.metrics import SECTION, SPACE
-from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.gui.theme.widgets import PlainLabel, icon, push_button
 from mydata_like.gui.where import status_poller
 from mydata_like.gui.where.status_poller import CleanupProgress, CleanupResults, LedgerRef
 from mydata_like.gui.where.status_view import keep_reason
@@ -44,7 +37,7 @@ class CleanupResultsModel(RowsModel[DeletedFile | KeptFile]):
         super().__init__(parent)
         self.columns = (
             Column("name", self.tr("File"), _describe_name, tip=_describe_name),
-            Column("size", self.tr("Size"), _describe_size, number=True),
+            Column("size", self.tr("Size"), lambda it: texts.size(it.size), number=True),
         )
         if reasons:
             reason = Column("reason", self.tr("Reason"), keep_reason, tip=keep_reason)
@@ -55,14 +48,10 @@ def _describe_name(result: DeletedFile | KeptFile) -> str:
     return texts.plain(result.key)
 
 
-def _describe_size(result: DeletedFile | KeptFile) -> str:
-    return texts.size(result.size)
-
-
 PROGRESS_INTERVAL = 250  # milliseconds between two updates of the progress
 
 
-class FreeDialog(QDialog):
+class FreeDialog(Dialog):
     """Shows which files the server allows to delete, and deletes them if the user confirms."""
 
     freed = Signal()  # files were deleted
@@ -70,7 +59,7 @@ class FreeDialog(QDialog):
     def __init__(
         self, context: AppContext, paths: Sequence[Path], parent: QWidget | None = None
     ) -> None:
-        super().__init__(parent)
+        super().__init__(self.tr("Free space"), parent, 130, 34)
         self._tasks = context.tasks
         self._ledger = LedgerRef(context.controller.settings, context.controller.config)
         self._paths = paths
@@ -79,50 +68,30 @@ class FreeDialog(QDialog):
         self._total = 0
         self._results = CleanupResults((), ())
         self._deleting = False
-        self._headline = PlainLabel("", self)
-        self._explanation = PlainLabel("", self)
+        self._headline = PlainLabel("", self, wrap=True, heading=SECTION)
+        self._explanation = PlainLabel("", self, wrap=True)
         self._bar = QProgressBar(self)
+        self._bar.setTextVisible(False)
+        self._bar.setAccessibleName(self.tr("Progress"))
         self._deletable = CleanupResultsModel(reasons=False, parent=self)
         self._kept = CleanupResultsModel(reasons=True, parent=self)
         self._tabs = QTabWidget(self)
-        self._delete = QPushButton(icon("delete"), "", self)
-        self._close = QPushButton(self.tr("Cancel"), self)
-        self._timer = QTimer(self, interval=PROGRESS_INTERVAL)
-
-        self.setWindowTitle(self.tr("Free space"))
-        self._headline.scale(SECTION, bold=True)
-        for label in (self._headline, self._explanation):
-            label.setWordWrap(True)
-        self._bar.setTextVisible(False)
-        self._bar.setAccessibleName(self.tr("Progress"))
         self._tabs.addTab(_make_table(self._deletable, self.tr("Files to delete")), "")
         self._tabs.addTab(_make_table(self._kept, self.tr("Files to keep")), "")
         self._tabs.hide()
+        self._delete = QPushButton(icon("delete"), "", self)
         self._delete.hide()
+        self._close = push_button(self, self.tr("Cancel"), self.reject)
         self._close.setDefault(True)
-        buttons = QHBoxLayout()
-        buttons.addStretch(1)
-        buttons.addWidget(self._delete)
-        buttons.addWidget(self._close)
-        layout = QVBoxLayout(self)
-        layout.setSpacing(SPACE)
-        for widget in (self._headline, self._explanation, self._bar):
-            layout.addWidget(widget)
-        layout.addWidget(self._tabs, 1)
-        layout.addStretch(0)
-        layout.addLayout(buttons)
-        width = self.fontMetrics().averageCharWidth()
-        self.resize(width * 130, self.fontMetrics().height() * 34)
+        self._timer = QTimer(self, interval=PROGRESS_INTERVAL)
+        head = (self._headline, self._explanation, self._bar)
+        buttons = hbox(1, self._delete, self._close)
+        vbox(*head, (self._tabs, 1), 0, buttons, inside=self).setSpacing(SPACE)
 
         self._delete.clicked.connect(self._start_deleting)
-        self._close.clicked.connect(self.reject)
         self._timer.timeout.connect(self._show_progress)
         self.finished.connect(self._stop)
 
-        self._start_check()
-
-    def _start_check(self) -> None:
-        """Find out what may be deleted; nothing is deleted yet."""
         self._headline.setText(self.tr("Checking the server and reading the files again"))
         self._explanation.setText(self.tr("Nothing is deleted yet."))
         ask = partial(status_poller.check_deletable, self._ledger, self._paths, self._progress)
@@ -142,10 +111,9 @@ class FreeDialog(QDialog):
                 "it is deleted."
             )
         )
-        chosen = self._results.freed
-        self._run(
-            partial(status_poller.delete, self._ledger, chosen, self._progress), self._show_deleted
-        )
+        freed = self._results.freed
+        delete = partial(status_poller.delete, self._ledger, freed, self._progress)
+        self._run(delete, self._show_deleted)
 
     def _run(
         self, function: partial[CleanupResults], done: Callable[[CleanupResults], object]
@@ -155,10 +123,8 @@ class FreeDialog(QDialog):
         self._timer.start()
         self._task = self._tasks.run(function, done, self._fail, cancel=True, writes=self._deleting)
 
-    @Slot(object)
     def _show_checked(self, results: CleanupResults) -> None:
         self._results = results
-        self._stop_progress()
         count = len(results.freed)
         self._show_results(results, self.tr("Can be deleted (%1)"))
         if not count:
@@ -178,9 +144,7 @@ class FreeDialog(QDialog):
         self._delete.setText(self.tr("Delete %Ln file(s)", "", count))
         self._delete.show()
 
-    @Slot(object)
     def _show_deleted(self, results: CleanupResults) -> None:
-        self._stop_progress()
         self._close.setText(self.tr("Close"))
         kept = [*self._results.kept, *results.kept]
         self._results = CleanupResults(results.freed, kept)
@@ -193,20 +157,18 @@ class FreeDialog(QDialog):
         )
         self.freed.emit()
 
-    @Slot(object)
     def _fail(self, error: UploaderError) -> None:
-        self._stop_progress()
+        self._timer.stop()
+        self._bar.hide()
         self._close.setText(self.tr("Close"))
         self._headline.setText(texts.engine_text(error.message))
         self._explanation.setText(texts.engine_text(error.hint))
         if self._deleting:
             self.freed.emit()
 
-    def _stop_progress(self) -> None:
+    def _show_results(self, results: CleanupResults, deleted_title: str) -> None:
         self._timer.stop()
         self._bar.hide()
-
-    def _show_results(self, results: CleanupResults, deleted_title: str) -> None:
         self._deletable.show(results.freed)
         self._kept.show(results.kept)
         self._tabs.setTabText(0, deleted_title.replace("%1", texts.count(len(results.freed))))
