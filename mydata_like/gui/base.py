@@ -2,11 +2,12 @@
 
 from typing import NamedTuple
 
-from PySide6.QtCore import QEvent, Signal
+from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.tasks import Tasks
+from mydata_like.gui.theme.layouts import Part, vbox
 from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE, TITLE
 from mydata_like.gui.theme.widgets import PlainLabel
 from mydata_like.gui.window_state import WindowState
@@ -21,9 +22,7 @@ class AppContext(NamedTuple):
 
 
 class Page(QWidget):
-    """A page of the window, active only while it is visible."""
-
-    wanted = Signal(object)  # a NavigationRequest
+    """A page of the window."""
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -32,10 +31,10 @@ class Page(QWidget):
                 title.scale(TITLE, bold=True)
 
     def show_page(self) -> None:
-        """Start the work of the page when it becomes visible."""
+        """Start the work of the page when the user chooses it."""
 
     def hide_page(self) -> None:
-        """Stop the work that is needed only while the page is visible."""
+        """Stop what concerns only the page when the user chooses another one."""
 
     def look_for(self, what: str) -> None:
         """Show the content that another page requests: a filter, a path or a key."""
@@ -44,12 +43,9 @@ class Page(QWidget):
 PAGE_MARGINS = (LARGE_SPACE, LARGE_SPACE, LARGE_SPACE, SPACE)  # left, top, right, bottom
 
 
-def page_layout(page: Page) -> QVBoxLayout:
+def page_layout(page: QWidget, *parts: Part) -> QVBoxLayout:
     """Return the layout of a page, with the margins that all pages share."""
-    layout = QVBoxLayout(page)
-    layout.setContentsMargins(*PAGE_MARGINS)
-    layout.setSpacing(SPACE)
-    return layout
+    return vbox(*parts, on=page, spacing=SPACE, margins=PAGE_MARGINS)
 
 
 class PageTitle(PlainLabel):
@@ -58,14 +54,3 @@ class PageTitle(PlainLabel):
     def __init__(self, text: str, parent: QWidget) -> None:
         super().__init__(text, parent)
         self.scale(TITLE, bold=True)
-
-
-class NavigationRequest(NamedTuple):
-    """A request to show a page.
-
-    `page` can also be "settings", "set-up" or "demo". `what` is the requested content of the page,
-    or the key of a setting; empty for the default.
-    """
-
-    page: str
-    what: str = ""

@@ -7,7 +7,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from mydata_like.core.errors import UploaderError
@@ -39,33 +39,42 @@ def open_summary(settings: Settings, config: Path | None) -> LedgerSummary | Non
 
 
 class LedgerQuery(QObject):
-    """Asks a question in the background when the ledger changes, while its widget is visible.
+    """Asks a question in the background, while its widget is visible and the settings are known.
 
-    `ask` returns the function that reads the ledger; `answered` reports its result. After an error
-    nothing is reported: other parts of the window show that the ledger is damaged.
+    It asks when the widget appears and when the ledger changes, one question at a time. `ask`
+    returns the function that reads the ledger. `answered` reports its result, `failed` an
+    `UploaderError`, after which it asks again.
     """
 
     answered = Signal(object)
+    failed = Signal(object)
 
     def __init__(
         self, context: AppContext, widget: QWidget, ask: Callable[[], Callable[[], object]]
     ) -> None:
         super().__init__(widget)
-        self._tasks, self._widget, self._ask = context.tasks, widget, ask
+        self._context, self._widget, self._ask = context, widget, ask
         self._asking = self._stale = False
         self._asked_at = 0.0
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self._refresh_if_stale)
         context.controller.ledger_changed.connect(self.refresh)
         context.controller.settings_changed.connect(self.refresh)
+        widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Show:
+            self.refresh()
+        return super().eventFilter(watched, event)
 
     @Slot()
     def refresh(self) -> None:
         """Ask now, or once the last question is answered and the interval is over."""
         self._stale = self._asking or self._timer.isActive()
-        if self._widget.isVisible() and not self._stale:
+        known = self._context.controller.loaded is not None
+        if self._widget.isVisible() and known and not self._stale:
             self._asking, self._asked_at = True, monotonic()
-            self._tasks.run(self._ask(), self._take, self._fail)
+            self._context.tasks.run(self._ask(), self._take, self._fail)
 
     @Slot()
     def _refresh_if_stale(self) -> None:
@@ -78,8 +87,10 @@ class LedgerQuery(QObject):
         self.answered.emit(answer)
 
     @Slot(object)
-    def _fail(self, _error: UploaderError) -> None:
+    def _fail(self, error: UploaderError) -> None:
         self._end()
+        self._stale = True
+        self.failed.emit(error)
 
     def _end(self) -> None:
         self._asking = False

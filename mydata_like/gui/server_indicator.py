@@ -1,12 +1,13 @@
 """The last known state of the server, as the window shows it."""
 
 from PySide6.QtCore import QCoreApplication, Qt, Slot
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.run_state import RunState, ServerIndicator
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, RowIcon, set_tip
+from mydata_like.gui.theme.layouts import hbox, label
+from mydata_like.gui.theme.widgets import IconLabel, RowIcon, set_tip
 
 translate = QCoreApplication.translate
 
@@ -14,8 +15,11 @@ translate = QCoreApplication.translate
 def indicator_mark(state: RunState) -> RowIcon:
     """Return the text, icon and colour of the server's state."""
     match state.server:
-        case ServerIndicator.REACHABLE:
-            return _describe_answer(state)
+        case ServerIndicator.REACHABLE if state.heard:
+            return RowIcon(translate("contact", "Server reachable"), "check", "good")
+        case ServerIndicator.REACHABLE if state.answered is not None:
+            text = translate("contact", "Server answered %1")  # stays true without a timer
+            return RowIcon(text.replace("%1", texts.moment(state.answered)), "server", "skipped")
         case ServerIndicator.UNREACHABLE:
             return RowIcon(translate("contact", "Server not reachable"), "error", "problem")
         case ServerIndicator.SILENT:
@@ -24,18 +28,8 @@ def indicator_mark(state: RunState) -> RowIcon:
             return RowIcon(word, "waiting", "waiting")
         case ServerIndicator.NOT_APPROVED:
             return RowIcon(translate("contact", "Waiting for approval"), "waiting", "waiting")
-        case ServerIndicator.UNKNOWN:
+        case _:  # or by another program, no answer to which was seen
             return RowIcon(translate("contact", "Server not contacted yet"), "server", "skipped")
-
-
-def _describe_answer(state: RunState) -> RowIcon:
-    """Return the mark of a server that answered last; a time stays true without a timer."""
-    if state.heard:
-        return RowIcon(translate("contact", "Server reachable"), "check", "good")
-    if state.answered is None:  # by another program, no answer to which was seen
-        return RowIcon(translate("contact", "Server not contacted yet"), "server", "skipped")
-    text = translate("contact", "Server answered %1")
-    return RowIcon(text.replace("%1", texts.moment(state.answered)), "server", "skipped")
 
 
 class ServerIndicatorLabel(QWidget):
@@ -45,12 +39,9 @@ class ServerIndicatorLabel(QWidget):
         super().__init__(parent)
         self._controller = controller
         self._icon = IconLabel(1.0, self)
-        self._label = PlainLabel("", self)
+        self._label = label(self)
         self._icon.setAccessibleName(self.tr("Server"))
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignVCenter)
-        layout.addWidget(self._label)
+        hbox((self._icon, 0, Qt.AlignmentFlag.AlignVCenter), self._label, on=self, margins=0)
         controller.run_changed.connect(self._on_run_changed)
         controller.settings_changed.connect(self._on_settings_changed)
         self._on_run_changed(controller.state)

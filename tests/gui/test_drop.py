@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMainWindow, QTre
 
 from mydata_like.app.settings_service import find_places, ledger_file, save_settings
 from mydata_like.core.extra_sources import Destination
-from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.drop.drop_dialog import DropDialog
 from mydata_like.gui.drop.drop_model import SourceColumn
 from mydata_like.gui.drop.drop_target import accept_drops
@@ -188,7 +187,7 @@ def desktop(still_context, folder, qtbot):
 @pytest.mark.parametrize("name", [leaf.name for leaf in list_pages()])
 def test_fields_leave_files_to_the_window(desktop, name):
     window = desktop.window
-    window.show_page(NavigationRequest(name))
+    window.show_page(name)
     frame = window.findChild(DropFrame)
     for field in window.findChildren(QLineEdit):
         if field.isVisible():
@@ -199,7 +198,7 @@ def test_fields_leave_files_to_the_window(desktop, name):
 
 
 def test_a_file_on_the_field_of_the_page_that_looks_for_it_is_looked_for(desktop, folder, qtbot):
-    desktop.window.show_page(NavigationRequest("where"))
+    desktop.window.show_page("where")
     field = desktop.window.page.findChild(QLineEdit)
     field.setText("before")
     desktop.enter(field)

@@ -14,7 +14,6 @@ from mydata_like.app.held_choices import take_choices
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import HELD_FILES, ChangeChoice
 from mydata_like.core.queries import ProblemGroup
-from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.pages.problems_page import ProblemsPage, ReplaceQuestion
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.tables.problem_groups import ProblemCard, ProblemGroupsModel
@@ -78,7 +77,7 @@ def test_all_columns_are_seen_in_a_window_that_is_narrower_than_usual(ill, still
     window = MainWindow(still_context)
     qtbot.addWidget(window)
     window.resize(DEFAULT_SIZE.width() - 60, DEFAULT_SIZE.height())
-    window.show_page(NavigationRequest("problems", "failed"))
+    window.show_page("problems", "failed")
     window.show()
     settle(qtbot, still_context)
 
@@ -159,7 +158,7 @@ def test_the_buttons_of_held_files_leave_room_for_the_kinds(
     window = MainWindow(still_context)
     qtbot.addWidget(window)
     window.resize(1024, 700)
-    window.show_page(NavigationRequest("problems", "waiting"))
+    window.show_page("problems", "waiting")
     window.show()
     page = window.findChild(ProblemsPage)
     qtbot.waitUntil(page._keep.isVisible)
@@ -230,10 +229,10 @@ def test_the_button_opens_the_settings_at_the_key(qtbot, ill, open_page):
     page = open_page()
     page._kinds._list.setCurrentIndex(page._kinds.model.index(2))
 
-    with qtbot.waitSignal(page.wanted) as wanted:
+    with qtbot.waitSignal(page._controller.page_wanted) as wanted:
         click(qtbot, page._card._button)
 
-    assert wanted.args == [NavigationRequest("settings", "data.layout")]
+    assert wanted.args == ["settings", "data.layout"]
 
 
 def test_a_problem_is_copied_for_the_one_who_can_fix_it(qtbot, ill, open_page):
@@ -333,17 +332,6 @@ def test_the_list_of_kinds_is_a_sound_model(qapp):
     model.show([])
 
     assert model.rowCount() == 0
-
-
-def test_what_the_button_asks_for_is_opened_by_the_window(qtbot, still_context):
-    window = MainWindow(still_context)
-    qtbot.addWidget(window)
-
-    with qtbot.waitSignal(window.settings_wanted) as wanted:
-        window.show_page(NavigationRequest("settings", "data.layout"))
-    assert wanted.args == ["data.layout"]
-    with qtbot.waitSignal(window.set_up_wanted):
-        window.show_page(NavigationRequest("set-up"))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from mydata_like.app.settings_service import save_settings
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import RunStarted, ServerSilent
 from mydata_like.engine.progress import NO_PROGRESS
-from mydata_like.gui.base import NavigationRequest, PageTitle
+from mydata_like.gui.base import PageTitle
 from mydata_like.gui.overview.route_row import RouteRow
 from mydata_like.gui.pages.page_registry import list_pages
 from mydata_like.gui.run_state import (
@@ -263,7 +263,7 @@ def test_no_menu_takes_the_tool_bar_away(window):
 
 @pytest.mark.parametrize("page", [spec.name for spec in list_pages()])
 def test_in_the_tray_no_page_does_anything_regularly(window, still_context, qtbot, page):
-    window.show_page(NavigationRequest(page))
+    window.show_page(page)
     qtbot.waitUntil(lambda: not still_context.tasks.busy)
 
     window.hide()
@@ -309,7 +309,7 @@ def test_all_pages_begin_at_the_same_left_edge_with_a_title_of_the_same_size(win
     window._context.controller.run_changed.emit(IDLE)
     edges, sizes = set(), set()
     for spec in list_pages():
-        window.show_page(NavigationRequest(spec.name))
+        window.show_page(spec.name)
         page = window.page
         kind = RouteRow if spec.name == "overview" else PageTitle
         first = page.findChild(kind)

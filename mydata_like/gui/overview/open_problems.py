@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, Qt, Signal, Slot
+from PySide6.QtCore import QCoreApplication, Qt, Slot
 from PySide6.QtWidgets import QFrame, QGridLayout, QPushButton, QSizePolicy, QWidget
 
 from mydata_like.core.problems import INTENDED, Fixer, find_problem_info
 from mydata_like.core.queries import ProblemGroup
-from mydata_like.gui.base import AppContext, NavigationRequest
+from mydata_like.gui.base import AppContext
 from mydata_like.gui.ledger_query import LedgerQuery
 from mydata_like.gui.run_state import PastRunState, RunState
 from mydata_like.gui.status_text import describe_problem
@@ -20,8 +20,9 @@ from mydata_like.gui.tables.problem_groups import (
     severity,
 )
 from mydata_like.gui.tables.table_panel import group_problems
+from mydata_like.gui.theme.layouts import label
 from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE
-from mydata_like.gui.theme.widgets import ElidedLabel, IconLabel, PlainLabel, icon
+from mydata_like.gui.theme.widgets import ElidedLabel, IconLabel, icon
 
 translate = QCoreApplication.translate
 
@@ -36,60 +37,51 @@ class OpenProblems(QFrame):
     It reads the ledger while `parent` is visible.
     """
 
-    wanted = Signal(object)  # a NavigationRequest
-
     def __init__(self, context: AppContext, parent: QWidget) -> None:
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
-        self._context = context
+        self._controller, self._memory = context.controller, context.memory
         self._seen: tuple[bool, PastRunState | None] = (False, None)
-        self._query = LedgerQuery(context, parent, self._ask)
-        self._title = PlainLabel(self.tr("Needs your attention"), self)
-        self._title.scale(1.0, bold=True)
-        self._more = PlainLabel("", self)
-        self._more.setForegroundRole(self.palette().ColorRole.PlaceholderText)
+        self.query = LedgerQuery(context, parent, self._ask)
+        self._more = label(self, quiet=True)
         self._layout = QGridLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setHorizontalSpacing(LARGE_SPACE)
         self._layout.setVerticalSpacing(SPACE)
         self._layout.setColumnStretch(1, 1)
-        self._layout.addWidget(self._title, 0, 0, 1, 3)
+        title = label(self, self.tr("Needs your attention"), bold=True)
+        self._layout.addWidget(title, 0, 0, 1, 3)
         self.rows = [_Row(self) for _ in range(MAX_ROWS)]
         for number, row in enumerate(self.rows, 1):
-            row.add_to(self._layout, number)
+            for column, widget in enumerate(row.widgets):
+                self._layout.addWidget(widget, number, column, Qt.AlignmentFlag.AlignVCenter)
             row.button.clicked.connect(self._open)
         self._layout.addWidget(self._more, MAX_ROWS + 1, 1)
-        self._query.answered.connect(self._show_groups)
+        self.query.answered.connect(self._show_groups)
         self.hide()
-
-    @Slot()
-    def refresh(self) -> None:
-        """Read the ledger; for the moment when the widget becomes visible."""
-        self._query.refresh()
 
     def show_state(self, state: RunState) -> None:
         """Read the ledger again if a run has begun or ended."""
         if (state.at_work, state.last) != self._seen:
             self._seen = (state.at_work, state.last)
-            self.refresh()
+            self.query.refresh()
 
     def _ask(self) -> Callable[[], list[ProblemGroup]]:
-        return partial(
-            group_problems, self._context.controller.settings, self._context.controller.config
-        )
+        return partial(group_problems, self._controller.settings, self._controller.config)
 
     @Slot(object)
     def _show_groups(self, groups: Sequence[ProblemGroup]) -> None:
-        hidden = list_hidden(self._context.memory)
+        hidden, at_work = list_hidden(self._memory), self._controller.state.at_work
         shown = [
             group
             for group in sorted(groups, key=severity)
-            if _needs_someone(group) and name_of_group(group) not in hidden
+            if find_problem_info(group.problem.code).fixer in NEED_SOMEONE
+            and group.problem.code not in INTENDED
+            and name_of_group(group) not in hidden
+            and not (at_work and group.kind == UNSENT)  # unsent files are in progress
         ]
-        if self._context.controller.state.at_work:  # then unsent files are in progress
-            shown = [group for group in shown if group.kind != UNSENT]
         for row in self.rows[len(shown) :]:
-            row.hide()
+            row.set_visible(visible=False)
         for row, group in zip(self.rows, shown, strict=False):
             row.show_group(group)
         more = len(shown) - MAX_ROWS
@@ -100,12 +92,7 @@ class OpenProblems(QFrame):
     @Slot()
     def _open(self) -> None:
         row = next(row for row in self.rows if row.button is self.sender())
-        self.wanted.emit(NavigationRequest("problems", row.name))
-
-
-def _needs_someone(group: ProblemGroup) -> bool:
-    code = group.problem.code
-    return find_problem_info(code).fixer in NEED_SOMEONE and code not in INTENDED
+        self._controller.open_page("problems", row.name)
 
 
 class _Row:
@@ -116,15 +103,11 @@ class _Row:
         self._icon = IconLabel(1.0, parent)
         self._text = ElidedLabel("", parent)
         self.button = QPushButton(icon("problems"), translate("problems", "Show"), parent)
-        self._widgets = (self._icon, self._text, self.button)
+        self.widgets = (self._icon, self._text, self.button)
 
-    def add_to(self, layout: QGridLayout, number: int) -> None:
-        for column, widget in enumerate(self._widgets):
-            layout.addWidget(widget, number, column, Qt.AlignmentFlag.AlignVCenter)
-
-    def hide(self) -> None:
-        for widget in self._widgets:
-            widget.hide()
+    def set_visible(self, *, visible: bool) -> None:
+        for widget in self.widgets:
+            widget.setVisible(visible)
 
     def show_group(self, group: ProblemGroup) -> None:
         self.name = name_of_group(group)
@@ -135,5 +118,4 @@ class _Row:
         self._icon.setAccessibleName(mark.word)
         self._text.set_full_text(text)
         self.button.setAccessibleName(f"{self.button.text()}: {text}")
-        for widget in self._widgets:
-            widget.show()
+        self.set_visible(visible=True)

@@ -3,41 +3,39 @@
 import re
 from collections.abc import Sequence
 
-from PySide6.QtCore import QCoreApplication, QEvent, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QEvent, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
-    QHBoxLayout,
     QLabel,
     QPushButton,
     QScrollArea,
     QSizePolicy,
     QStackedLayout,
-    QVBoxLayout,
     QWidget,
 )
 
-from mydata_like.core.extra_sources import KnownSource
-from mydata_like.gui.base import PAGE_MARGINS, AppContext, NavigationRequest, Page
+from mydata_like.gui.base import PAGE_MARGINS, AppContext, Page
+from mydata_like.gui.controller import WindowController
 from mydata_like.gui.overview.bars import (
     SentBar,
     StatusBreakdownBar,
-    StatusCounts,
     count_active_run,
     count_past_run,
 )
 from mydata_like.gui.overview.details_panel import DetailsPanel
-from mydata_like.gui.overview.headline import PAGE_OF_PART, Headline
+from mydata_like.gui.overview.headline import Headline
 from mydata_like.gui.overview.open_problems import OpenProblems
 from mydata_like.gui.overview.recent_datasets import RecentDatasets
 from mydata_like.gui.overview.route_row import RouteRow
-from mydata_like.gui.overview.summary_cards import RemoveQuestion, SummaryRow, UnfinishedList
+from mydata_like.gui.overview.summary_cards import SummaryRow, UnfinishedList
 from mydata_like.gui.run_state import LiveView, Phase, RunState
 from mydata_like.gui.status_text import safe_sentence
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import current_shades, quiet
+from mydata_like.gui.theme.layouts import fill, hbox, label, vbox
 from mydata_like.gui.theme.metrics import LARGE_SPACE, TITLE
-from mydata_like.gui.theme.widgets import Panel, PlainLabel, app_icon, icon
+from mydata_like.gui.theme.widgets import Panel, app_icon, icon
 from mydata_like.settings.layers import ServerDecision
 from mydata_like.settings.schema import CONTEXT
 
@@ -45,24 +43,39 @@ from mydata_like.settings.schema import CONTEXT
 class EmptyState(QWidget):
     """A sentence and two ways to start, before the set-up."""
 
-    set_up = Signal()
-    demo = Signal()
-
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, controller: WindowController, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._controller = controller
         self._begin = QPushButton(self.tr("Set &up…"), self)
+        self._begin.setDefault(True)
         self._was_shown = False
-        picture = QLabel(self)
-        side = self.fontMetrics().height() * 6
+        demo = QPushButton(self.tr("Try the de&mo"), self)
+        demo.setToolTip(self.tr("Upload sample data to a server inside this program"))
+        picture, side = QLabel(self), self.fontMetrics().height() * 6
         picture.setPixmap(app_icon().pixmap(side, side))
-        layout = QVBoxLayout(self)
-        layout.addStretch(2)
-        layout.addWidget(picture, 0, Qt.AlignmentFlag.AlignHCenter)
-        layout.addWidget(self._make_title(), 0, Qt.AlignmentFlag.AlignHCenter)
-        layout.addLayout(self._make_text())
-        layout.addSpacing(LARGE_SPACE)
-        layout.addLayout(self._make_buttons())
-        layout.addStretch(3)
+        title = label(self, self.tr("Your data, safe on the server"), scale=TITLE, bold=True)
+        text = label(
+            self,
+            self.tr(
+                "This program uploads the files of an instrument to a MyTardis server and verifies "
+                "that every byte arrived. The set-up takes six short steps."
+            ),
+            wrap=True,
+        )
+        align = Qt.AlignmentFlag
+        text.setAlignment(align.AlignCenter)
+        vbox(
+            (None, 2),
+            (picture, 0, align.AlignHCenter),
+            (title, 0, align.AlignHCenter),
+            hbox(None, (text, 2), None),
+            LARGE_SPACE,
+            hbox(None, self._begin, demo, None),
+            (None, 3),
+            on=self,
+        )
+        self._begin.clicked.connect(self._set_up)
+        demo.clicked.connect(self._try_demo)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -71,39 +84,13 @@ class EmptyState(QWidget):
             self._was_shown = True
             self._begin.setFocus()
 
-    def _make_title(self) -> PlainLabel:
-        title = PlainLabel(self.tr("Your data, safe on the server"), self)
-        title.scale(TITLE, bold=True)
-        return title
+    @Slot()
+    def _set_up(self) -> None:
+        self._controller.open_page("set-up")
 
-    def _make_text(self) -> QHBoxLayout:
-        text = PlainLabel(
-            self.tr(
-                "This program uploads the files of an instrument to a MyTardis server and verifies "
-                "that every byte arrived. The set-up takes six short steps."
-            ),
-            self,
-        )
-        text.setWordWrap(True)
-        text.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        row = QHBoxLayout()
-        row.addStretch(1)
-        row.addWidget(text, 2)
-        row.addStretch(1)
-        return row
-
-    def _make_buttons(self) -> QHBoxLayout:
-        self._begin.setDefault(True)
-        demo = QPushButton(self.tr("Try the de&mo"), self)
-        demo.setToolTip(self.tr("Upload sample data to a server inside this program"))
-        self._begin.clicked.connect(self.set_up)
-        demo.clicked.connect(self.demo)
-        row = QHBoxLayout()
-        row.addStretch(1)
-        row.addWidget(self._begin)
-        row.addWidget(demo)
-        row.addStretch(1)
-        return row
+    @Slot()
+    def _try_demo(self) -> None:
+        self._controller.open_page("demo")
 
 
 class DropHint(QWidget):
@@ -146,21 +133,17 @@ class SetByServer(Panel):
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         self._decisions: Sequence[ServerDecision] = ()
-        title = PlainLabel(self.tr("The server sets some settings"), self)
-        title.scale(1, bold=True)
-        self._lines = PlainLabel("", self)
-        advice = PlainLabel(
-            self.tr(
-                "Ask the facility's administrator whether this is intended. What you save in the "
-                "settings takes precedence until the server's settings change again."
-            ),
-            self,
+        self._lines = label(self, wrap=True)
+        advice = self.tr(
+            "Ask the facility's administrator whether this is intended. What you save in the "
+            "settings takes precedence until the server's settings change again."
         )
-        advice.setForegroundRole(self.palette().ColorRole.PlaceholderText)
-        layout = QVBoxLayout(self)
-        for label in (title, self._lines, advice):
-            label.setWordWrap(True)
-            layout.addWidget(label)
+        vbox(
+            label(self, self.tr("The server sets some settings"), bold=True, wrap=True),
+            self._lines,
+            label(self, advice, wrap=True, quiet=True),
+            on=self,
+        )
         self.hide()
 
     def show_state(self, state: RunState) -> None:
@@ -187,7 +170,7 @@ class OverviewPage(Page):
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._controller = context.controller
-        self._empty_state = EmptyState(self)
+        self._empty_state = EmptyState(self._controller, self)
         self._content = _OverviewContent(context, self)
         self._scroll = QScrollArea(self)
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
@@ -199,18 +182,7 @@ class OverviewPage(Page):
         self._layers.addWidget(self._empty_state)
         self._controller.run_changed.connect(self._show_state)
         self._controller.live_changed.connect(self._content.show_live)
-        self._empty_state.set_up.connect(self._set_up)
-        self._empty_state.demo.connect(self._try_demo)
-        self._content.wanted.connect(self.wanted)
         self._show_state(self._controller.state)
-
-    @Slot()
-    def _set_up(self) -> None:
-        self.wanted.emit(NavigationRequest("set-up"))
-
-    @Slot()
-    def _try_demo(self) -> None:
-        self.wanted.emit(NavigationRequest("demo"))
 
     @Slot(object)
     def _show_state(self, state: RunState) -> None:
@@ -222,69 +194,51 @@ class OverviewPage(Page):
 class _OverviewContent(QWidget):
     """The content of the page once the program is set up."""
 
-    wanted = Signal(object)
-
     def __init__(self, context: AppContext, parent: QWidget) -> None:
         super().__init__(parent)
-        self._controller = context.controller
-        self._route = RouteRow(context.controller, self)
-        self._headline = Headline(context.controller, self)
+        controller = context.controller
+        self._route = RouteRow(controller, self)
+        self._headline = Headline(controller, self)
         self._sent = SentBar(self)
-        self._bar = StatusBreakdownBar(self)
-        self._safe = PlainLabel("", self)
-        self._safe.setWordWrap(True)
+        self._bar = StatusBreakdownBar(controller, self)
+        self._safe = label(self, wrap=True)
         self._datasets = RecentDatasets(context, self)
         self._problems = OpenProblems(context, self)
         self._summary = SummaryRow(self)
         self._set_by_server = SetByServer(self)
-        self._unfinished = UnfinishedList(self)
+        self._unfinished = UnfinishedList(controller, self)
         self._details = DetailsPanel(context.memory, self)
         self._hint = DropHint(self)
-        self._layout = QVBoxLayout(self)
-
-        self._layout.setContentsMargins(*PAGE_MARGINS)
-        self._layout.setSpacing(LARGE_SPACE)
-        parts: Sequence[QWidget] = (
+        # Each of these shows the state.
+        self._parts = (
             self._route,
             self._headline,
             self._sent,
-            self._bar,
-            self._safe,
             self._datasets,
             self._problems,
             self._summary,
             self._set_by_server,
             self._unfinished,
             self._details,
-            self._hint,
         )
-        for part in parts:
-            self._layout.addWidget(part)
+        self._layout = vbox(on=self, spacing=LARGE_SPACE, margins=PAGE_MARGINS)
+        fill(self._layout, *self._parts[:3], self._bar, self._safe, *self._parts[3:], self._hint)
         self._layout.addStretch()
-
-        self._headline.wanted.connect(self.wanted)
-        self._bar.chosen.connect(self._choose)
-        self._problems.wanted.connect(self.wanted)
         self._details.changed.connect(self._make_room)
-        self._unfinished.continue_wanted.connect(self._continue_source)
-        self._unfinished.remove_wanted.connect(self._ask_to_remove)
 
     def show_state(self, state: RunState) -> None:
         """Show the current state."""
-        self._route.show_state(state)
-        self._headline.show_state(state)
-        self._sent.show_state(state)
-        self._bar.show_parts(_parts_of(state), counts_only=not self._sent.isHidden())
-        self._bar.setVisible(state.at_work or bool(state.interrupted or state.last))
+        for part in self._parts:
+            part.show_state(state)
+        newest = None if state.at_work else state.interrupted or state.last
+        counts = count_active_run(state.sums)
+        if newest is not None:
+            counts = count_past_run(newest, state.at_risk.files)
+        self._bar.show_parts(counts, counts_only=not self._sent.isHidden())
+        self._bar.setVisible(state.at_work or newest is not None)
         self._safe.setText(safe_sentence(state))
         self._safe.setVisible(bool(self._safe.text()))
-        self._datasets.show_state(state)
-        self._problems.show_state(state)
-        self._summary.show_state(state)
-        self._set_by_server.show_state(state)
-        self._unfinished.show_state(state)
         self._details.setVisible(state.at_work)
-        self._details.show_state(state)
         self._make_room()
 
     @Slot(object)
@@ -304,42 +258,9 @@ class _OverviewContent(QWidget):
 
     def event(self, event: QEvent) -> bool:
         done = super().event(event)
-        if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Resize):
-            self._fit_datasets()
-        return done
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self._datasets.refresh()
-        self._problems.refresh()
-
-    def _fit_datasets(self) -> None:
-        """Show as many datasets as have room without scrolling."""
         page = self.parentWidget()
-        if page is not None:
+        if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Resize) and page is not None:
+            # Show as many datasets as have room without scrolling.
             needed = self._layout.totalHeightForWidth(self.width())
             self._datasets.allow_rows_for(page.height() - needed)
-
-    @Slot(object)
-    def _continue_source(self, source: KnownSource) -> None:
-        self._controller.add_source(source.path, *source.destination)
-
-    @Slot(object)
-    def _ask_to_remove(self, source: KnownSource) -> None:
-        question = RemoveQuestion(source, self)
-        question.confirmed.connect(self._controller.remove_source)
-        question.open()
-
-    @Slot(object)
-    def _choose(self, part: str) -> None:
-        self.wanted.emit(PAGE_OF_PART[part])
-
-
-def _parts_of(state: RunState) -> StatusCounts:
-    """Return the parts of the active run, or else of the newest one."""
-    if state.at_work:
-        return count_active_run(state.sums)
-    newest = state.interrupted or state.last
-    if newest is None:
-        return count_active_run(state.sums)
-    return count_past_run(newest, state.at_risk.files)
+        return done

@@ -12,7 +12,7 @@ from PySide6.QtGui import QCloseEvent, QGuiApplication, QSessionManager
 from PySide6.QtWidgets import QAbstractButton, QDialogButtonBox, QSizePolicy, QWidget
 
 from mydata_like.core.errors import Problem
-from mydata_like.gui.base import AppContext, NavigationRequest
+from mydata_like.gui.base import AppContext
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.launch_options import LaunchOptions
 from mydata_like.gui.run_state import PastRunState, Phase, RunState
@@ -124,13 +124,10 @@ class ShutdownController(QObject):
     @Slot(object)
     def _on_answer(self, answer: "QuitAnswer") -> None:
         self._prompt = None
-        match answer:
-            case QuitAnswer.KEEP_RUNNING:
-                self.end()
-            case QuitAnswer.STOP:
-                self._stop()
-            case QuitAnswer.CANCEL:
-                pass
+        if answer is QuitAnswer.KEEP_RUNNING:
+            self.end()
+        elif answer is QuitAnswer.STOP:
+            self._stop()
 
     def _stop(self) -> None:
         self._quitting = True
@@ -208,7 +205,6 @@ class QuitPrompt(Prompt):
         self.deleteLater()
 
 
-SETTINGS = "settings"  # a dialog, not a page
 NEEDS_WINDOW = frozenset({Phase.LOADING, Phase.UNSET, Phase.BROKEN})
 
 
@@ -234,15 +230,13 @@ class AppShell(QObject):
         self._last: PastRunState | None = None
         self.tray = tray or Tray(context.controller, self)
         self._popup: TrayPopup | None = None
-        self.banner = Banner(window)
+        self.banner = Banner(context.controller, window)
         self.shutdown = ShutdownController(context.controller, window, self.tray, context.memory)
 
         self.tray.clicked.connect(self._on_tray_click)
-        self.tray.open_wanted.connect(self._open_window)
-        self.tray.page_wanted.connect(self.show_page)
         self.tray.appeared.connect(self._move_to_tray)
-        self.banner.page_wanted.connect(self.show_page)
         self.shutdown.notice_raised.connect(self._show_notice)
+        self._controller.page_wanted.connect(window.raise_up)
         self._controller.run_changed.connect(self._on_state)
         self._controller.problem_raised.connect(self._on_problem)
         self._controller.settings_changed.connect(self._open)
@@ -256,15 +250,6 @@ class AppShell(QObject):
         if request.paths:
             self.paths_given.emit(tuple(map(Path, request.paths)))
 
-    @Slot(object)
-    def show_page(self, page: str) -> None:
-        """Bring the window to the front, and show a page or the settings."""
-        self._window.raise_up()
-        if page == SETTINGS:
-            self._window.settings_wanted.emit("")
-        elif page:
-            self._window.show_page(NavigationRequest(page))
-
     @Slot()
     def _on_tray_click(self) -> None:
         """Show the pop-up; the window if it is there already, or has something to ask."""
@@ -273,20 +258,7 @@ class AppShell(QObject):
             return
         if self._popup is None:
             self._popup = TrayPopup(self._context)
-            self._popup.open_wanted.connect(self._open_window)
-            self._popup.wanted.connect(self._open_page)
         self._popup.toggle(self.tray.icon.geometry())
-
-    @Slot()
-    def _open_window(self) -> None:
-        if self._popup is not None:
-            self._popup.hide()
-        self._window.raise_up()
-
-    @Slot(object)
-    def _open_page(self, page: NavigationRequest) -> None:
-        self._window.raise_up()
-        self._window.show_page(page)
 
     @Slot()
     def _open(self) -> None:

@@ -5,15 +5,17 @@ from enum import Enum
 from functools import partial
 from typing import Final, NamedTuple
 
-from PySide6.QtCore import QCoreApplication, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QPushButton, QToolBar, QWidget
+from PySide6.QtCore import QCoreApplication, Slot
+from PySide6.QtWidgets import QMainWindow, QPushButton, QToolBar, QWidget
 
 from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Problem
+from mydata_like.gui.controller import WindowController
 from mydata_like.gui.run_state import PastRunState, Phase, RunState
 from mydata_like.gui.status_text import describe_problem
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import ElidedLabel, IconLabel, PlainLabel, icon
+from mydata_like.gui.theme.layouts import hbox, label
+from mydata_like.gui.theme.widgets import ElidedLabel, IconLabel, icon
 from mydata_like.gui.tray.tray_icon import needs_user
 
 translate = QCoreApplication.translate
@@ -81,24 +83,20 @@ class NotificationPolicy:
     def on_state(self, state: RunState, now: float) -> Notification | None:
         """Return the notification of a change of the state, if there is one to show."""
         before, self._before = self._before, state
-        if before.at_work and not state.at_work and state.last not in (None, before.last):
-            assert state.last is not None
+        ended = before.at_work and not state.at_work and state.last != before.last
+        if ended and state.last is not None:
             return self._notify_end(state, state.last, now)
         if (state.awaited is None) != (before.awaited is None):
             return self._notify_approval(state, now)
-        if state.phase is Phase.PAUSED and state.problem not in (None, before.problem):
-            assert state.problem is not None
-            return self.on_problem(state.problem, now)
-        return None
+        paused = state.phase is Phase.PAUSED and state.problem != before.problem
+        return self.on_problem(state.problem, now) if paused and state.problem else None
 
     def on_problem(self, problem: Problem, now: float) -> Notification | None:
         """Return the notification of a problem; none if it cannot be fixed or was shown."""
         if problem.code == SILENCE:
             title = translate("notifications", "Nothing is being uploaded")
-            return self._limit_rate(
-                Notification(NotificationKind.SILENCE, title, texts.problem_text(problem), "log"),
-                now,
-            )
+            kind, text = NotificationKind.SILENCE, texts.problem_text(problem)
+            return self._limit_rate(Notification(kind, title, text, "log"), now)
         if not needs_user(problem) or problem in self._shown_problems:
             return None
         title = translate("notifications", "Action required")
@@ -107,10 +105,8 @@ class NotificationPolicy:
         listed = concerns(self._before) or problem.code == FILES_FAILED
         page, said = "problems" if listed else "log", describe_problem(problem)
         text = " ".join(filter(None, (said.sentence, said.hint)))
-        message = self._limit_rate(
-            Notification(NotificationKind.PROBLEM, title, text, page, concerns), now
-        )
-        if message:
+        asking = Notification(NotificationKind.PROBLEM, title, text, page, concerns)
+        if message := self._limit_rate(asking, now):
             self._shown_problems.add(problem)
         return message
 
@@ -137,16 +133,12 @@ class NotificationPolicy:
             details = translate("notifications", "They are safe on the server.")
         else:
             details = translate("notifications", "All files are safe on the server.")
-        title = translate("notifications", "Upload finished")
-        return self._limit_rate(
-            Notification(
-                NotificationKind.FINISHED, title, f"{text} {details}", "overview", is_at_rest
-            ),
-            now,
-        )
+        kind, title = NotificationKind.FINISHED, translate("notifications", "Upload finished")
+        done = Notification(kind, title, f"{text} {details}", "overview", is_at_rest)
+        return self._limit_rate(done, now)
 
     def _notify_approval(self, state: RunState, now: float) -> Notification | None:
-        concerns: Callable[[RunState], bool]
+        concerns: Callable[[RunState], bool] = is_at_rest
         if state.awaited is not None:
             title = translate("notifications", "Waiting for approval")
             text = texts.problem_text(state.awaited)
@@ -156,10 +148,8 @@ class NotificationPolicy:
             text = translate(
                 "notifications", "The server accepts this computer. Uploads can begin."
             )
-            concerns = is_at_rest
-        return self._limit_rate(
-            Notification(NotificationKind.APPROVAL, title, text, "overview", concerns), now
-        )
+        kind = NotificationKind.APPROVAL
+        return self._limit_rate(Notification(kind, title, text, "overview", concerns), now)
 
     def _limit_rate(self, message: Notification, now: float) -> Notification | None:
         """Return the notification, unless its kind is disabled or was shown recently.
@@ -180,10 +170,9 @@ _PROBLEMS = (NotificationKind.PROBLEM, NotificationKind.SILENCE)
 class Banner(QToolBar):
     """Shows one notification until it is settled, closed or replaced by the next one."""
 
-    page_wanted = Signal(object)  # the name of a page
-
-    def __init__(self, window: QMainWindow) -> None:
+    def __init__(self, controller: WindowController, window: QMainWindow) -> None:
         super().__init__(window)
+        self._controller = controller
         self.setWindowTitle(self.tr("Message"))
         self.setObjectName("banner")
         self.setMovable(False)
@@ -193,21 +182,14 @@ class Banner(QToolBar):
         self._concerns: Callable[[RunState], bool] = _is_never
         self._concerned = False
         self._icon = IconLabel(1, self)
-        self._title = PlainLabel("", self)
-        self._title.scale(1, bold=True)
+        self._title = label(self, bold=True)
         self._text = ElidedLabel("", self)
         self._more = QPushButton(self.tr("Show &more"), self)
         self._close = QPushButton(self.tr("&Close message"), self)
 
-        strip = QWidget(self)
-        layout = QHBoxLayout(strip)
-        gap = self.fontMetrics().height() // 2
-        layout.setContentsMargins(gap, 0, gap, 0)
-        layout.addWidget(self._icon)
-        layout.addWidget(self._title)
-        layout.addWidget(self._text, 1)
-        layout.addWidget(self._more)
-        layout.addWidget(self._close)
+        strip, gap = QWidget(self), self.fontMetrics().height() // 2
+        parts = (self._icon, self._title, (self._text, 1), self._more, self._close)
+        hbox(*parts, on=strip, margins=(gap, 0, gap, 0))
         self.addWidget(strip)
 
         window.addToolBarBreak()
@@ -246,4 +228,4 @@ class Banner(QToolBar):
     @Slot()
     def _open_page(self) -> None:
         self.hide()
-        self.page_wanted.emit(self._page)
+        self._controller.open_page(self._page)

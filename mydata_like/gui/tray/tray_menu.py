@@ -24,8 +24,6 @@ class Tray(QObject):
     """The icon, its menu and its messages; hidden until a tray is available."""
 
     clicked = Signal()
-    open_wanted = Signal()
-    page_wanted = Signal(object)  # the name of a page
     quit_wanted = Signal()
     appeared = Signal()
 
@@ -55,9 +53,8 @@ class Tray(QObject):
         self.pause_hour.triggered.connect(self._pause_for_an_hour)
         self.resume.triggered.connect(self._controller.resume)
         self.stop.triggered.connect(self._controller.stop)
-        self.open.triggered.connect(self.open_wanted)
-        self.speed_test.triggered.connect(self._open_page)
-        self.settings.triggered.connect(self._open_page)
+        for opener in (self.open, self.speed_test, self.settings):
+            opener.triggered.connect(self._open_page)
         self.quit.triggered.connect(self.quit_wanted)
         self.icon.activated.connect(self._on_click)
         self.icon.messageClicked.connect(self._on_message_clicked)
@@ -110,16 +107,13 @@ class Tray(QObject):
         self.stop = self.menu.addAction(self.tr("S&top"))
         self.menu.addSeparator()
         self.open = self.menu.addAction(self.tr("&Open"))
-        self.speed_test = self._add_page(self.tr("Spee&d test"), "speed")
-        self.settings = self._add_page(self.tr("S&ettings"), "settings")
+        self.speed_test = self.menu.addAction(self.tr("Spee&d test"))
+        self.speed_test.setData("speed")
+        self.settings = self.menu.addAction(self.tr("S&ettings"))
+        self.settings.setData("settings")
         self.menu.addSeparator()
         self.quit = self.menu.addAction(self.tr("&Quit"))
         self.menu.setDefaultAction(self.open)
-
-    def _add_page(self, text: str, page: str) -> QAction:
-        action = self.menu.addAction(text)
-        action.setData(page)
-        return action
 
     @Slot(object)
     def _on_state(self, state: RunState) -> None:
@@ -176,18 +170,18 @@ class Tray(QObject):
     def _open_page(self) -> None:
         action = self.sender()
         assert isinstance(action, QAction)
-        self.page_wanted.emit(action.data())
+        self._controller.open_page(action.data() or "")
 
     @Slot(QSystemTrayIcon.ActivationReason)
     def _on_click(self, reason: QSystemTrayIcon.ActivationReason) -> None:
         if reason is QSystemTrayIcon.ActivationReason.Trigger:
             self.clicked.emit()
         elif reason is QSystemTrayIcon.ActivationReason.DoubleClick:
-            self.open_wanted.emit()
+            self._controller.open_page("")
 
     @Slot()
     def _on_message_clicked(self) -> None:
-        self.page_wanted.emit(self._page)
+        self._controller.open_page(self._page)
 
 
 def _without_markup(text: str) -> str:
