@@ -4,14 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from PySide6.QtCore import QAbstractItemModel, QCoreApplication, QObject, Qt, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QHeaderView,
     QProgressBar,
     QTableView,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -33,15 +32,14 @@ from mydata_like.engine.progress import RunProgress
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.engine_process import Engine, engine_command
 from mydata_like.gui.setting_labels import with_labels
-from mydata_like.gui.table_model import Column, Index, RowsModel, column_width, style_table
+from mydata_like.gui.table_model import Column, Index, RowsModel, set_up_table
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import PlainLabel, RowIcon, mark_of
+from mydata_like.gui.theme.layouts import label, vbox
+from mydata_like.gui.theme.widgets import RowIcon, mark_of
 from mydata_like.hostos.clock import SystemClock
 
 translate = QCoreApplication.translate
-FOLDER, OWNER, EXPERIMENT, DATASET, FOUND, KNOWN, MISSING = range(7)
-# In characters; the folder gets the rest.
-WIDTHS = {OWNER: 12, EXPERIMENT: 25, DATASET: 24, FOUND: 10, KNOWN: 16, MISSING: 16}
+FOLDER, MISSING = 0, 6  # the numbers of columns; the folder gets the rest of the width
 # Files to name: those that would not be sent, and those that would replace others.
 LeftFile = FileWaiting | FileSkipped | FileFailed | FileWanted
 Left = LeftFile | FolderSkipped | FolderFailed
@@ -74,49 +72,43 @@ class PlanModel(RowsModel[PlannedFolder]):
         self._places: dict[bytes, int] = {}
         self.columns = (
             Column("folder", self.tr("Folder"), lambda row: row.path),
-            Column("owner", self.tr("Owner"), lambda row: row.owner),
-            Column("experiment", self.tr("Experiment"), lambda row: row.experiment),
-            Column("dataset", self.tr("Dataset"), lambda row: row.dataset),
-            _count_column("found", self.tr("Found"), lambda row: row.found),
-            _count_column("known", self.tr("On the server"), lambda row: row.known),
-            _count_column("missing", self.tr("Not there yet"), lambda row: row.found - row.known),
+            Column("owner", self.tr("Owner"), lambda row: row.owner, width=12),
+            Column("experiment", self.tr("Experiment"), lambda row: row.experiment, width=25),
+            Column("dataset", self.tr("Dataset"), lambda row: row.dataset, width=24),
+            _count_column("found", self.tr("Found"), lambda row: row.found, 10),
+            _count_column("known", self.tr("On the server"), lambda row: row.known, 16),
+            _count_column(
+                "missing", self.tr("Not there yet"), lambda row: row.found - row.known, 16
+            ),
         )
 
     def add(self, events: list[Event]) -> None:
         """Add events of the dry run."""
         found = [event for event in events if isinstance(event, FolderFound)]
-        for place, event in enumerate(found, len(self.rows)):
-            self._places[event.path] = place
+        self._places |= {event.path: at for at, event in enumerate(found, len(self.rows))}
         self.append([self._plan(event) for event in found])
         counted = [event for event in events if isinstance(event, FilesSeen | FilesKnown)]
         for files in counted:
-            self._count(files)
+            place = self._places.get(files.folder)
+            if place is not None and isinstance(files, FilesSeen):
+                self.rows[place].found += files.files
+            elif place is not None:
+                self.rows[place].known += files.files
         if counted:
-            last = self.index(len(self.rows) - 1, MISSING)
-            self.dataChanged.emit(self.index(0, FOUND), last)
+            last = self.index(len(self.rows) - 1, len(self.columns) - 1)
+            self.dataChanged.emit(self.index(0, 0), last)
 
     def _plan(self, event: FolderFound) -> PlannedFolder:
         owner = event.owner or self.tr("(the account)")
         title = event.title or self.tr("(named after the owner)")
-        return PlannedFolder(
-            texts.plain(event.path),
-            texts.plain(owner),
-            texts.plain(title),
-            texts.plain(event.dataset),
-        )
-
-    def _count(self, event: FilesSeen | FilesKnown) -> None:
-        place = self._places.get(event.folder)
-        if place is None:
-            return
-        if isinstance(event, FilesSeen):
-            self.rows[place].found += event.files
-        else:
-            self.rows[place].known += event.files
+        plain = texts.plain
+        return PlannedFolder(plain(event.path), plain(owner), plain(title), plain(event.dataset))
 
 
-def _count_column(name: str, title: str, count: Callable[[PlannedFolder], int]) -> Column:
-    return Column(name, title, lambda row: texts.count(count(row)), number=True)
+def _count_column(
+    name: str, title: str, count: Callable[[PlannedFolder], int], width: int
+) -> Column:
+    return Column(name, title, lambda row: texts.count(count(row)), width=width, number=True)
 
 
 class LeftModel(RowsModel[Left]):
@@ -124,8 +116,9 @@ class LeftModel(RowsModel[Left]):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        path = self.tr("File or folder")
         self.columns = (
-            Column("path", self.tr("File or folder"), _path_of, mark=_mark_left, tip=_tip_of),
+            Column("path", path, _path_of, width=48, mark=_mark_left, tip=_tip_of),
             Column("remark", self.tr("Remark"), _reason_of, tip=_tip_of),
         )
 
@@ -183,16 +176,22 @@ class DryRunDialog(QDialog):
         self._controller = context.controller
         self._progress = RunProgress(SystemClock())
         self._summed = self._wanted = False
-        self._summary = PlainLabel(self.tr("Scanning the folders…"), self)
-        self._summary.setWordWrap(True)
+        self._summary = label(self, self.tr("Scanning the folders…"), wrap=True)
         self._busy = QProgressBar(self)
         self._busy.setRange(0, 0)
         self._busy.setAccessibleName(self.tr("The dry run is in progress"))
         self._model = PlanModel(self)
-        self._table = self._make_table()
+        self._table = set_up_table(QTableView(self), self._model, self.tr("Folders"))
+        header = self._table.horizontalHeader()
+        header.setSectionResizeMode(FOLDER, QHeaderView.ResizeMode.Stretch)
         self._left = LeftModel(self)
-        self._left_table = self._make_left_table()
-        self._more = PlainLabel("", self)
+        remarks = self.tr("Files and folders with remarks")
+        self._left_table = set_up_table(QTableView(self), self._left, remarks)
+        self._left_table.horizontalHeader().setStretchLastSection(True)
+        # The start of a reason matters most.
+        self._left_table.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self._left_table.hide()
+        self._more = label(self)
         self._more.hide()
         self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         self._upload = self._buttons.addButton(
@@ -200,24 +199,17 @@ class DryRunDialog(QDialog):
         )
         self._enable_upload()
 
-        layout = QVBoxLayout(self)
-        layout.addWidget(self._summary)
-        layout.addWidget(self._busy)
-        layout.addWidget(self._table, 2)
-        layout.addWidget(self._left_table, 1)
-        layout.addWidget(self._more)
-        layout.addWidget(self._buttons)
+        tables = ((self._table, 2), (self._left_table, 1))
+        vbox(self._summary, self._busy, *tables, self._more, self._buttons, on=self)
         width = self.fontMetrics().averageCharWidth()
         self.resize(width * 140, width * 80)
 
         self._engine = Engine(engine_command("scan", context.controller.config), self)
-
         self._engine.events_received.connect(self._take_events)
         self._engine.ended.connect(self._take_end)
         self._buttons.rejected.connect(self.reject)
         self._buttons.accepted.connect(self._upload_now)
         self._controller.run_changed.connect(self._enable_upload)
-
         self._engine.start()
 
     @property
@@ -228,30 +220,6 @@ class DryRunDialog(QDialog):
     def done(self, result: int) -> None:
         self._engine.give_up()
         super().done(result)
-
-    def _make_table(self) -> QTableView:
-        table = self._set_up_table(self._model, self.tr("Folders"))
-        header = table.horizontalHeader()
-        header.setSectionResizeMode(FOLDER, QHeaderView.ResizeMode.Stretch)
-        for column, characters in WIDTHS.items():
-            header.resizeSection(column, column_width(table, characters))
-        return table
-
-    def _make_left_table(self) -> QTableView:
-        table = self._set_up_table(self._left, self.tr("Files and folders with remarks"))
-        header = table.horizontalHeader()
-        header.resizeSection(0, column_width(table, 48))
-        header.setStretchLastSection(True)
-        table.setTextElideMode(Qt.TextElideMode.ElideRight)  # the start of a reason matters most
-        table.hide()
-        return table
-
-    def _set_up_table(self, model: QAbstractItemModel, name: str) -> QTableView:
-        table = QTableView(self)
-        style_table(table)
-        table.setModel(model)
-        table.setAccessibleName(name)
-        return table
 
     @Slot(object)
     def _take_events(self, events: list[Event]) -> None:
@@ -274,11 +242,8 @@ class DryRunDialog(QDialog):
             self._summary.setText(with_labels(texts.problem_text(end.problem)))
             return
         sums = self._progress.reported
-        lines = (
-            f"{_describe_wanted(sums)} {_describe_replacing(end.replacing)}",
-            _describe_rest(sums, end.held),
-        )
-        self._summary.setText("\n".join(lines).strip())
+        wanted, rest = _describe_wanted(sums, end.replacing), _describe_rest(sums, end.held)
+        self._summary.setText(f"{wanted}\n{rest}".strip())
         noted = end.replacing + sums.waiting + sums.skipped + sums.failed
         more = max(0, noted - self._left.files)
         self._more.setText(self.tr("and %Ln more file(s)", None, more))
@@ -299,11 +264,16 @@ class DryRunDialog(QDialog):
         self.accept()
 
 
-def _describe_wanted(sums: RunProgressed) -> str:
+def _describe_wanted(sums: RunProgressed, replacing: int) -> str:
     """Describe what a run would send; claim that all is uploaded only if every file is."""
     if sums.wanted:
         text = translate("dry run", "%Ln file(s), %1, would be uploaded.", None, sums.wanted)
-        return text.replace("%1", texts.size(sums.wanted_bytes))
+        text = text.replace("%1", texts.size(sums.wanted_bytes))
+        if replacing:  # although their names are taken
+            text += " " + translate(
+                "dry run", "%Ln file(s) would replace other content on the server.", None, replacing
+            )
+        return text
     if not sums.found:
         return translate("dry run", "No files were found.")
     if sums.verified == sums.found:
@@ -319,29 +289,17 @@ def _describe_wanted(sums: RunProgressed) -> str:
     )
 
 
-def _describe_replacing(files: int) -> str:
-    """Describe the files that would be sent although their names are taken; empty for none."""
-    if not files:
-        return ""
-    return translate(
-        "dry run", "%Ln file(s) would replace other content on the server.", None, files
-    )
-
-
-def _describe_waiting(held: int) -> str:
-    if not held:
-        return translate("dry run", "%1 waiting")
-    text = translate("dry run", "%1 waiting, of which %2 held until you choose")
-    return text.replace("%2", texts.count(held))
-
-
 def _describe_rest(sums: RunProgressed, held: int) -> str:
     """Describe the files that would not be sent; empty if there are none."""
+    waiting = translate("dry run", "%1 waiting")
+    if held:
+        waiting = translate("dry run", "%1 waiting, of which %2 held until you choose")
+        waiting = waiting.replace("%2", texts.count(held))
     settled = sums.verified + sums.wanted + sums.waiting + sums.skipped + sums.failed
     parts = (
         (sums.verified, translate("dry run", "%1 on the server")),
         (sums.found - settled, translate("dry run", "%1 sent before and not verified yet")),
-        (sums.waiting, _describe_waiting(held)),
+        (sums.waiting, waiting),
         (sums.skipped, translate("dry run", "%1 left out")),
         (sums.failed, translate("dry run", "%1 that cannot be read")),
     )

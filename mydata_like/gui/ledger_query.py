@@ -43,18 +43,18 @@ class LedgerQuery(QObject):
 
     It asks when the widget appears and when the ledger changes, one question at a time. `ask`
     returns the function that reads the ledger. `answered` reports its result, `failed` an
-    `UploaderError`, after which it asks again.
+    `UploaderError`, after which it asks again. If `ask` returns None, nothing is asked.
     """
 
     answered = Signal(object)
     failed = Signal(object)
 
     def __init__(
-        self, context: AppContext, widget: QWidget, ask: Callable[[], Callable[[], object]]
+        self, context: AppContext, widget: QWidget, ask: Callable[[], Callable[[], object] | None]
     ) -> None:
         super().__init__(widget)
         self._context, self._widget, self._ask = context, widget, ask
-        self._asking = self._stale = False
+        self._asking = self._stale = self._outdated = False
         self._asked_at = 0.0
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self._refresh_if_stale)
@@ -72,9 +72,19 @@ class LedgerQuery(QObject):
         """Ask now, or once the last question is answered and the interval is over."""
         self._stale = self._asking or self._timer.isActive()
         known = self._context.controller.loaded is not None
-        if self._widget.isVisible() and known and not self._stale:
+        if self._widget.isVisible() and known and not self._stale and (question := self._ask()):
             self._asking, self._asked_at = True, monotonic()
-            self._context.tasks.run(self._ask(), self._take, self._fail)
+            self._context.tasks.run(question, self._take, self._fail)
+
+    @Slot()
+    def ask_now(self) -> None:
+        """Ask another question now, or once the last one is answered, which is not reported.
+
+        So questions that hang on a dead mount do not accumulate.
+        """
+        self._timer.stop()
+        self._outdated = self._asking
+        self.refresh()
 
     @Slot()
     def _refresh_if_stale(self) -> None:
@@ -83,16 +93,22 @@ class LedgerQuery(QObject):
 
     @Slot(object)
     def _take(self, answer: object) -> None:
-        self._end()
-        self.answered.emit(answer)
+        if self._end():
+            self.answered.emit(answer)
 
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
-        self._end()
-        self._stale = True
-        self.failed.emit(error)
+        if self._end():
+            self._stale = True
+            self.failed.emit(error)
 
-    def _end(self) -> None:
+    def _end(self) -> bool:
+        """Return whether the answer is to the current question; otherwise ask that one."""
         self._asking = False
+        if self._outdated:
+            self._outdated = False
+            self.refresh()
+            return False
         interval = max(MIN_INTERVAL, INTERVAL_FACTOR * (monotonic() - self._asked_at))
         self._timer.start(round(interval * 1000))
+        return True

@@ -118,6 +118,16 @@ def column_width(view: QWidget, characters: int) -> int:
     return view.fontMetrics().averageCharWidth() * characters + 2 * CELL_MARGIN
 
 
+def set_up_table(table: QTableView, model: RowsModel[Any], name: str = "") -> QTableView:
+    """Show rows in memory, with the columns' widths; `name` is for accessibility."""
+    style_table(table)
+    table.setModel(model)
+    table.setAccessibleName(name)
+    for number, column in enumerate(model.columns):
+        table.setColumnWidth(number, column_width(table, column.width))
+    return table
+
+
 def style_table(table: QTableView) -> None:
     """Style a table: rows of equal height, selected as a whole."""
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)

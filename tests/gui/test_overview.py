@@ -23,7 +23,7 @@ from mydata_like.gui.overview.bars import (
     ShareBar,
     StatusBreakdownBar,
     StatusCounts,
-    count_active_run,
+    count_files,
 )
 from mydata_like.gui.overview.details_panel import (
     DetailsPanel,
@@ -34,7 +34,7 @@ from mydata_like.gui.overview.details_panel import (
 )
 from mydata_like.gui.overview.headline import Headline, _icon_of
 from mydata_like.gui.overview.open_problems import OpenProblems
-from mydata_like.gui.overview.overview_page import OverviewPage, _parts_of
+from mydata_like.gui.overview.overview_page import OverviewPage
 from mydata_like.gui.overview.recent_datasets import (
     MAX_ROWS,
     MIN_ROWS,
@@ -78,7 +78,7 @@ MEASURED = StagesMeasured(
 
 
 def test_the_parts_of_a_run_add_up_to_what_was_found():
-    parts = count_active_run(MIDWAY)
+    parts = count_files(RunState(phase=Phase.RUNNING, sums=MIDWAY))
 
     assert parts == StatusCounts(found=100, verified=30, open=60, waiting=5, skipped=3, failed=2)
     assert sum(parts[1:]) == parts.found
@@ -482,7 +482,7 @@ def test_a_run_that_was_cut_off_is_said_with_what_exists_only_here(qtbot):
         "computer"
     )
     assert "34 file(s)" in said_of(qtbot, state)
-    assert _parts_of(state) == StatusCounts(40, 6, 0, 34, 0, 0)
+    assert count_files(state) == StatusCounts(40, 6, 0, 34, 0, 0)
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ class DropTarget(QObject):
                 from mydata_like.gui.wizard.mydata_import_dialog import MyDataImportDialog
 
                 sheet = MyDataImportDialog(self._context, path, self._window)
-                sheet.carried_over.connect(self._reload)
+                sheet.carried_over.connect(self._context.controller.reload_settings)
                 self._open(sheet)
             case "ours":
                 # Imported here, as few users need it.
@@ -68,10 +68,6 @@ class DropTarget(QObject):
                 self._open(ImportDialog(self._context, path, self._window))
             case _:
                 self._open_drop(self._paths)
-
-    @Slot()
-    def _reload(self) -> None:
-        self._context.controller.reload_settings()
 
     def _open_drop(self, paths: Sequence[bytes]) -> None:
         # Imported here, as few users need it.
@@ -84,13 +80,6 @@ class DropTarget(QObject):
     def _open(self, sheet: QDialog) -> None:
         sheet.open()
         self.opened.emit(sheet)
-
-
-def drop_paths(paths: Sequence[bytes], context: AppContext, window: QWidget) -> DropTarget:
-    """Open the dialog that fits these paths, as if they had been dropped on the window."""
-    arrival = DropTarget(context, window)
-    arrival.take(paths)
-    return arrival
 
 
 def accept_drops(context: AppContext, window: QWidget) -> DropTarget:

@@ -7,9 +7,8 @@ from PySide6.QtCore import QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent
 from PySide6.QtWidgets import QProgressBar, QSizePolicy, QToolButton, QWidget
 
-from mydata_like.core.events import RunProgressed
 from mydata_like.gui.controller import WindowController
-from mydata_like.gui.run_state import PastRunState, RunState
+from mydata_like.gui.run_state import RunState
 from mydata_like.gui.status_text import amount_sentence
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status, current_shades, status_colour
@@ -28,28 +27,21 @@ class StatusCounts(NamedTuple):
     failed: int
 
 
-def count_active_run(sums: RunProgressed) -> StatusCounts:
-    """Return the parts of an active run."""
-    finished = sums.verified + sums.waiting + sums.skipped + sums.failed
-    return StatusCounts(
-        sums.found,
-        sums.verified,
-        max(0, sums.found - finished),
-        sums.waiting,
-        sums.skipped,
-        sums.failed,
-    )
+def count_files(state: RunState) -> StatusCounts:
+    """Return the parts of the active run, or else of the newest one.
 
-
-def count_past_run(past: PastRunState, at_risk: int = 0) -> StatusCounts:
-    """Return the parts of a run that has ended or was interrupted.
-
-    Unfinished files count as waiting. A run that was interrupted may have counted fewer files than
-    the ledger has as `at_risk`.
+    Unfinished files of a run that has ended or was interrupted count as waiting. An interrupted run
+    may have counted fewer files than the ledger knows to be at risk.
     """
+    sums, past = state.sums, state.interrupted or state.last
+    if state.at_work or past is None:
+        finished = sums.verified + sums.waiting + sums.skipped + sums.failed
+        unfinished = max(0, sums.found - finished)
+        outcomes = (sums.waiting, sums.skipped, sums.failed)
+        return StatusCounts(sums.found, sums.verified, unfinished, *outcomes)
     waiting = max(past.waiting, past.unsafe - past.failed)
     if past.finished is None:
-        waiting = max(waiting, at_risk - past.failed)
+        waiting = max(waiting, state.at_risk.files - past.failed)
     return StatusCounts(past.found, past.verified, 0, waiting, past.skipped, past.failed)
 
 

@@ -17,12 +17,7 @@ from PySide6.QtWidgets import (
 
 from mydata_like.gui.base import PAGE_MARGINS, AppContext, Page
 from mydata_like.gui.controller import WindowController
-from mydata_like.gui.overview.bars import (
-    SentBar,
-    StatusBreakdownBar,
-    count_active_run,
-    count_past_run,
-)
+from mydata_like.gui.overview.bars import SentBar, StatusBreakdownBar, count_files
 from mydata_like.gui.overview.details_panel import DetailsPanel
 from mydata_like.gui.overview.headline import Headline
 from mydata_like.gui.overview.open_problems import OpenProblems
@@ -230,12 +225,8 @@ class _OverviewContent(QWidget):
         """Show the current state."""
         for part in self._parts:
             part.show_state(state)
-        newest = None if state.at_work else state.interrupted or state.last
-        counts = count_active_run(state.sums)
-        if newest is not None:
-            counts = count_past_run(newest, state.at_risk.files)
-        self._bar.show_parts(counts, counts_only=not self._sent.isHidden())
-        self._bar.setVisible(state.at_work or newest is not None)
+        self._bar.show_parts(count_files(state), counts_only=not self._sent.isHidden())
+        self._bar.setVisible(state.at_work or bool(state.interrupted or state.last))
         self._safe.setText(safe_sentence(state))
         self._safe.setVisible(bool(self._safe.text()))
         self._details.setVisible(state.at_work)

@@ -18,12 +18,10 @@ if TYPE_CHECKING:
 Open = Callable[[View], "RowQuery | None"]  # such as `ledger_query.open_listing`
 
 
-class QueryResult(NamedTuple):
-    """The result of one query step."""
+class SortedRows(NamedTuple):
+    """What is known of all rows once they are sorted; without a ledger there are none."""
 
-    absent: bool = False  # there is no ledger yet
-    rows: Sequence[Row] = ()  # the first rows
-    length: int = 0  # the number of all rows
+    length: int = 0
     found: Mapping[object, int] = MappingProxyType({})  # the row numbers of the anchors
     pages: Mapping[int, Sequence[Row]] = MappingProxyType({})
 
@@ -41,32 +39,31 @@ class TableQuery:
         self._lock = Lock()
         self._interrupted = False
 
-    def read_first(self, count: int) -> QueryResult:
-        """Return the first rows."""
+    def read_first(self, count: int) -> Sequence[Row]:
+        """Return the first rows, before all are sorted."""
         with self._opened() as listing:
-            return QueryResult(rows=listing.first(count)) if listing else QueryResult(absent=True)
+            return listing.first(count) if listing else ()
 
-    def order(self) -> QueryResult:
-        """Sort all rows, and return their number."""
-        with self._opened() as listing:
-            return QueryResult(length=listing.build()) if listing else QueryResult(absent=True)
-
-    def refresh(self, anchors: Sequence[object], pages: Sequence[int], size: int) -> QueryResult:
-        """Sort all rows, find the anchors again, and read these pages of this many rows."""
+    def sort(self, anchors: Sequence[object], pages: Sequence[int], size: int) -> SortedRows:
+        """Sort all rows, find the anchors, and read these pages of this many rows."""
         with self._opened() as listing:
             if listing is None:
-                return QueryResult(absent=True)
+                return SortedRows()
             length, found = listing.build(), listing.find(anchors)
             rows = {page: listing.rows(page * size, size) for page in pages}
-            return QueryResult(length=length, found=found, pages=rows)
+            return SortedRows(length, found, rows)
 
-    def read_pages(self, pages: Sequence[int], size: int) -> dict[int, Sequence[Row]]:
-        """Return the current rows of these pages of this many rows."""
-        return {page: self._read(page * size, size) for page in pages}
-
-    def read_ranges(self, ranges: Iterable[range]) -> list[Row]:
-        """Return the current content of these rows."""
-        return [row for rows in ranges for row in self._read(rows.start, len(rows))]
+    def read_ranges(self, ranges: Iterable[range]) -> list[Sequence[Row]]:
+        """Return the current rows of each range; none once the query has ended, or on an error."""
+        found = []
+        for rows in ranges:
+            try:
+                with self._lock:
+                    listing = self._listing
+                    found.append(listing.rows(rows.start, len(rows)) if listing else ())
+            except (Cancelled, UploaderError):
+                found.append(())
+        return found
 
     def interrupt(self) -> None:
         """Interrupt the active step; callable from any thread."""
@@ -78,14 +75,6 @@ class TableQuery:
         """Close the ledger."""
         with self._lock:
             self._close()
-
-    def _read(self, start: int, count: int) -> Sequence[Row]:
-        """Return rows; none if the query has ended, or they cannot be read."""
-        try:
-            with self._lock:
-                return self._listing.rows(start, count) if self._listing is not None else ()
-        except (Cancelled, UploaderError):
-            return ()
 
     @contextmanager
     def _opened(self) -> Iterator[RowQuery | None]:

@@ -4,34 +4,27 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import (
-    QObject,
-    QTimer,
-    Signal,
-    Slot,
-)
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import (
     QDialog,
-    QHBoxLayout,
     QHeaderView,
     QProgressBar,
     QPushButton,
     QTableView,
     QTabWidget,
-    QVBoxLayout,
     QWidget,
 )
 
 from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.errors import UploaderError
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.table_model import Column, RowsModel, column_width, style_table
+from mydata_like.gui.table_model import Column, RowsModel, set_up_table
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.layouts import hbox, label, vbox
 from mydata_like.gui.theme.metrics import SECTION, SPACE
-from mydata_like.gui.theme.widgets import PlainLabel, icon
-from mydata_like.gui.where import status_poller
-from mydata_like.gui.where.status_poller import CleanupProgress, CleanupResults, LedgerRef
+from mydata_like.gui.theme.widgets import icon
+from mydata_like.gui.where.status_tasks import CleanupProgress, CleanupResults, clean_up
 from mydata_like.gui.where.status_view import keep_reason
 
 NAME, SIZE, REASON = range(3)
@@ -43,8 +36,8 @@ class CleanupResultsModel(RowsModel[DeletedFile | KeptFile]):
     def __init__(self, *, reasons: bool, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.columns = (
-            Column("name", self.tr("File"), _describe_name, tip=_describe_name),
-            Column("size", self.tr("Size"), _describe_size, number=True),
+            Column("name", self.tr("File"), _describe_name, width=44, tip=_describe_name),
+            Column("size", self.tr("Size"), lambda it: texts.size(it.size), width=11, number=True),
         )
         if reasons:
             reason = Column("reason", self.tr("Reason"), keep_reason, tip=keep_reason)
@@ -53,10 +46,6 @@ class CleanupResultsModel(RowsModel[DeletedFile | KeptFile]):
 
 def _describe_name(result: DeletedFile | KeptFile) -> str:
     return texts.plain(result.key)
-
-
-def _describe_size(result: DeletedFile | KeptFile) -> str:
-    return texts.size(result.size)
 
 
 PROGRESS_INTERVAL = 250  # milliseconds between two updates of the progress
@@ -72,15 +61,14 @@ class FreeDialog(QDialog):
     ) -> None:
         super().__init__(parent)
         self._tasks = context.tasks
-        self._ledger = LedgerRef(context.controller.settings, context.controller.config)
-        self._paths = paths
+        self._place = context.controller.settings, context.controller.config
         self._progress = CleanupProgress()
         self._task = BackgroundTask()
         self._total = 0
         self._results = CleanupResults((), ())
         self._deleting = False
-        self._headline = PlainLabel("", self)
-        self._explanation = PlainLabel("", self)
+        self._headline = label(self, scale=SECTION, bold=True, wrap=True)
+        self._explanation = label(self, wrap=True)
         self._bar = QProgressBar(self)
         self._deletable = CleanupResultsModel(reasons=False, parent=self)
         self._kept = CleanupResultsModel(reasons=True, parent=self)
@@ -90,27 +78,29 @@ class FreeDialog(QDialog):
         self._timer = QTimer(self, interval=PROGRESS_INTERVAL)
 
         self.setWindowTitle(self.tr("Free space"))
-        self._headline.scale(SECTION, bold=True)
-        for label in (self._headline, self._explanation):
-            label.setWordWrap(True)
         self._bar.setTextVisible(False)
         self._bar.setAccessibleName(self.tr("Progress"))
-        self._tabs.addTab(_make_table(self._deletable, self.tr("Files to delete")), "")
-        self._tabs.addTab(_make_table(self._kept, self.tr("Files to keep")), "")
+        names = (self.tr("Files to delete"), self.tr("Files to keep"))
+        for model, name in zip((self._deletable, self._kept), names, strict=True):
+            table = set_up_table(QTableView(self), model, name)
+            header = table.horizontalHeader()
+            header.setStretchLastSection(False)
+            widest = REASON if model.columnCount() > REASON else NAME
+            header.setSectionResizeMode(widest, QHeaderView.ResizeMode.Stretch)
+            self._tabs.addTab(table, "")
         self._tabs.hide()
         self._delete.hide()
         self._close.setDefault(True)
-        buttons = QHBoxLayout()
-        buttons.addStretch(1)
-        buttons.addWidget(self._delete)
-        buttons.addWidget(self._close)
-        layout = QVBoxLayout(self)
-        layout.setSpacing(SPACE)
-        for widget in (self._headline, self._explanation, self._bar):
-            layout.addWidget(widget)
-        layout.addWidget(self._tabs, 1)
-        layout.addStretch(0)
-        layout.addLayout(buttons)
+        vbox(
+            self._headline,
+            self._explanation,
+            self._bar,
+            (self._tabs, 1),
+            (None, 0),
+            hbox(None, self._delete, self._close),
+            on=self,
+            spacing=SPACE,
+        )
         width = self.fontMetrics().averageCharWidth()
         self.resize(width * 130, self.fontMetrics().height() * 34)
 
@@ -119,14 +109,9 @@ class FreeDialog(QDialog):
         self._timer.timeout.connect(self._show_progress)
         self.finished.connect(self._stop)
 
-        self._start_check()
-
-    def _start_check(self) -> None:
-        """Find out what may be deleted; nothing is deleted yet."""
         self._headline.setText(self.tr("Checking the server and reading the files again"))
         self._explanation.setText(self.tr("Nothing is deleted yet."))
-        ask = partial(status_poller.check_deletable, self._ledger, self._paths, self._progress)
-        self._run(ask, self._show_checked)
+        self._run(self._show_checked, check=paths)
 
     @Slot()
     def _start_deleting(self) -> None:
@@ -142,23 +127,25 @@ class FreeDialog(QDialog):
                 "it is deleted."
             )
         )
-        chosen = self._results.freed
-        self._run(
-            partial(status_poller.delete, self._ledger, chosen, self._progress), self._show_deleted
-        )
+        self._run(self._show_deleted, delete=self._results.freed)
 
     def _run(
-        self, function: partial[CleanupResults], done: Callable[[CleanupResults], object]
+        self,
+        done: Callable[[CleanupResults], object],
+        *,
+        check: Sequence[Path] = (),
+        delete: Sequence[DeletedFile] = (),
     ) -> None:
         self._bar.setRange(0, self._total)
         self._bar.show()
         self._timer.start()
-        self._task = self._tasks.run(function, done, self._fail, cancel=True, writes=self._deleting)
+        call = partial(clean_up, *self._place, self._progress, check=check, delete=delete)
+        self._task = self._tasks.run(call, done, self._fail, cancel=True, writes=self._deleting)
 
     @Slot(object)
     def _show_checked(self, results: CleanupResults) -> None:
         self._results = results
-        self._stop_progress()
+        self._end_progress()
         count = len(results.freed)
         self._show_results(results, self.tr("Can be deleted (%1)"))
         if not count:
@@ -180,7 +167,7 @@ class FreeDialog(QDialog):
 
     @Slot(object)
     def _show_deleted(self, results: CleanupResults) -> None:
-        self._stop_progress()
+        self._end_progress()
         self._close.setText(self.tr("Close"))
         kept = [*self._results.kept, *results.kept]
         self._results = CleanupResults(results.freed, kept)
@@ -195,14 +182,14 @@ class FreeDialog(QDialog):
 
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
-        self._stop_progress()
+        self._end_progress()
         self._close.setText(self.tr("Close"))
         self._headline.setText(texts.engine_text(error.message))
         self._explanation.setText(texts.engine_text(error.hint))
         if self._deleting:
             self.freed.emit()
 
-    def _stop_progress(self) -> None:
+    def _end_progress(self) -> None:
         self._timer.stop()
         self._bar.hide()
 
@@ -228,17 +215,3 @@ class FreeDialog(QDialog):
     def _stop(self) -> None:
         """Stop after the current file."""
         self._task.stop()
-
-
-def _make_table(model: CleanupResultsModel, name: str) -> QTableView:
-    table = QTableView()
-    style_table(table)
-    table.setModel(model)
-    table.setAccessibleName(name)
-    header = table.horizontalHeader()
-    header.setStretchLastSection(False)
-    table.setColumnWidth(SIZE, column_width(table, 11))
-    table.setColumnWidth(NAME, column_width(table, 44))
-    widest = REASON if model.columnCount() > REASON else NAME
-    header.setSectionResizeMode(widest, QHeaderView.ResizeMode.Stretch)
-    return table

@@ -5,11 +5,10 @@ from PySide6.QtWidgets import QTableView, QWidget
 
 from mydata_like.core.file_status import Suggestion
 from mydata_like.core.parsing import moment_of
-from mydata_like.gui.table_model import Column, RowsModel, column_width, style_table
+from mydata_like.gui.table_model import Column, RowsModel, set_up_table
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import RowIcon, mark_of
 
-WIDTHS = (28, 40, 18, 20)  # characters of the columns; the last column takes the rest
 _MARKED = ("verified", "failed", "skipped")  # states with marks of their own
 
 
@@ -18,12 +17,15 @@ class SuggestionsModel(RowsModel[Suggestion]):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.columns = (
-            Column("name", self.tr("Name"), _name, mark=_find_mark, tip=_describe_path),
-            Column("folder", self.tr("Folder"), _folder, tip=_describe_path),
-            Column("state", self.tr("State"), self._describe_state, tip=_describe_path),
-            Column("changed", self.tr("Changed"), _describe_time, tip=_describe_path),
-            Column("size", self.tr("Size"), _describe_size, tip=_describe_path),
+        columns = (
+            Column("name", self.tr("Name"), lambda it: _part(it, 2), width=28, mark=_find_mark),
+            Column("folder", self.tr("Folder"), lambda it: _part(it, 0), width=40),
+            Column("state", self.tr("State"), self._describe_state, width=18),
+            Column("changed", self.tr("Changed"), _describe_time, width=20),
+            Column("size", self.tr("Size"), lambda it: texts.size(it.size)),
+        )
+        self.columns = tuple(
+            column._replace(tip=lambda it: texts.plain(it.key)) for column in columns
         )
 
     def _describe_state(self, found: Suggestion) -> str:
@@ -42,30 +44,15 @@ class SuggestionsTable(QTableView):
 
     def __init__(self, model: SuggestionsModel, parent: QWidget) -> None:
         super().__init__(parent)
-        style_table(self)
-        self.setModel(model)
+        set_up_table(self, model, self.tr("Files and folders of this name"))
         self.setSelectionMode(QTableView.SelectionMode.SingleSelection)
         self.setTextElideMode(Qt.TextElideMode.ElideLeft)
-        self.setAccessibleName(self.tr("Files and folders of this name"))
-        for number, characters in enumerate(WIDTHS):
-            self.setColumnWidth(number, column_width(self, characters))
         self.horizontalHeader().setStretchLastSection(True)
 
 
-def _name(found: Suggestion) -> str:
-    return texts.plain(found.key.rpartition(b"/")[2])
-
-
-def _folder(found: Suggestion) -> str:
-    return texts.plain(found.key.rpartition(b"/")[0])
-
-
-def _describe_path(found: Suggestion) -> str:
-    return texts.plain(found.key)
-
-
-def _describe_size(found: Suggestion) -> str:
-    return texts.size(found.size)
+def _part(found: Suggestion, number: int) -> str:
+    """Return the folder or the name of a path."""
+    return texts.plain(found.key.rpartition(b"/")[number])
 
 
 def _find_mark(found: Suggestion) -> RowIcon | None:
