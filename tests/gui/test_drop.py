@@ -99,7 +99,6 @@ def sheet(still_context, qtbot):
         sheet.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, on=False)
         qtbot.addWidget(sheet)
         QAbstractItemModelTester(sheet.model, sheet)
-        QAbstractItemModelTester(sheet.notes, sheet)
         sheet.show()
         settle(sheet, qtbot, context)
         return sheet

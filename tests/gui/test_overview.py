@@ -152,9 +152,9 @@ def test_a_part_of_the_bar_is_a_button_that_leads_to_its_files(controller, qtbot
     bar.show_parts(StatusCounts(10, 7, 0, 0, 1, 2))
     failed = bar.findChild(QToolButton, "failed")
 
-    with qtbot.waitSignal(bar.chosen) as chosen:
+    with qtbot.waitSignal(controller.page_wanted) as chosen:
         failed.click()
-    assert chosen.args == ["failed"]
+    assert chosen.args == ["problems", "failed"]
     assert "2" in failed.text()
 
 

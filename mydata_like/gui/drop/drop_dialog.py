@@ -22,11 +22,9 @@ from PySide6.QtWidgets import (
     QDialogButtonBox,
     QHeaderView,
     QLineEdit,
-    QListView,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QTreeView,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -38,7 +36,7 @@ from mydata_like.engine.time_left import Costs, Work
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.drop.drop_model import (
     DropWarning,
-    DropWarningsModel,
+    NotesList,
     SourceColumn,
     SourcesModel,
     list_notes,
@@ -46,8 +44,8 @@ from mydata_like.gui.drop.drop_model import (
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.table_model import column_width
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.layouts import label, vbox
 from mydata_like.gui.theme.metrics import TITLE
-from mydata_like.gui.theme.widgets import PlainLabel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -88,35 +86,32 @@ class DropDialog(QDialog):
         self._costs: Costs | None = None  # of the last run
         self._place = settings, context.controller.config
         self.model = SourcesModel(self._paths, settings.server.username, self)
-        self.notes = DropWarningsModel(self)
+        self.notes = NotesList(self.tr("Notes"), self)
+        self.notes.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        self.notes.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._conflicts: list[Conflict] = []
         self._failure: DropWarning | None = None  # of the scan
         self._check_failure: DropWarning | None = None  # why the conflicts are unknown
         self._timer = QTimer(self, interval=SHOW_AFTER)
 
-        self._title = PlainLabel("", self)
-        self._sum = PlainLabel("", self)
+        self._title, self._sum = label(self, scale=TITLE, bold=True), label(self)
         self._tree = QTreeView(self)
-        self._hint = PlainLabel(
-            self.tr("Double-click an owner, experiment or dataset to change it."), self
-        )
-        self._list = QListView(self)
+        hint = self.tr("Double-click an owner, experiment or dataset to change it.")
         self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
         self.upload = self._buttons.addButton(
             self.tr("&Upload"), QDialogButtonBox.ButtonRole.AcceptRole
         )
 
         self._set_up_tree()
-        self._set_up_list()
-
-        self._title.scale(TITLE, bold=True)
-        layout = QVBoxLayout(self)
-        for widget in (self._title, self._sum):
-            layout.addWidget(widget)
-        layout.addWidget(self._tree, 3)
-        layout.addWidget(self._hint)
-        layout.addWidget(self._list, 2)
-        layout.addWidget(self._buttons)
+        vbox(
+            self._title,
+            self._sum,
+            (self._tree, 3),
+            label(self, hint),
+            (self.notes, 2),
+            self._buttons,
+            on=self,
+        )
         metrics = self.fontMetrics()
         self.resize(metrics.averageCharWidth() * 130, metrics.height() * 30)
         self.upload.setDefault(True)
@@ -129,14 +124,6 @@ class DropDialog(QDialog):
         self._controller.run_changed.connect(self._show)
 
         self._show()
-        self._start_scan()
-
-    def done(self, result: int) -> None:
-        self._timer.stop()
-        self._scan.cancel()
-        super().done(result)
-
-    def _start_scan(self) -> None:
         self._timer.start()
         self._tasks.run(partial(source_service.find_expected_costs, *self._place), self._take_costs)
         self._scan = self._tasks.run(
@@ -146,6 +133,11 @@ class DropDialog(QDialog):
             progress=self._take_preview,
             cancel=True,
         )
+
+    def done(self, result: int) -> None:
+        self._timer.stop()
+        self._scan.cancel()
+        super().done(result)
 
     def _set_up_tree(self) -> None:
         tree, header = self._tree, self._tree.header()
@@ -166,14 +158,6 @@ class DropDialog(QDialog):
         first = self.model.index(0, SourceColumn.NAME)
         tree.selectionModel().setCurrentIndex(first, QItemSelectionModel.SelectionFlag.Current)
 
-    def _set_up_list(self) -> None:
-        self._list.setModel(self.notes)
-        self._list.setAccessibleName(self.tr("Notes"))
-        self._list.setWordWrap(True)
-        self._list.setResizeMode(QListView.ResizeMode.Adjust)
-        self._list.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
-        self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-
     @Slot()
     def _show(self) -> None:
         """Show the progress of the scan."""
@@ -184,9 +168,10 @@ class DropDialog(QDialog):
             self._ask()
         notes = list_notes(self.model.rows, self._conflicts)
         extra = [self._failure, self._check_failure, self._find_obstacle()]
-        self.notes.show([*(note for note in extra if note), *notes])
-        self._list.setVisible(bool(self.notes.notes))
-        self._title.setText(self.tr("Upload %Ln folder(s) or file(s)", "", self._count_wanted()))
+        self.notes.show_notes([*(note for note in extra if note), *notes])
+        self.notes.setVisible(bool(self.notes.notes))
+        count = sum(row.wanted or row.preview is None for row in self.model.rows)
+        self._title.setText(self.tr("Upload %Ln folder(s) or file(s)", "", count))
         self._sum.setText(self._sum_up())
         self.upload.setEnabled(self._is_ready())
 
@@ -236,28 +221,22 @@ class DropDialog(QDialog):
         self.accept()
 
     def _find_obstacle(self) -> DropWarning | None:
-        if self._controller.state.phase in (Phase.LOADING, Phase.UNSET):
+        """Return why nothing can be uploaded now, if that is so."""
+        state = self._controller.state
+        text = ""
+        if state.phase in (Phase.LOADING, Phase.UNSET):
             text = self.tr("Nothing can be uploaded before the set-up is complete.")
-            return DropWarning("problem", text)
-        if self._controller.state.elsewhere:
+        elif state.elsewhere:
             text = self.tr("Another upload is in progress. This one can start when it has ended.")
-            return DropWarning("problem", text)
-        if self._controller.state.phase is Phase.TESTING:
+        elif state.phase is Phase.TESTING:
             text = self.tr("A speed test is in progress. The upload can start when it has ended.")
-            return DropWarning("problem", text)
-        return None
-
-    def _count_wanted(self) -> int:
-        return sum(row.wanted or row.preview is None for row in self.model.rows)
+        return DropWarning("problem", text) if text else None
 
     def _is_ready(self) -> bool:
-        rows = self.model.rows
-        ill = any(
-            note.status == "problem"
-            for note in list_notes([row for row in rows if row.wanted], self._conflicts)
-        )
-        known = all(row.preview is not None for row in rows)
-        return known and any(row.wanted for row in rows) and not ill and not self._find_obstacle()
+        known = all(row.preview is not None for row in self.model.rows)
+        wanted = [row for row in self.model.rows if row.wanted]
+        problems = [it for it in list_notes(wanted, self._conflicts) if it.status == "problem"]
+        return known and bool(wanted) and not problems and not self._find_obstacle()
 
     def _sum_up(self) -> str:
         """Show how much is to be sent, and how long that takes."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import (
     QAbstractItemModel,
-    QAbstractListModel,
     QCoreApplication,
     QModelIndex,
     QObject,
@@ -17,6 +16,7 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
+from PySide6.QtWidgets import QListWidget, QWidget
 
 from mydata_like.core.errors import SourceError
 from mydata_like.core.extra_sources import Destination, ExtraSource, check_destination
@@ -25,7 +25,7 @@ from mydata_like.gui.theme.colours import Status
 from mydata_like.gui.theme.widgets import icon
 
 if TYPE_CHECKING:
-    from mydata_like.app.source_service import Conflict, SkippedSource, SourcePart, SourcePreview
+    from mydata_like.app.source_service import Conflict, SourcePart, SourcePreview
 
 
 Index = QModelIndex | QPersistentModelIndex
@@ -146,9 +146,7 @@ class SourcesModel(QAbstractItemModel):
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         flags = super().flags(index)
-        if not index.isValid() or index.internalId():
-            return flags
-        if not self.rows[index.row()].possible:
+        if not index.isValid() or index.internalId() or not self.rows[index.row()].possible:
             return flags
         if index.column() == SourceColumn.NAME:
             flags |= Qt.ItemFlag.ItemIsUserCheckable
@@ -180,20 +178,23 @@ class SourcesModel(QAbstractItemModel):
         return True
 
     def _show_row(self, row: SourceRow, column: SourceColumn, role: int) -> Any:
-        value: Any = None
+        preview, is_name = row.preview, column is SourceColumn.NAME
+        unowned = column is SourceColumn.OWNER and not row.destination.owner
         match role:
-            case Role.DisplayRole:
-                value = self._describe(row, column)
+            case Role.ForegroundRole if not row.wanted or unowned:
+                return colours.quiet()
             case Role.EditRole if column in NAMES:
-                value = row.destination[column - SourceColumn.OWNER]
-            case Role.ForegroundRole if self._is_quiet(row, column):
-                value = colours.quiet()
+                return row.destination[column - SourceColumn.OWNER]
+            case Role.ToolTipRole if is_name:
+                return texts.tip(texts.plain(row.path))
+            case Role.CheckStateRole if is_name and row.possible:
+                return Qt.CheckState.Checked if row.chosen else Qt.CheckState.Unchecked
+            case Role.DecorationRole if is_name:
+                return icon("file" if preview and preview.alone else "folder")
+            case Role.DisplayRole:
+                return self._describe(row, column)
             case _:
-                value = _show_name(row, role) if column is SourceColumn.NAME else None
-        return value
-
-    def _is_quiet(self, row: SourceRow, column: SourceColumn) -> bool:
-        return not row.wanted or (column is SourceColumn.OWNER and not row.destination.owner)
+                return None
 
     def _describe(self, row: SourceRow, column: SourceColumn) -> str:
         if column is SourceColumn.NAME:
@@ -205,8 +206,7 @@ class SourcesModel(QAbstractItemModel):
         if column in NAMES:
             name = row.destination[column - SourceColumn.OWNER]
             return texts.plain(name or (self._account if column is SourceColumn.OWNER else ""))
-        found = row.preview.found, row.preview.found_bytes
-        return _describe_number(column, *found)
+        return _describe_number(column, row.preview.found, row.preview.found_bytes)
 
     def _show_part(self, part: SourcePart, column: SourceColumn, role: int) -> Any:
         if role == Role.DecorationRole and column is SourceColumn.NAME:
@@ -248,21 +248,6 @@ class SourcesModel(QAbstractItemModel):
             self.dataChanged.emit(self.index(0, SourceColumn.NAME, parent), last)
 
 
-def _show_name(row: SourceRow, role: int) -> Any:
-    """Return the texts before and after the name of a dropped folder or file."""
-    value: Any = None
-    match role:
-        case Role.ToolTipRole:
-            value = texts.tip(texts.plain(row.path))
-        case Role.CheckStateRole if row.possible:
-            value = Qt.CheckState.Checked if row.chosen else Qt.CheckState.Unchecked
-        case Role.DecorationRole:
-            value = icon("file" if row.preview and row.preview.alone else "folder")
-        case _:
-            pass
-    return value
-
-
 def _describe_number(column: SourceColumn, files: int, size: int) -> str:
     return texts.count(files) if column is SourceColumn.FILES else texts.size(size)
 
@@ -283,60 +268,43 @@ class DropWarning(NamedTuple):
     text: str
 
 
-class DropWarningsModel(QAbstractListModel):
-    """The notes, one in each row."""
+class NotesList(QListWidget):
+    """Warnings, one in each row."""
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, name: str, parent: QWidget) -> None:
         super().__init__(parent)
         self.notes: list[DropWarning] = []
+        self.setAccessibleName(name)
+        self.setWordWrap(True)
+        self.setResizeMode(QListWidget.ResizeMode.Adjust)
 
-    def show(self, notes: Sequence[DropWarning]) -> None:
+    def show_notes(self, notes: Sequence[DropWarning]) -> None:
         """Show these notes; if only their numbers change, rows stay where they are."""
-        if list(notes) == self.notes:
-            return
-        if len(notes) == len(self.notes):
-            self.layoutAboutToBeChanged.emit()
+        if list(notes) != self.notes:
             self.notes = list(notes)
-            self.layoutChanged.emit()
-        else:
-            self.beginResetModel()
-            self.notes = list(notes)
-            self.endResetModel()
-
-    def rowCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else len(self.notes)
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
-            return None
-        note = self.notes[index.row()]
-        if role == Qt.ItemDataRole.DecorationRole:
-            return icon(ICONS[note.status], note.status)
-        return note.text if role == Qt.ItemDataRole.DisplayRole else None
+            while self.count() > len(notes):
+                self.takeItem(self.count() - 1)
+            self.addItems([""] * (len(notes) - self.count()))
+            for number, note in enumerate(notes):
+                self.item(number).setText(note.text)
+                self.item(number).setIcon(icon(ICONS[note.status], note.status))
 
 
 def list_notes(rows: Sequence[SourceRow], conflicts: Sequence[Conflict]) -> list[DropWarning]:
     """Return all notes, the worst first; with several rows each note names its row."""
     notes = []
     for row in rows:
-        mine = [conflict for conflict in conflicts if row.wanted and _concerns(conflict, row)]
-        for note in (*_judge_names(row), *map(_describe_conflict, mine), *_describe_contents(row)):
-            notes.append(note if len(rows) == 1 else _of(row, note))
+        mine = [*_describe_contents(row)]
+        if row.wanted and row.preview is not None:
+            here = [one for one in conflicts if one.path == row.preview.path]
+            mine = [*_judge_names(row), *map(_describe_conflict, here), *mine]
+        name = f"{texts.plain(row.name)}: " if len(rows) > 1 else ""
+        notes += [note._replace(text=name + note.text) for note in mine]
     order = list(ICONS)
     return sorted(notes, key=lambda note: order.index(note.status))
 
 
-def _concerns(conflict: Conflict, row: SourceRow) -> bool:
-    return row.preview is not None and conflict.path == row.preview.path
-
-
-def _of(row: SourceRow, note: DropWarning) -> DropWarning:
-    return note._replace(text=f"{texts.plain(row.name)}: {note.text}")
-
-
 def _judge_names(row: SourceRow) -> Iterator[DropWarning]:
-    if not row.wanted:
-        return
     try:
         check_destination(row.destination)
     except SourceError as error:
@@ -377,17 +345,10 @@ def _describe_contents(row: SourceRow) -> Iterator[DropWarning]:
         text = translate("drop", "%Ln file(s) are already safe on the server.", None, preview.safe)
         yield DropWarning("good", text)
     for code, left in sorted(preview.reasons.items()):
-        yield _describe_left(code, left)
-
-
-def _describe_left(code: str, left: SkippedSource) -> DropWarning:
-    first = texts.plain(left.example.rpartition(b"/")[2])
-    if code.startswith("waiting."):
-        text = translate("drop", "%Ln file(s) wait, such as %1: %2", None, left.number)
-        status: Status = "waiting"
-    else:
         text = translate("drop", "%Ln left out, such as %1: %2", None, left.number)
-        status = "skipped" if code.startswith("skipped.") else "waiting"
-    return DropWarning(
-        status, text.replace("%1", first).replace("%2", texts.engine_text(left.problem.message))
-    )
+        status: Status = "skipped" if code.startswith("skipped.") else "waiting"
+        if code.startswith("waiting."):
+            text = translate("drop", "%Ln file(s) wait, such as %1: %2", None, left.number)
+        text = text.replace("%1", texts.plain(left.example.rpartition(b"/")[2]))
+        why = texts.engine_text(left.problem.message)
+        yield DropWarning(status, text.replace("%2", why))

@@ -6,17 +6,17 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QListView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QWidget
 
 from mydata_like.app import mydata_import, settings_service
 from mydata_like.app.mydata_import import SettingsImport
 from mydata_like.core.errors import UploaderError
 from mydata_like.gui import setting_labels
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.drop.drop_model import DropWarning, DropWarningsModel
+from mydata_like.gui.drop.drop_model import DropWarning, NotesList
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.layouts import label, vbox
 from mydata_like.gui.theme.metrics import TITLE
-from mydata_like.gui.theme.widgets import PlainLabel
 from mydata_like.settings.fields import format_value
 from mydata_like.settings.schema import settings_by_key
 
@@ -30,30 +30,20 @@ class ImportDialog(QDialog):
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self.setWindowTitle(self.tr("Import settings"))
         self._context = context
-        self._source = source
         self._copying: SettingsImport | None = None
-        self._title = PlainLabel(self.tr("Import settings"), self)
-        self._summary = PlainLabel(self.tr("Reading %1…").replace("%1", self._name()), self)
-        self.notes = DropWarningsModel(self)
-        self._list = QListView(self)
+        title = label(self, self.tr("Import settings"), scale=TITLE, bold=True)
+        self._name = texts.plain(str(source))
+        reading = self.tr("Reading %1…").replace("%1", self._name)
+        self._summary = label(self, reading, wrap=True)
+        self.notes = NotesList(self.tr("What would change"), self)
         self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
         self.take_over = self._buttons.addButton(
             self.tr("&Import"), QDialogButtonBox.ButtonRole.AcceptRole
         )
 
-        self._title.scale(TITLE, bold=True)
-        self._summary.setWordWrap(True)
-        self._list.setModel(self.notes)
-        self._list.setAccessibleName(self.tr("What would change"))
-        self._list.setWordWrap(True)
-        self._list.setResizeMode(QListView.ResizeMode.Adjust)
         self.take_over.setEnabled(False)
         self.take_over.setDefault(True)
-        layout = QVBoxLayout(self)
-        layout.addWidget(self._title)
-        layout.addWidget(self._summary)
-        layout.addWidget(self._list, 1)
-        layout.addWidget(self._buttons)
+        vbox(title, self._summary, (self.notes, 1), self._buttons, on=self)
         metrics = self.fontMetrics()
         self.resize(metrics.averageCharWidth() * 80, metrics.height() * 22)
 
@@ -66,9 +56,6 @@ class ImportDialog(QDialog):
             self._show_failure,
         )
 
-    def _name(self) -> str:
-        return texts.plain(str(self._source))
-
     @Slot(object)
     def _show_plan(self, copying: SettingsImport) -> None:
         self._copying = copying
@@ -76,20 +63,12 @@ class ImportDialog(QDialog):
         text = self.tr("%Ln setting(s) would change. From %1:", "", len(changes))
         if not changes:
             text = self.tr("Nothing would change: %1 has the current settings.")
-        self._summary.setText(text.replace("%1", self._name()))
+        self._summary.setText(text.replace("%1", self._name))
         locked = self.tr("%1 is locked and is not changed.")
-        self.notes.show(
-            [
-                *(
-                    DropWarning("good", self._describe(key, value))
-                    for key, value in changes.items()
-                ),
-                *(
-                    DropWarning("skipped", locked.replace("%1", setting_labels.with_labels(it.key)))
-                    for it in kept
-                ),
-            ]
-        )
+        labels = setting_labels.with_labels
+        notes = [DropWarning("good", self._describe(*change)) for change in changes.items()]
+        notes += [DropWarning("skipped", locked.replace("%1", labels(it.key))) for it in kept]
+        self.notes.show_notes(notes)
         self.take_over.setEnabled(bool(changes))
 
     @staticmethod
@@ -114,4 +93,4 @@ class ImportDialog(QDialog):
     def _show_failure(self, error: UploaderError) -> None:
         self._summary.setText(texts.engine_text(error.message))
         hint = [DropWarning("waiting", texts.engine_text(error.hint))] if error.hint else []
-        self.notes.show([DropWarning("problem", texts.engine_text(error.message)), *hint])
+        self.notes.show_notes([DropWarning("problem", texts.engine_text(error.message)), *hint])

@@ -138,10 +138,11 @@ class StageCard(QFrame):
         self._samples: deque[tuple[float, int]] = deque()
         self._icon = IconLabel(1.0, self)
         self._icon.show_icon(icon(icon_name))
+        name = label(self, title)
         self._count = label(self, scale=TITLE, bold=True)
         self._rate = label(self)
         self._queue = label(self, scale=SMALL)
-        head = hbox(self._icon, (label(self, title), 1))
+        head = hbox(self._icon, (name, 1))
         vbox(head, self._count, self._rate, self._queue, on=self)
 
     def show_stage(self, stage: StageCount, *, limit: bool) -> None:

@@ -13,7 +13,6 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QIcon
 
 from mydata_like.core.queries import FolderGroup
 from mydata_like.gui.tables.columns import FRACTION, STATUS
@@ -95,7 +94,7 @@ class FolderTree(QAbstractItemModel):
 
     def show(self, parents: Parents, groups: Iterable[FolderGroup]) -> None:
         """Show the children of a line; existing children keep their places."""
-        node = self._find(parents)
+        node = next((it for it in self._nodes.values() if it.parents == parents), None)
         self._requested.discard(parents)
         if node is None:
             return
@@ -178,25 +177,20 @@ class FolderTree(QAbstractItemModel):
         group = self.group(index)
         if group is None:
             return None
-        column = index.column()
-        if role == Qt.ItemDataRole.DisplayRole:
+        column, roles = index.column(), Qt.ItemDataRole
+        if role == roles.DisplayRole:
             return self._columns[column][1](group)
-        if role == Qt.ItemDataRole.DecorationRole:
-            return self._icon(index, group)
-        if role == Qt.ItemDataRole.TextAlignmentRole:
+        if role == roles.TextAlignmentRole:
             return ALIGNED.get(column)
-        return self._bar(group, role) if column == PROGRESS else None
-
-    def _bar(self, group: FolderGroup, role: int) -> float | str | None:
-        """Return the value of a role of the bar."""
-        if role == FRACTION:
-            return _fraction(group)
-        return mark_of_folder(group, self._phase).status if role == STATUS else None
-
-    def _icon(self, index: Index, group: FolderGroup) -> QIcon | None:
-        if index.column() == 0:
+        if role == roles.DecorationRole and column == 0:
             return icon(ICONS[min(self._node(index).depth, len(ICONS)) - 1])
-        return mark_of_folder(group, self._phase).icon if index.column() == STATE else None
+        if role == FRACTION and column == PROGRESS:
+            return group.verified_share if group.wanted > 0 else None
+        if role == STATUS and column == PROGRESS:
+            return mark_of_folder(group, self._phase).status
+        if role == roles.DecorationRole and column == STATE:
+            return mark_of_folder(group, self._phase).icon
+        return None
 
     def _fill(self, node: Node, groups: list[FolderGroup]) -> None:
         """Add children to a line that has none."""
@@ -233,10 +227,6 @@ class FolderTree(QAbstractItemModel):
             return QModelIndex()
         return self.createIndex(node.row, 0, node.number)
 
-    def _find(self, parents: Parents) -> Node | None:
-        nodes = self._nodes.values()
-        return next((node for node in nodes if node.parents == parents), None)
-
     def _name(self, group: FolderGroup) -> str:
         if group.rest:
             return self.tr("All further entries")
@@ -249,9 +239,9 @@ class FolderTree(QAbstractItemModel):
         return texts.plain(group.group or group.owner) or self.tr("Your account")
 
     def _progress(self, group: FolderGroup) -> str:
-        text = self.tr("%1 of %2", "number of files of a total")
         if group.wanted <= 0:
             return ""
+        text = self.tr("%1 of %2", "number of files of a total")
         text = text.replace("%1", texts.count(group.verified))
         return text.replace("%2", texts.count(group.wanted))
 
@@ -274,37 +264,23 @@ class RunPhase(Enum):
 
 def mark_of_folder(group: FolderGroup, phase: RunPhase = RunPhase.AT_REST) -> RowIcon:
     """Return the state of a folder: that of its worst file."""
-    wanted = group.wanted
+    wanted, marks = group.wanted, list_marks()
     if group.failed:
-        return list_marks()["failed"]
-    if wanted > group.verified + group.waiting or (
-        not group.found and phase is not RunPhase.AT_REST
-    ):
-        return _mark_unfinished(group, phase)
+        return marks["failed"]
+    unknown = not group.found and phase is not RunPhase.AT_REST
+    if wanted > group.verified + group.waiting or unknown:
+        if phase is RunPhase.ACTIVE:
+            return RowIcon(translate("tree", "Unfinished"), "working", "working")
+        if group.verified:
+            return RowIcon(translate("tree", "Unfinished"), "waiting", "waiting")
+        return RowIcon(translate("tree", "Not sent yet"), "waiting", "waiting")
     if wanted > group.verified:
-        return list_marks()["waiting"]
+        return marks["waiting"]
     if group.left_behind:
         return RowIcon(translate("tree", "Files left out"), "warning", "waiting")
-    return list_marks()["verified"] if wanted > 0 else _mark_empty(group)
-
-
-def _mark_unfinished(group: FolderGroup, phase: RunPhase) -> RowIcon:
-    if phase is RunPhase.ACTIVE:
-        return RowIcon(translate("tree", "Unfinished"), "working", "working")
-    if group.verified:
-        return RowIcon(translate("tree", "Unfinished"), "waiting", "waiting")
-    return RowIcon(translate("tree", "Not sent yet"), "waiting", "waiting")
-
-
-def _mark_empty(group: FolderGroup) -> RowIcon:
-    """Return the mark of a folder with no files to send."""
-    if group.skipped:
-        return list_marks()["skipped"]
+    if wanted > 0 or group.skipped:
+        return marks["verified" if wanted > 0 else "skipped"]
     return RowIcon(translate("tree", "No files"), "skipped", "skipped")
-
-
-def _fraction(group: FolderGroup) -> float | None:
-    return group.verified_share if group.wanted > 0 else None
 
 
 def _is_rest(node: Node) -> bool:

@@ -20,10 +20,8 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QFrame,
     QGridLayout,
-    QHBoxLayout,
     QListView,
     QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -32,8 +30,9 @@ from mydata_like.core.problems import INTENDED, Action, Fixer, find_problem_info
 from mydata_like.core.queries import ProblemGroup
 from mydata_like.gui.status_text import describe_problem
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.layouts import fill, hbox, label, vbox
 from mydata_like.gui.theme.metrics import LARGE_SPACE, SECTION, SMALL_SPACE, SPACE
-from mydata_like.gui.theme.widgets import FoldedText, IconLabel, PlainLabel, RowIcon, icon, mark_of
+from mydata_like.gui.theme.widgets import FoldedText, IconLabel, RowIcon, icon, mark_of
 from mydata_like.gui.window_state import WindowState
 
 translate = QCoreApplication.translate
@@ -53,11 +52,11 @@ class ProblemGroupsModel(QAbstractListModel):
 
     def show(self, groups: Sequence[ProblemGroup]) -> None:
         """Show these groups, sorted by severity."""
-        sorted_groups = sorted(groups, key=severity)
-        if [_key(group) for group in sorted_groups] == [_key(group) for group in self.groups]:
+        shown, sorted_groups = self.groups, sorted(groups, key=severity)
+        if list(map(name_of_group, sorted_groups)) == list(map(name_of_group, shown)):
             self.groups = sorted_groups
-            if sorted_groups:
-                self.dataChanged.emit(self.index(0), self.index(len(sorted_groups) - 1))
+            if shown:
+                self.dataChanged.emit(self.index(0), self.index(len(shown) - 1))
             return
         self.beginResetModel()
         self.groups = sorted_groups
@@ -115,10 +114,6 @@ def severity(group: ProblemGroup) -> tuple[bool, int, int, str]:
     return group.problem.code in INTENDED, rank, -group.files, group.problem.code
 
 
-def _key(group: ProblemGroup) -> tuple[str, str]:
-    return group.kind, group.problem.code
-
-
 HIDDEN = "problems/hidden"  # the key of the hidden kinds in the window state
 
 
@@ -148,10 +143,7 @@ class ProblemFilter(QWidget):
         self._list.setSpacing(SMALL_SPACE)
         self._list.setMinimumWidth(self.fontMetrics().averageCharWidth() * 14)
         self._show_hidden.setVisible(False)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._list, 1)
-        layout.addWidget(self._show_hidden)
+        vbox((self._list, 1), self._show_hidden, on=self, margins=0)
 
         self._list.selectionModel().currentChanged.connect(self._save_selection)
         self.model.dataChanged.connect(self.chosen)
@@ -205,19 +197,17 @@ class ProblemFilter(QWidget):
     @Slot()
     def _select(self) -> None:
         """Select the requested kind, the previous one or the first, in this order of preference."""
-        wanted = self._requested.partition(":")[::2]
-        requested = self.model.find(*wanted) if self._requested else self.model.index(-1)
-        previous = self.model.find(*self._selected) if self._selected else self.model.index(-1)
-        candidates = [
-            candidate
-            for candidate in (requested, previous, self.model.index(0))
-            if candidate.isValid()
-        ]
+        requested, find = QModelIndex(), self.model.find
+        if self._requested:
+            requested = find(*self._requested.partition(":")[::2])
         if requested.isValid():
             self._requested = ""
-        if candidates:
-            flag = QItemSelectionModel.SelectionFlag.ClearAndSelect
-            self._list.selectionModel().setCurrentIndex(candidates[0], flag)
+        previous = find(*self._selected) if self._selected else QModelIndex()
+        for candidate in (requested, previous, self.model.index(0)):
+            if candidate.isValid():
+                flag = QItemSelectionModel.SelectionFlag.ClearAndSelect
+                self._list.selectionModel().setCurrentIndex(candidate, flag)
+                break
         self.chosen.emit()
 
     @Slot()
@@ -239,14 +229,9 @@ def name_of_group(group: ProblemGroup) -> str:
 
 def list_hidden(memory: WindowState) -> set[str]:
     """Return the names of the kinds that the user has hidden."""
-    return set(_as_list(memory.value(HIDDEN)))
-
-
-def _as_list(value: object) -> list[str]:
-    """Return a stored value as a list; `QSettings` returns a list of one text as a text."""
-    if isinstance(value, str):
-        return [value]
-    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
+    stored = memory.value(HIDDEN)
+    names = [stored] if isinstance(stored, str) else stored  # `QSettings` reads a list of one so
+    return {name for name in names if isinstance(name, str)} if isinstance(names, list) else set()
 
 
 ICON_SCALE = 1.4  # times the icons of buttons
@@ -259,55 +244,38 @@ class ProblemCard(QFrame):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._problem: Problem | None = None
+        self.problem: Problem | None = None  # the displayed one
+        self._info = find_problem_info("")
         self._about = ""
         self._retry_allowed = True
         self._icon = IconLabel(ICON_SCALE, self)
-        self._message = PlainLabel("", self)
-        self._hint = PlainLabel("", self)
+        self._message = label(self, scale=SECTION, bold=True, wrap=True, selectable=True)
+        self._hint = label(self, wrap=True, selectable=True)
         self._details = FoldedText(self)
-        self._footer = PlainLabel("", self)
+        self._footer = label(self, wrap=True, quiet=True, selectable=True)
         self._button = QPushButton(self)
         self._copy = QPushButton(icon("copy"), self.tr("Copy as text"), self)
-        self._choices = QHBoxLayout()
-        self._buttons = QHBoxLayout()
+        self._choices = hbox(spacing=SPACE)
 
         self.setFrameShape(QFrame.Shape.StyledPanel)
         self.setAutoFillBackground(True)
         self.setBackgroundRole(self.palette().ColorRole.Base)
-        self._message.scale(SECTION, bold=True)
-        for label in (self._message, self._hint, self._footer):
-            label.setWordWrap(True)
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._footer.setForegroundRole(self.palette().ColorRole.PlaceholderText)
-        for row in (self._choices, self._buttons):
-            row.setSpacing(SPACE)
-        self._buttons.addWidget(self._button)
-        self._buttons.addWidget(self._copy)
-        self._buttons.addStretch(1)
         layout = QGridLayout(self)
         layout.addWidget(self._icon, 0, 0, 2, 1, Qt.AlignmentFlag.AlignTop)
-        layout.addWidget(self._message, 0, 1)
-        layout.addWidget(self._hint, 1, 1)
-        layout.addWidget(self._details, 2, 1)
-        layout.addWidget(self._footer, 3, 1)
+        for line, part in enumerate((self._message, self._hint, self._details, self._footer)):
+            layout.addWidget(part, line, 1)
         layout.addLayout(self._choices, 4, 1)
-        layout.addLayout(self._buttons, 5, 1)
+        layout.addLayout(hbox(self._button, self._copy, None, spacing=SPACE), 5, 1)
         layout.setColumnStretch(1, 1)
         layout.setHorizontalSpacing(LARGE_SPACE)
 
         self._button.clicked.connect(self._emit_acted)
         self._copy.clicked.connect(self._copy_text)
 
-    @property
-    def problem(self) -> Problem | None:
-        """The displayed problem."""
-        return self._problem
-
     def show_problem(self, problem: Problem, mark: RowIcon, about: str = "") -> None:
         """Show a problem; `about` describes what it affects."""
-        self._problem, self._about = problem, about
-        info = find_problem_info(problem.code)
+        self.problem, self._about = problem, about
+        self._info = info = find_problem_info(problem.code)
         self._icon.show_icon(mark.icon)
         self._icon.setAccessibleName(mark.word)
         text = describe_problem(problem)
@@ -315,70 +283,47 @@ class ProblemCard(QFrame):
         self._hint.setText(text.hint)
         self._hint.setVisible(bool(text.hint))
         self._details.setText(text.details)
-        self._footer.setText(" · ".join(filter(None, (about, self._fixer_text(info.fixer)))))
-        self._button.setVisible(info.action is not Action.NOTHING)
-        self._button.setText(self._action_text(info.action))
-        self._enable()
-
-    def add_buttons(self, *buttons: QPushButton) -> None:
-        """Add buttons in a row above the others."""
-        for button in buttons:
-            self._choices.addWidget(button)
-        self._choices.addStretch(1)
-        for before, after in pairwise((*buttons, self._button, self._copy)):
-            self.setTabOrder(before, after)
-
-    def allow_retry(self, *, allowed: bool) -> None:
-        """Enable or disable the retry, which may be impossible now."""
-        self._retry_allowed = allowed
-        self._enable()
-
-    def as_text(self) -> str:
-        """Return the whole problem as text for a report to someone who can fix it."""
-        if self._problem is None:
-            return ""
-        code = f"({self._problem.code})"
-        lines = (
-            self._about,
-            f"{self._message.text()} {code}",
-            self._hint.text(),
-            self._details.text(),
-            self._footer.text(),
-        )
-        return "\n".join(filter(None, lines))
-
-    def _enable(self) -> None:
-        retries = (Action.TRY_AGAIN, Action.START_RUN)
-        is_retry = (
-            self._problem is not None and find_problem_info(self._problem.code).action in retries
-        )
-        self._button.setEnabled(self._retry_allowed or not is_retry)
-
-    def _fixer_text(self, fixer: Fixer) -> str:
-        match fixer:
-            case Fixer.USER:
-                return self.tr("You can fix this.")
-            case Fixer.ADMINISTRATOR:
-                return self.tr("Your administrator can fix this.")
-            case Fixer.SERVER:
-                return self.tr("The server has to recover. The program retries automatically.")
-            case Fixer.NOBODY:
-                return self.tr("Nothing needs to be fixed.")
-
-    def _action_text(self, action: Action) -> str:
-        labels = {
+        fixers = {
+            Fixer.USER: self.tr("You can fix this."),
+            Fixer.ADMINISTRATOR: self.tr("Your administrator can fix this."),
+            Fixer.SERVER: self.tr("The server has to recover. The program retries automatically."),
+            Fixer.NOBODY: self.tr("Nothing needs to be fixed."),
+        }
+        self._footer.setText(" · ".join(filter(None, (about, fixers[info.fixer]))))
+        actions = {
             Action.TRY_AGAIN: self.tr("Try again"),
             Action.START_RUN: self.tr("Start"),
             Action.OPEN_FOLDER: self.tr("Open folder"),
             Action.OPEN_SETTINGS: self.tr("Open settings…"),
             Action.SET_UP: self.tr("Check key and approval…"),
         }
-        return labels.get(action, "")
+        self._button.setVisible(info.action is not Action.NOTHING)
+        self._button.setText(actions.get(info.action, ""))
+        self.allow_retry(allowed=self._retry_allowed)
+
+    def add_buttons(self, *buttons: QPushButton) -> None:
+        """Add buttons in a row above the others."""
+        fill(self._choices, *buttons, None)
+        for before, after in pairwise((*buttons, self._button, self._copy)):
+            self.setTabOrder(before, after)
+
+    def allow_retry(self, *, allowed: bool) -> None:
+        """Enable or disable the retry, which may be impossible now."""
+        self._retry_allowed = allowed
+        retries = self._info.action in (Action.TRY_AGAIN, Action.START_RUN)
+        self._button.setEnabled(allowed or not retries)
+
+    def as_text(self) -> str:
+        """Return the whole problem as text for a report to someone who can fix it."""
+        if self.problem is None:
+            return ""
+        shown = (self._hint.text(), self._details.text(), self._footer.text())
+        lines = (self._about, f"{self._message.text()} ({self.problem.code})", *shown)
+        return "\n".join(filter(None, lines))
 
     @Slot()
     def _emit_acted(self) -> None:
-        if self._problem is not None:
-            self.acted.emit(find_problem_info(self._problem.code))
+        self.acted.emit(self._info)
 
     @Slot()
     def _copy_text(self) -> None:
