@@ -3,8 +3,16 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QPoint,
+    Qt,
+)
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QTableView, QWidget
 
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.style import CELL_MARGIN, row_height
@@ -116,6 +124,18 @@ class RowsModel(ColumnsModel, Generic[Row]):
 def column_width(view: QWidget, characters: int) -> int:
     """Return the width of a column with room for this many average characters, in pixels."""
     return view.fontMetrics().averageCharWidth() * characters + 2 * CELL_MARGIN
+
+
+def open_menu(view: QAbstractItemView, place: QPoint, actions: Sequence[QAction | None]) -> None:
+    """Open a menu of these actions at a place in a view; None is a line between two of them."""
+    menu = QMenu(view)
+    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    for one in actions:
+        if one is None:
+            menu.addSeparator()
+        else:
+            menu.addAction(one)
+    menu.popup(view.viewport().mapToGlobal(place))
 
 
 def set_up_table(table: QTableView, model: RowsModel[Any], name: str = "") -> QTableView:

@@ -7,16 +7,14 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QLocale, Qt, QTranslator
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QListView, QPushButton, QToolButton
 
 from mydata_like.app.held_choices import take_choices
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import HELD_FILES, ChangeChoice
-from mydata_like.core.queries import ProblemGroup
 from mydata_like.gui.pages.problems_page import ProblemsPage, ReplaceQuestion
 from mydata_like.gui.run_state import Phase
-from mydata_like.gui.tables.problem_groups import ProblemCard, ProblemGroupsModel
+from mydata_like.gui.tables.problem_groups import ProblemCard
 from mydata_like.gui.theme.widgets import PlainLabel, RowIcon
 from mydata_like.gui.theme_settings import set_language
 from mydata_like.gui.window import DEFAULT_SIZE, MainWindow
@@ -48,7 +46,7 @@ def settle(qtbot, context):
 
 
 def kinds(page):
-    return [(group.kind, group.problem.code) for group in page._kinds.model.groups]
+    return [(group.kind, group.problem.code) for group in page._kinds.groups]
 
 
 def button(page, text):
@@ -227,7 +225,7 @@ def test_the_files_of_the_chosen_kind_are_shown(qtbot, ill, open_page, still_con
 
 def test_the_button_opens_the_settings_at_the_key(qtbot, ill, open_page):
     page = open_page()
-    page._kinds._list.setCurrentIndex(page._kinds.model.index(2))
+    page._kinds._list.setCurrentRow(2)
 
     with qtbot.waitSignal(page._controller.page_wanted) as wanted:
         click(qtbot, page._card._button)
@@ -261,7 +259,7 @@ def test_hidden_kinds_can_be_looked_at(qtbot, ill, open_page):
     page._hide.trigger()
 
     page._kinds._show_hidden.setChecked(True)
-    page._kinds._list.setCurrentIndex(page._kinds.model.index(0))
+    page._kinds._list.setCurrentRow(0)
 
     assert kinds(page)[0] == ("failed", "file.unreadable")
     assert page._hide.text() == "Show this kind"
@@ -320,18 +318,6 @@ def test_what_the_engine_writes_appears_while_one_looks(qtbot, ill, open_page, s
 
     qtbot.waitUntil(lambda: ("failed", "file.vanished") in kinds(page), timeout=10_000)
     assert page._kinds.group.problem.code == "file.unreadable"
-
-
-def test_the_list_of_kinds_is_a_sound_model(qapp):
-    model = ProblemGroupsModel()
-    QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal, model)
-    group = ProblemGroup("failed", 3, 10, 0, b"x", Problem("a.b", "Bad.", ""))
-
-    model.show([group])
-    model.show([group._replace(files=4)])
-    model.show([])
-
-    assert model.rowCount() == 0
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,9 @@ from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import (
     QCheckBox,
     QDialog,
-    QHBoxLayout,
     QListWidget,
     QPushButton,
     QSplitter,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -22,7 +20,8 @@ from mydata_like.app.support_bundle import BundleDocument
 from mydata_like.core.errors import UploaderError
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import PlainLabel, TextArea, choose_target, icon
+from mydata_like.gui.theme.layouts import hbox, label, vbox
+from mydata_like.gui.theme.widgets import TextArea, choose_target, icon
 
 DEFAULT_NAME = "mydata-like-support.zip"
 
@@ -34,7 +33,7 @@ class BundleDialog(QDialog):
         super().__init__(parent)
         self._context = context
         self._documents: Sequence[BundleDocument] = ()
-        self._message = PlainLabel("", self)
+        self._message = label(self, wrap=True)
         self._list = QListWidget(self)
         self._text = TextArea(self)
         self._include_names = QCheckBox(self.tr("Include names of files and folders"), self)
@@ -42,7 +41,6 @@ class BundleDialog(QDialog):
         self._cancel = QPushButton(self.tr("Cancel"), self)
 
         self.setWindowTitle(self.tr("Support bundle"))
-        self._message.setWordWrap(True)
         self._include_names.setChecked(True)
         self._list.setAccessibleName(self.tr("Files of the bundle"))
         self._text.setAccessibleName(self.tr("Text of the file"))
@@ -58,15 +56,8 @@ class BundleDialog(QDialog):
         splitter.addWidget(self._text)
         splitter.setStretchFactor(1, 1)
         splitter.setSizes([width * 28, width * 110])
-        buttons = QHBoxLayout()
-        buttons.addWidget(self._include_names)
-        buttons.addStretch(1)
-        buttons.addWidget(self._save)
-        buttons.addWidget(self._cancel)
-        layout = QVBoxLayout(self)
-        layout.addWidget(self._message)
-        layout.addWidget(splitter, 1)
-        layout.addLayout(buttons)
+        buttons = hbox(self._include_names, None, self._save, self._cancel)
+        vbox(self._message, (splitter, 1), buttons, on=self)
         self.resize(width * 150, self.fontMetrics().height() * 36)
 
         self._include_names.toggled.connect(self._collect)

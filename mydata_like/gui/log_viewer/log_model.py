@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtCore import QObject
 
 from mydata_like.app import logging_setup
 from mydata_like.core.log_line import LogLine
+from mydata_like.gui.table_model import NO_PARENT, Column, RowsModel
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status
-from mydata_like.gui.theme.widgets import icon
+from mydata_like.gui.theme.widgets import RowIcon
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
@@ -66,12 +67,9 @@ def join(lines: Sequence[LogLine]) -> str:
     return "\n".join(" ".join(filter(None, line)) if line.at else line.text for line in lines)
 
 
-Index = QModelIndex | QPersistentModelIndex
-NO_PARENT = QModelIndex()
-
 MAX_LINES = 200_000  # in memory
 AT, LEVEL, TEXT, ORIGIN = range(4)
-_ICONS: dict[str, tuple[str, Status]] = {
+_MARKS: dict[str, tuple[str, Status]] = {
     "DEBUG": ("info", "skipped"),
     "INFO": ("info", "skipped"),
     "WARNING": ("warning", "waiting"),
@@ -80,89 +78,56 @@ _ICONS: dict[str, tuple[str, Status]] = {
 }
 
 
-class LogModel(QAbstractTableModel):
-    """The lines that pass a filter, the latest last; surplus old lines are dropped."""
+class LogModel(RowsModel[LogLine]):
+    """The lines that pass a filter, the latest last; surplus old lines are dropped.
+
+    A further line of a message has only a text.
+    """
 
     def __init__(self, parent: QObject | None = None, most: int = MAX_LINES) -> None:
         super().__init__(parent)
         self.line_filter = LogFilter()
+        self.lines: list[LogLine] = []  # also those that do not pass the filter
         self._most = most
-        self._lines: list[LogLine] = []
-        self._shown: list[LogLine] = []
+        self.columns = (
+            Column("at", self.tr("Time"), lambda line: line.at, width=22),
+            Column("level", self.tr("Level"), self._level_text, width=16, mark=_find_mark),
+            Column("text", self.tr("Message"), lambda line: texts.plain(line.text)),
+            Column("origin", self.tr("Source"), _origin, width=27),
+        )
 
-    @property
-    def lines(self) -> Sequence[LogLine]:
-        """All lines, including those that do not pass the filter."""
-        return self._lines
-
-    def shown(self, first: int, last: int) -> Sequence[LogLine]:
-        """Return the displayed lines from the first to the last row."""
-        return self._shown[first : last + 1]
-
-    def show(self, filtered: FilteredLines) -> None:
+    def show_lines(self, filtered: FilteredLines) -> None:
         """Replace the lines and the filter."""
-        self.beginResetModel()
         self.line_filter = filtered.line_filter
-        self._lines, self._shown = list(filtered.lines), list(filtered.passing)
-        self.endResetModel()
+        self.lines = list(filtered.lines)
+        self.show(filtered.passing)
 
-    def append(self, lines: Sequence[LogLine]) -> None:
+    def add(self, lines: Sequence[LogLine]) -> None:
         """Add lines at the end."""
-        self._lines += lines
-        new = filter_lines(lines, self.line_filter).passing
-        if new:
-            first = len(self._shown)
-            self.beginInsertRows(NO_PARENT, first, first + len(new) - 1)
-            self._shown += new
-            self.endInsertRows()
-        excess = len(self._lines) - self._most
-        if excess > 0:
-            self._drop(excess)
-
-    def _drop(self, count: int) -> None:
-        removed = len(filter_lines(self._lines[:count], self.line_filter).passing)
-        del self._lines[:count]
+        self.lines += lines
+        self.append(filter_lines(lines, self.line_filter).passing)
+        excess = max(0, len(self.lines) - self._most)
+        removed = len(filter_lines(self.lines[:excess], self.line_filter).passing)
+        del self.lines[:excess]
         if removed:
             self.beginRemoveRows(NO_PARENT, 0, removed - 1)
-            del self._shown[:removed]
+            del self.rows[:removed]
             self.endRemoveRows()
 
-    def rowCount(self, parent: Index = NO_PARENT) -> int:
-        return 0 if parent.isValid() else len(self._shown)
-
-    def columnCount(self, parent: Index = NO_PARENT) -> int:
-        return 0 if parent.isValid() else 4
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        if orientation is Qt.Orientation.Vertical or role != Qt.ItemDataRole.DisplayRole:
-            return None
-        titles = (self.tr("Time"), self.tr("Level"), self.tr("Message"), self.tr("Source"))
-        return titles[section]
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
-            return None
-        line, column = self._shown[index.row()], index.column()
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self._cell_text(line, column)
-        if role == Qt.ItemDataRole.DecorationRole and column == LEVEL and line.at:
-            return icon(*_ICONS[line.level])
-        return None
-
-    def _cell_text(self, line: LogLine, column: int) -> str:
-        if column == TEXT:
-            return texts.plain(line.text)
-        if not line.at:
-            return ""
-        return (line.at, self._level_text(line.level), "", line.origin)[column]
-
-    def _level_text(self, level: str) -> str:
-        return {
+    def _level_text(self, line: LogLine) -> str:
+        words = {
             "DEBUG": self.tr("Detail"),
             "INFO": self.tr("Information"),
             "WARNING": self.tr("Warning"),
             "ERROR": self.tr("Error"),
             "CRITICAL": self.tr("Error"),
-        }[level]
+        }
+        return words[line.level] if line.at else ""
+
+
+def _find_mark(line: LogLine) -> RowIcon | None:
+    return RowIcon("", *_MARKS[line.level]) if line.at else None
+
+
+def _origin(line: LogLine) -> str:
+    return line.origin if line.at else ""

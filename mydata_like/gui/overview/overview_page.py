@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from PySide6.QtCore import QCoreApplication, QEvent, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QShowEvent
 from PySide6.QtWidgets import (
-    QFrame,
     QLabel,
     QPushButton,
-    QScrollArea,
     QSizePolicy,
     QStackedLayout,
     QWidget,
@@ -28,7 +26,7 @@ from mydata_like.gui.run_state import LiveView, Phase, RunState
 from mydata_like.gui.status_text import safe_sentence
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import current_shades, quiet
-from mydata_like.gui.theme.layouts import fill, hbox, label, vbox
+from mydata_like.gui.theme.layouts import fill, hbox, label, scrolled, vbox
 from mydata_like.gui.theme.metrics import LARGE_SPACE, TITLE
 from mydata_like.gui.theme.widgets import Panel, app_icon, icon
 from mydata_like.settings.layers import ServerDecision
@@ -167,11 +165,7 @@ class OverviewPage(Page):
         self._controller = context.controller
         self._empty_state = EmptyState(self._controller, self)
         self._content = _OverviewContent(context, self)
-        self._scroll = QScrollArea(self)
-        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
-        self._scroll.setWidgetResizable(True)
-        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._scroll.setWidget(self._content)
+        self._scroll = scrolled(self._content, self)
         self._layers = QStackedLayout(self)
         self._layers.addWidget(self._scroll)
         self._layers.addWidget(self._empty_state)

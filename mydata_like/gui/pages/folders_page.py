@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QPoint, Qt, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QAbstractItemView, QMenu, QStackedWidget, QTreeView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QStackedWidget, QTreeView, QWidget
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.queries import FolderGroup
@@ -15,7 +15,7 @@ from mydata_like.gui.base import AppContext, Page, PageTitle, page_layout
 from mydata_like.gui.ledger_query import LedgerQuery
 from mydata_like.gui.pages.transfers_page import FOLDER
 from mydata_like.gui.run_state import Phase, RunState
-from mydata_like.gui.table_model import column_width
+from mydata_like.gui.table_model import column_width, open_menu
 from mydata_like.gui.tables import table_panel
 from mydata_like.gui.tables.columns import BarDelegate
 from mydata_like.gui.tables.folder_tree import PROGRESS, TOP, FolderTree, Parents, RunPhase
@@ -162,10 +162,7 @@ class FoldersPage(Page):
     @Slot(QPoint)
     def _show_menu(self, place: QPoint) -> None:
         if self._group is not None:
-            menu = QMenu(self)
-            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-            menu.addActions(self._actions)
-            menu.popup(self._tree.viewport().mapToGlobal(place))
+            open_menu(self._tree, place, self._actions)
 
     @property
     def _path(self) -> bytes:

@@ -3,8 +3,8 @@
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, Qt, QTimer, Slot
-from PySide6.QtWidgets import QSplitter, QWidget
+from PySide6.QtCore import QCoreApplication, QTimer, Slot
+from PySide6.QtWidgets import QWidget
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.queries import RunRow, Table, View
@@ -16,7 +16,7 @@ from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.layouts import action, label, vbox
 from mydata_like.gui.theme.metrics import SPACE
 from mydata_like.gui.theme.widgets import choose_target
-from mydata_like.gui.window_state import KeptHalves
+from mydata_like.gui.window_state import KeptSplitter
 
 translate = QCoreApplication.translate
 
@@ -50,12 +50,8 @@ class HistoryPage(Page):
         self.setTabOrder(export, self._runs.table)
         vbox(self._title, (self._files, 1), on=self._file_area, margins=(0, SPACE, 0, 0))
         self._file_area.setVisible(False)
-        splitter = QSplitter(Qt.Orientation.Vertical, self)
-        splitter.setChildrenCollapsible(False)
-        splitter.addWidget(self._runs)
-        splitter.addWidget(self._file_area)
-        KeptHalves("history", splitter, self._context.memory)
-        page_layout(self, splitter)
+        parts = (self._runs, self._file_area)
+        page_layout(self, KeptSplitter("history", context.memory, parts, self))
 
         self._runs.selected.connect(self._open_run)
         self._timer.timeout.connect(self._message.clear)

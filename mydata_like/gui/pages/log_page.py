@@ -4,12 +4,11 @@ from functools import partial
 from itertools import chain
 
 from PySide6.QtCore import QCoreApplication, Qt, QTimer, Slot
-from PySide6.QtGui import QAction, QGuiApplication, QHideEvent, QKeySequence, QShowEvent
+from PySide6.QtGui import QGuiApplication, QHideEvent, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
     QComboBox,
-    QHBoxLayout,
     QHeaderView,
     QPushButton,
     QStackedWidget,
@@ -22,10 +21,7 @@ from mydata_like.core.errors import UploaderError
 from mydata_like.gui.base import AppContext, Page, PageTitle, page_layout
 from mydata_like.gui.log_viewer import log_model
 from mydata_like.gui.log_viewer.log_model import (
-    AT,
-    LEVEL,
     MAX_LINES,
-    ORIGIN,
     TEXT,
     FilteredLines,
     Follower,
@@ -33,9 +29,10 @@ from mydata_like.gui.log_viewer.log_model import (
     LogModel,
     NewLines,
 )
-from mydata_like.gui.table_model import column_width, style_table
+from mydata_like.gui.table_model import set_up_table
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.layouts import action, hbox
 from mydata_like.gui.theme.metrics import SPACE
 from mydata_like.gui.theme.widgets import EmptyMessage, PathLineEdit, icon
 from mydata_like.gui.window_state import KeptColumns
@@ -46,7 +43,6 @@ READ_INTERVAL = 1000  # milliseconds between two reads of the file
 FILTER_DELAY = 250  # milliseconds after the last key
 ENGINE, WINDOW = "mydata-like", "mydata-like-window"
 MIN_CHARACTERS = 9  # of a choice that are always visible
-MIN_LEVELS = (0, 1, 2, 3)  # of the choices: indexes in `log_model.LEVELS`
 
 
 class LogPage(Page):
@@ -63,15 +59,17 @@ class LogPage(Page):
         self._level = QComboBox(self)
         self._text = PathLineEdit(self)
         self._model = LogModel(self)
-        self._table = QTableView(self)
+        self._table = set_up_table(QTableView(self), self._model, self.tr("Lines of the log"))
         self._empty = EmptyMessage("log", self)
         self._empty.setText(self.tr("Nothing has been written yet."))
         self._stack = QStackedWidget(self)
-        self._copy = QAction(icon("copy"), self.tr("Copy lines"), self)
-        self._copy_button = QPushButton(icon("copy"), self.tr("Copy lines"), self)
-        self._find = QAction(self.tr("Find"), self)
-        self._folder = QPushButton(icon("folder"), self.tr("Open folder"), self)
-        self._bundle = QPushButton(icon("export"), self.tr("Support bundle…"), self)
+        standard = QKeySequence.StandardKey
+        self._copy = action(
+            self, "copy", self.tr("Copy lines"), self._copy_lines, keys=standard.Copy
+        )
+        copy_button = QPushButton(icon("copy"), self.tr("Copy lines"), self)
+        folder = QPushButton(icon("folder"), self.tr("Open folder"), self)
+        bundle = QPushButton(icon("export"), self.tr("Support bundle…"), self)
         self._read_timer = QTimer(self, interval=READ_INTERVAL)
         self._filter_timer = QTimer(self, singleShot=True, interval=FILTER_DELAY)
 
@@ -84,34 +82,40 @@ class LogPage(Page):
             self.tr("Warnings and errors"),
             self.tr("Errors only"),
         )
-        for minimum, level in zip(MIN_LEVELS, levels, strict=True):
+        for minimum, level in enumerate(levels):  # indexes in `log_model.LEVELS`
             self._level.addItem(level, minimum)
         self._level.setAccessibleName(self.tr("Level"))
+        size_policy = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         for choice in (self._which, self._level):
-            choice.setSizeAdjustPolicy(
-                QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-            )
+            choice.setSizeAdjustPolicy(size_policy)
             choice.setMinimumContentsLength(MIN_CHARACTERS)
         self._text.setPlaceholderText(self.tr("Only lines with this text"))
         self._text.setAccessibleName(self.tr("Text in the line"))
-        self._find.setShortcut(QKeySequence.StandardKey.Find)
-        self.addAction(self._find)
+        find = action(self, "", self.tr("Find"), self._focus_filter, keys=standard.Find)
+        self.addAction(find)
         self._follow.setChecked(True)
         self._set_up_table()
-        self._lay_out()
+
+        self._stack.addWidget(self._empty)
+        self._stack.addWidget(self._table)
+        page_layout(
+            self,
+            hbox((PageTitle(translate("pages", "Log"), self), 1), self._follow),
+            hbox(self._which, self._level, (self._text, 1), spacing=SPACE),
+            (self._stack, 1),
+            hbox(copy_button, folder, None, bundle),
+        )
 
         self._read_timer.timeout.connect(self._read)
         self._filter_timer.timeout.connect(self._filter)
-        self._text.textEdited.connect(self._delay_filter)
+        self._text.textEdited.connect(self._filter_timer.start)
         self._level.currentIndexChanged.connect(self._filter)
         self._which.currentIndexChanged.connect(self._change_log)
         self._follow.toggled.connect(self._scroll_to_end)
         self._table.verticalScrollBar().valueChanged.connect(self._on_scroll)
-        self._copy.triggered.connect(self._copy_lines)
-        self._find.triggered.connect(self._focus_filter)
-        self._copy_button.clicked.connect(self._copy_lines)
-        self._folder.clicked.connect(self._open_folder)
-        self._bundle.clicked.connect(self._save_bundle)
+        copy_button.clicked.connect(self._copy_lines)
+        folder.clicked.connect(self._open_folder)
+        bundle.clicked.connect(self._save_bundle)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -130,49 +134,21 @@ class LogPage(Page):
 
     def _set_up_table(self) -> None:
         table = self._table
-        style_table(table)
-        table.setModel(self._model)
-        table.setAccessibleName(self.tr("Lines of the log"))
         table.setTextElideMode(Qt.TextElideMode.ElideRight)
         table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         table.verticalHeader().setDefaultSectionSize(round(self.fontMetrics().height() * 1.4))
-        for column, characters in ((AT, 22), (LEVEL, 16), (ORIGIN, 27)):
-            table.setColumnWidth(column, column_width(table, characters))
         header = table.horizontalHeader()
         header.setStretchLastSection(False)
         header.setSectionResizeMode(TEXT, QHeaderView.ResizeMode.Stretch)
         KeptColumns("log", header, self._context.memory).restore()
-        self._copy.setShortcut(QKeySequence.StandardKey.Copy)
         self._copy.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
         table.addAction(self._copy)
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
 
-    def _lay_out(self) -> None:
-        head = QHBoxLayout()
-        head.setSpacing(SPACE)
-        head.addWidget(self._which)
-        head.addWidget(self._level)
-        head.addWidget(self._text, 1)
-        first = QHBoxLayout()
-        first.addWidget(PageTitle(translate("pages", "Log"), self), 1)
-        first.addWidget(self._follow)
-        foot = QHBoxLayout()
-        foot.addWidget(self._copy_button)
-        foot.addWidget(self._folder)
-        foot.addStretch(1)
-        foot.addWidget(self._bundle)
-        self._stack.addWidget(self._empty)
-        self._stack.addWidget(self._table)
-        layout = page_layout(self)
-        layout.addLayout(first)
-        layout.addLayout(head)
-        layout.addWidget(self._stack, 1)
-        layout.addLayout(foot)
-
     @Slot()
     def _change_log(self) -> None:
         self._follower = None
-        self._model.show(FilteredLines((), self._line_filter(), ()))
+        self._model.show_lines(FilteredLines((), self._line_filter(), ()))
         self._read()
 
     @Slot()
@@ -190,16 +166,12 @@ class LogPage(Page):
             return
         self._follower = new.follower
         if new.lines:
-            self._model.append(new.lines)
+            self._model.add(new.lines)
             self._show_lines()
 
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
         self._empty.setText(texts.engine_text(error.message))
-
-    @Slot()
-    def _delay_filter(self) -> None:
-        self._filter_timer.start()
 
     @Slot()
     def _filter(self) -> None:
@@ -217,20 +189,17 @@ class LogPage(Page):
             return
         new = lines[len(filtered.lines) :]
         self._user_scrolls = False
-        self._model.show(filtered)
-        self._model.append(new)
+        self._model.show_lines(filtered)
+        self._model.add(new)
         self._show_lines()
 
     def _line_filter(self) -> LogFilter:
         return LogFilter(self._level.currentData(), self._text.text().strip().lower())
 
     def _show_lines(self) -> None:
-        has_lines = self._model.rowCount() > 0
-        self._stack.setCurrentIndex(1 if has_lines else 0)
-        no_match = self.tr("No lines match.")
-        self._empty.setText(
-            no_match if self._model.lines else self.tr("Nothing has been written yet.")
-        )
+        self._stack.setCurrentIndex(1 if self._model.rows else 0)
+        nothing, no_match = self.tr("Nothing has been written yet."), self.tr("No lines match.")
+        self._empty.setText(no_match if self._model.lines else nothing)
         self._scroll_to_end()
         self._user_scrolls = True
 
@@ -252,7 +221,7 @@ class LogPage(Page):
         ranges = map(chosen.at, range(chosen.count()))
         spans = sorted((span.top(), span.bottom()) for span in ranges)
         spans = spans or [(0, self._model.rowCount() - 1)]
-        lines = list(chain.from_iterable(self._model.shown(*span) for span in spans))
+        lines = list(chain.from_iterable(self._model.rows[a : b + 1] for a, b in spans))
         self._context.tasks.run(partial(log_model.join, lines), self._copy_text, latest=True)
 
     @Slot(object)

@@ -6,10 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, Qt, Slot
 from PySide6.QtWidgets import (
-    QFrame,
     QPushButton,
-    QScrollArea,
-    QSplitter,
     QStackedWidget,
     QWidget,
 )
@@ -24,10 +21,15 @@ from mydata_like.gui.ledger_query import LedgerQuery
 from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.gui.tables import table_panel
 from mydata_like.gui.tables.columns import SentenceDelegate, problem_columns
-from mydata_like.gui.tables.problem_groups import ProblemCard, ProblemFilter, mark_of_group
+from mydata_like.gui.tables.problem_groups import (
+    ProblemCard,
+    ProblemFilter,
+    describe_group,
+    mark_of_group,
+)
 from mydata_like.gui.tables.table_panel import FilesPanel, action_button, path_of
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import action, label, vbox
+from mydata_like.gui.theme.layouts import action, label, scrolled, vbox
 from mydata_like.gui.theme.metrics import SPACE
 from mydata_like.gui.theme.widgets import (
     EmptyMessage,
@@ -36,7 +38,7 @@ from mydata_like.gui.theme.widgets import (
     Toast,
     allow_action,
 )
-from mydata_like.gui.window_state import KeptHalves
+from mydata_like.gui.window_state import KeptSplitter
 from mydata_like.settings.schema import Settings
 
 translate = QCoreApplication.translate
@@ -80,12 +82,7 @@ class ProblemsPage(Page):
         title = PageTitle(translate("pages", "Problems"), content)
         page_layout(content, title, self._run, (self._stack, 1), self._toast)
         # With large text, two problems may not fit.
-        scroll = QScrollArea(self)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroll.setWidgetResizable(True)
-        scroll.setWidget(content)
-        vbox(scroll, on=self, margins=0)
+        vbox(scrolled(content, self), on=self, margins=0)
 
         self._controller.run_changed.connect(self._show_state)
         self._query.answered.connect(self._take)
@@ -103,10 +100,10 @@ class ProblemsPage(Page):
         """Show the first kind with this outcome."""
         self._kinds.look_for(what)
 
-    def _make_splitter(self) -> QSplitter:
+    def _make_splitter(self) -> KeptSplitter:
         """Return the kinds, with the selected one next to them."""
         width = self.fontMetrics().averageCharWidth()
-        splitter, right = QSplitter(self), QWidget(self)
+        right = QWidget(self)
         self._files.table.setAccessibleName(self.tr("Files of this kind"))
         self._card.add_buttons(self._replace, self._keep)
         self._chosen.hide()
@@ -114,14 +111,16 @@ class ProblemsPage(Page):
         self._files.add_top_widgets(hide)
         self.setTabOrder(hide, self._files.table)
         vbox(self._card, self._chosen, (self._files, 1), on=right, margins=(SPACE, 0, 0, 0))
-        splitter.setChildrenCollapsible(False)
-        splitter.addWidget(self._kinds)
-        splitter.addWidget(right)
-        splitter.setStretchFactor(0, 1)
-        splitter.setStretchFactor(1, 2)
-        splitter.setSizes([width * 33, width * 75])
+        splitter = KeptSplitter(
+            "problems",
+            self._context.memory,
+            (self._kinds, right),
+            self,
+            orientation=Qt.Orientation.Horizontal,
+            shares=(1, 2),
+            sizes=(width * 33, width * 75),
+        )
         splitter.setMinimumHeight(self.fontMetrics().height() * MIN_LINES)
-        KeptHalves("problems", splitter, self._context.memory)
         return splitter
 
     def _ask(self) -> Callable[[], list[ProblemGroup]]:
@@ -166,7 +165,6 @@ class ProblemsPage(Page):
         for part in (self._replace, self._keep):
             part.setVisible(is_held)
         self._chosen.setVisible(is_held and bool(self._chosen.text()))
-        about = self._kinds.model.about(group)
         problem = group.problem
         if is_held:  # the engine's hint names the commands
             problem = problem._replace(
@@ -175,7 +173,7 @@ class ProblemsPage(Page):
                     "or else for all that are listed."
                 )
             )
-        self._card.show_problem(problem, mark_of_group(group), about)
+        self._card.show_problem(problem, mark_of_group(group), describe_group(group))
         hidden = self._kinds.is_hidden(group)
         self._hide.setText(self.tr("Show this kind") if hidden else self.tr("Hide this kind"))
         kinds = frozenset({group.kind})

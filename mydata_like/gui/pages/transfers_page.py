@@ -16,7 +16,7 @@ from PySide6.QtCore import (
     Slot,
 )
 from PySide6.QtGui import QHideEvent, QKeySequence, QShowEvent
-from PySide6.QtWidgets import QAbstractItemView, QMenu, QSplitter, QTableView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QTableView, QWidget
 
 from mydata_like.core.events import NextListed
 from mydata_like.core.formatting import round_estimate
@@ -31,6 +31,7 @@ from mydata_like.gui.table_model import (
     Index,
     RowsModel,
     column_width,
+    open_menu,
     style_table,
 )
 from mydata_like.gui.tables.columns import FRACTION, STATUS, BarDelegate, file_columns
@@ -40,7 +41,7 @@ from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.layouts import action, hbox, vbox
 from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE
 from mydata_like.gui.theme.widgets import ElidedLabel, allow_action
-from mydata_like.gui.window_state import KeptColumns, KeptHalves, WindowState
+from mydata_like.gui.window_state import KeptColumns, KeptSplitter, WindowState
 
 translate = QCoreApplication.translate
 
@@ -228,7 +229,7 @@ def _fraction(transfer: ActiveTransfer) -> float:
 
 
 FOLDER = "folder:"  # prefix of a request for the files of a folder
-LIVE_SHARE, FILES_SHARE = 1, 2  # of the page's height
+SHARES = (1, 2)  # of the page's height: active transfers, files
 
 
 class TransfersPage(Page):
@@ -316,13 +317,8 @@ class TransfersPage(Page):
         self.setTabOrder(self._live, self._files.field)
         lower = QWidget(self)
         vbox((self._files, 1), on=lower, margins=(0, SPACE, 0, 0))
-        splitter = QSplitter(Qt.Orientation.Vertical, self)
-        splitter.setChildrenCollapsible(False)
-        splitter.addWidget(self._live)
-        splitter.addWidget(lower)
-        splitter.setStretchFactor(0, LIVE_SHARE)
-        splitter.setStretchFactor(1, FILES_SHARE)
-        KeptHalves("transfers", splitter, memory)
+        parts = (self._live, lower)
+        splitter = KeptSplitter("transfers", memory, parts, self, shares=SHARES)
         page_layout(self, head, (splitter, 1), self._toast)
 
     @Slot(object)
@@ -408,10 +404,7 @@ class TransfersPage(Page):
     @Slot(QPoint)
     def _show_menu(self, place: QPoint) -> None:
         if self._selected:
-            menu = QMenu(self)
-            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-            menu.addActions([*self._queue.all, self._up, self._down])
-            menu.popup(self._live.viewport().mapToGlobal(place))
+            open_menu(self._live, place, (*self._queue.all, self._up, self._down))
 
 
 def style_live_table(table: QTableView, model: TransfersModel) -> None:

@@ -8,10 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QCoreApplication, QModelIndex, Qt, QTimer, Slot
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import (
-    QFrame,
     QPushButton,
-    QScrollArea,
-    QSplitter,
     QStackedWidget,
     QWidget,
 )
@@ -22,7 +19,7 @@ from mydata_like.gui.base import AppContext, Page, PageTitle, page_layout
 from mydata_like.gui.ledger_query import LedgerQuery
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import hbox
+from mydata_like.gui.theme.layouts import hbox, scrolled
 from mydata_like.gui.theme.metrics import SPACE
 from mydata_like.gui.theme.widgets import (
     EmptyMessage,
@@ -36,7 +33,7 @@ from mydata_like.gui.where.free_dialog import FreeDialog
 from mydata_like.gui.where.status_tasks import CleanupProgress, CleanupResults, StatusAnswer
 from mydata_like.gui.where.status_view import StatusText, StatusView, describe_check
 from mydata_like.gui.where.suggestions import SuggestionsModel, SuggestionsTable
-from mydata_like.gui.window_state import KeptHalves
+from mydata_like.gui.window_state import KeptSplitter
 from mydata_like.settings.schema import Settings
 
 translate = QCoreApplication.translate
@@ -71,21 +68,13 @@ class WherePage(Page):
         self.setAcceptDrops(True)
         self._text.setPlaceholderText(self.tr("Part of a name, or a whole path"))
         self._text.setAccessibleName(self.tr("Name or path"))
-        area = QScrollArea(self)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidgetResizable(True)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.setWidget(self._view)
         self._stack.addWidget(self._message)
-        self._stack.addWidget(area)
-        splitter = QSplitter(Qt.Orientation.Vertical, self)
-        splitter.setChildrenCollapsible(False)
-        splitter.addWidget(self._list)
-        splitter.addWidget(self._stack)
-        splitter.setStretchFactor(1, 1)
-        line = self.fontMetrics().height()
-        splitter.setSizes([line * 14, line * 26])
-        KeptHalves("where/found", splitter, context.memory)
+        self._stack.addWidget(scrolled(self._view, self))
+        parts, line = (self._list, self._stack), self.fontMetrics().height()
+        sizes = (line * 14, line * 26)
+        splitter = KeptSplitter(
+            "where/found", context.memory, parts, self, shares=(0, 1), sizes=sizes
+        )
         title = PageTitle(translate("pages", "Where is my data?"), self)
         head = hbox((self._text, 1), self._file, self._folder, spacing=SPACE)
         page_layout(self, title, head, (splitter, 1))

@@ -2,25 +2,14 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
-from PySide6.QtCore import (
-    QAbstractListModel,
-    QCoreApplication,
-    QItemSelectionModel,
-    QModelIndex,
-    QObject,
-    QPersistentModelIndex,
-    Qt,
-    Signal,
-    Slot,
-)
+from PySide6.QtCore import QCoreApplication, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QCheckBox,
     QFrame,
     QGridLayout,
-    QListView,
+    QListWidget,
     QPushButton,
     QWidget,
 )
@@ -36,63 +25,9 @@ from mydata_like.gui.theme.widgets import FoldedText, IconLabel, RowIcon, icon, 
 from mydata_like.gui.window_state import WindowState
 
 translate = QCoreApplication.translate
-Index = QModelIndex | QPersistentModelIndex
-NO_PARENT = QModelIndex()
 WORST_FIRST = ("failed", "folder-failed", "found", "waiting", "skipped", "folder-skipped")
 
 _KIND_ALIASES = {"found": "waiting"}
-
-
-class ProblemGroupsModel(QAbstractListModel):
-    """A model of problem groups; a group that remains keeps its selection."""
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self.groups: list[ProblemGroup] = []
-
-    def show(self, groups: Sequence[ProblemGroup]) -> None:
-        """Show these groups, sorted by severity."""
-        shown, sorted_groups = self.groups, sorted(groups, key=severity)
-        if list(map(name_of_group, sorted_groups)) == list(map(name_of_group, shown)):
-            self.groups = sorted_groups
-            if shown:
-                self.dataChanged.emit(self.index(0), self.index(len(shown) - 1))
-            return
-        self.beginResetModel()
-        self.groups = sorted_groups
-        self.endResetModel()
-
-    def find(self, kind: str, code: str = "") -> QModelIndex:
-        """Return the row of the first group of a kind (and code); folders count as files.
-
-        Files that were found and not sent count as waiting.
-        """
-        for number, group in enumerate(self.groups):
-            kinds = (group.kind, group.kind.removeprefix("folder-"), _KIND_ALIASES.get(group.kind))
-            if kind in kinds and (not code or group.problem.code == code):
-                return self.index(number)
-        return QModelIndex()
-
-    def rowCount(self, parent: Index = NO_PARENT) -> int:
-        return 0 if parent.isValid() else len(self.groups)
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
-            return None
-        group = self.groups[index.row()]
-        if role == Qt.ItemDataRole.DisplayRole:
-            return f"{texts.count(group.files)}   {texts.engine_text(group.problem.message)}"
-        if role == Qt.ItemDataRole.DecorationRole:
-            return mark_of_group(group).icon
-        if role == Qt.ItemDataRole.AccessibleTextRole:
-            message = texts.engine_text(group.problem.message)
-            return f"{mark_of_group(group).word}, {self.about(group)}: {message}"
-        return None
-
-    def about(self, group: ProblemGroup) -> str:
-        """Return the number of affected files or folders, and their size, as text."""
-        count = count_of_group(group)
-        return f"{count}, {texts.size(group.size)}" if group.size else count
 
 
 def count_of_group(group: ProblemGroup) -> str:
@@ -100,6 +35,12 @@ def count_of_group(group: ProblemGroup) -> str:
     if group.kind.startswith("folder-"):
         return translate("problems", "%Ln folder(s)", "", group.files)
     return translate("problems", "%Ln file(s)", "", group.files)
+
+
+def describe_group(group: ProblemGroup) -> str:
+    """Return the number of affected files or folders, and their size, as text."""
+    count = count_of_group(group)
+    return f"{count}, {texts.size(group.size)}" if group.size else count
 
 
 def mark_of_group(group: ProblemGroup) -> RowIcon:
@@ -118,7 +59,7 @@ HIDDEN = "problems/hidden"  # the key of the hidden kinds in the window state
 
 
 class ProblemFilter(QWidget):
-    """A list of kinds with a single selection."""
+    """A list of kinds, the most serious first, one of which is selected."""
 
     chosen = Signal()  # another kind is selected, or the selected kind has changed
 
@@ -126,35 +67,31 @@ class ProblemFilter(QWidget):
         super().__init__(parent)
         self._memory = memory
         self._all: Sequence[ProblemGroup] = ()
+        self.groups: list[ProblemGroup] = []  # in the list
         self._hidden = list_hidden(memory)
         self._last_hidden = ""  # the name of a kind
-        self._selected: tuple[str, str] | None = None  # kind and code
-        self._requested = ""
-        self.model = ProblemGroupsModel(self)
-        self._list = QListView(self)
+        self._selected = self._requested = ""  # names of kinds
+        self._list = QListWidget(self)
         self._show_hidden = QCheckBox(self)
 
-        self._list.setModel(self.model)
         self._list.setAccessibleName(self.tr("Kinds of problems"))
         self._list.setTextElideMode(Qt.TextElideMode.ElideRight)
         self._list.setWordWrap(True)
-        self._list.setResizeMode(QListView.ResizeMode.Adjust)
+        self._list.setResizeMode(QListWidget.ResizeMode.Adjust)
         self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._list.setSpacing(SMALL_SPACE)
         self._list.setMinimumWidth(self.fontMetrics().averageCharWidth() * 14)
         self._show_hidden.setVisible(False)
         vbox((self._list, 1), self._show_hidden, on=self, margins=0)
 
-        self._list.selectionModel().currentChanged.connect(self._save_selection)
-        self.model.dataChanged.connect(self.chosen)
-        self.model.modelReset.connect(self._select)
+        self._list.currentRowChanged.connect(self._save_selection)
         self._show_hidden.toggled.connect(self._show_filtered)
 
     @property
     def group(self) -> ProblemGroup | None:
         """The selected kind."""
-        row = self._list.currentIndex().row()
-        return self.model.groups[row] if 0 <= row < len(self.model.groups) else None
+        row = self._list.currentRow()
+        return self.groups[row] if 0 <= row < len(self.groups) else None
 
     @property
     def empty(self) -> bool:
@@ -192,28 +129,53 @@ class ProblemFilter(QWidget):
         show_all = self._show_hidden.isChecked()
         self._show_hidden.setText(self.tr("Show %Ln hidden kind(s)", "", len(hidden)))
         self._show_hidden.setVisible(bool(hidden))
-        self.model.show([group for group in self._all if show_all or group not in hidden])
+        before = list(map(name_of_group, self.groups))
+        shown = [group for group in self._all if show_all or group not in hidden]
+        self.groups = sorted(shown, key=severity)
+        same = list(map(name_of_group, self.groups)) == before
+        with QSignalBlocker(self._list):
+            if not same:
+                self._list.clear()
+                self._list.addItems([""] * len(shown))
+            for number, group in enumerate(self.groups):
+                item, mark = self._list.item(number), mark_of_group(group)
+                message = texts.engine_text(group.problem.message)
+                said = f"{mark.word}, {describe_group(group)}: {message}"
+                item.setText(f"{texts.count(group.files)}   {message}")
+                item.setIcon(mark.icon)
+                item.setData(Qt.ItemDataRole.AccessibleTextRole, said)
+        if same:
+            self.chosen.emit()
+        else:
+            self._select()
 
-    @Slot()
+    def _find(self, name: str) -> int:
+        """Return the row of a kind, or of the first with an outcome; -1 if there is none.
+
+        Folders count as files, and files that were found and not sent count as waiting.
+        """
+        kind, _, code = name.partition(":")
+        for number, group in enumerate(self.groups):
+            kinds = (group.kind, group.kind.removeprefix("folder-"), _KIND_ALIASES.get(group.kind))
+            if kind in kinds and (not code or group.problem.code == code):
+                return number
+        return -1
+
     def _select(self) -> None:
         """Select the requested kind, the previous one or the first, in this order of preference."""
-        requested, find = QModelIndex(), self.model.find
-        if self._requested:
-            requested = find(*self._requested.partition(":")[::2])
-        if requested.isValid():
+        requested = self._find(self._requested) if self._requested else -1
+        if requested >= 0:
             self._requested = ""
-        previous = find(*self._selected) if self._selected else QModelIndex()
-        for candidate in (requested, previous, self.model.index(0)):
-            if candidate.isValid():
-                flag = QItemSelectionModel.SelectionFlag.ClearAndSelect
-                self._list.selectionModel().setCurrentIndex(candidate, flag)
-                break
-        self.chosen.emit()
+        previous = self._find(self._selected) if self._selected else -1
+        row = next((row for row in (requested, previous) if row >= 0), 0)
+        with QSignalBlocker(self._list):
+            self._list.setCurrentRow(row)
+        self._save_selection()
 
     @Slot()
     def _save_selection(self) -> None:
         if self.group is not None:
-            self._selected = self.group.kind, self.group.problem.code
+            self._selected = name_of_group(self.group)
         self.chosen.emit()
 
     def _set_hidden(self, names: set[str]) -> None:

@@ -17,7 +17,6 @@ from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QLabel,
-    QMenu,
     QPushButton,
     QStackedWidget,
     QStyle,
@@ -355,7 +354,7 @@ class FilesPanel(TablePanel):
         hint = self.tr("Select files to open their folder, find them, or send them again.")
         fill(self._content, ActionRow(self.row_actions.all, hint, self))
         self.selected.connect(self._show_actions)
-        self.table.menu_wanted.connect(self.row_actions.add_to_menu)
+        self.table.row_actions = self.row_actions.all
         self.table.chosen.connect(self.row_actions.choose)
 
     @Slot()
@@ -420,11 +419,6 @@ class RowActions(QObject):
         """Show the status of a row that was double-clicked, or selected with Enter."""
         if isinstance(row, FileRow):
             self._controller.open_page("where", os.fsdecode(row.key))
-
-    @Slot(object)
-    def add_to_menu(self, menu: QMenu) -> None:
-        """Add the actions to a menu."""
-        menu.addActions(self.all)
 
     @Slot()
     def _send_next(self) -> None:

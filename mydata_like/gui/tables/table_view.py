@@ -30,6 +30,7 @@ from mydata_like.gui.table_model import (
     ColumnsModel,
     Index,
     column_width,
+    open_menu,
     style_table,
 )
 from mydata_like.gui.tables.table_query import Open, SortedRows, TableQuery
@@ -297,7 +298,6 @@ class TableView(QTableView):
     """A table of the ledger that saves the user's columns and sort order."""
 
     chosen = Signal(object)  # the row that was double-clicked, or selected with Enter
-    menu_wanted = Signal(object)  # the QMenu, to which actions on `rows()` may be added
 
     def __init__(
         self, name: str, model: WindowedModel, memory: WindowState, parent: QWidget | None = None
@@ -306,6 +306,7 @@ class TableView(QTableView):
         self._name = name
         self._model = model
         self._memory = memory
+        self.row_actions: Sequence[QAction] = ()  # on `rows()`, of the menu
         self._places = _ColumnPlaces((), None, None)
         self.setModel(model)
         style_table(self)
@@ -412,12 +413,7 @@ class TableView(QTableView):
     @Slot(QPoint)
     def _show_menu(self, place: QPoint) -> None:
         if self.rows():
-            menu = QMenu(self)
-            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-            self.menu_wanted.emit(menu)
-            menu.addSeparator()
-            menu.addAction(self._copy)
-            menu.popup(self.viewport().mapToGlobal(place))
+            open_menu(self, place, (*self.row_actions, None, self._copy))
 
     @Slot()
     def _choose(self) -> None:

@@ -4,7 +4,15 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QKeyCombination, QObject, Qt, SignalInstance
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QFrame,
+    QHBoxLayout,
+    QLayout,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
 
 from mydata_like.gui.theme.widgets import PlainLabel, icon
 
@@ -67,6 +75,16 @@ def fill(
                 layout.addLayout(part)
             case QWidget():
                 layout.addWidget(part)
+
+
+def scrolled(content: QWidget, parent: QWidget) -> QScrollArea:
+    """Return an area without a frame in which the content can be scrolled, and takes the focus."""
+    area = QScrollArea(parent)
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setWidgetResizable(True)
+    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    area.setWidget(content)
+    return area
 
 
 def label(
