@@ -35,7 +35,6 @@ from mydata_like.gui.log_viewer.bundle_dialog import BundleDialog
 from mydata_like.gui.overview.details_panel import DetailsPanel
 from mydata_like.gui.overview.overview_page import SetByServer
 from mydata_like.gui.overview.summary_cards import RemoveQuestion, UnfinishedList
-from mydata_like.gui.pages.page_registry import list_pages
 from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.gui.settings_editor.connection_test_view import ConnectionTestDialog
 from mydata_like.gui.settings_editor.settings_dialog import SettingsDialog
@@ -47,7 +46,7 @@ from mydata_like.gui.tray.notifications import Banner, Notification, Notificatio
 from mydata_like.gui.tray.tray_icon import TrayIcon, TrayState, draw_icon
 from mydata_like.gui.tray.tray_popup import TrayPopup
 from mydata_like.gui.where.free_dialog import FreeDialog
-from mydata_like.gui.window import MainWindow
+from mydata_like.gui.window import MainWindow, list_pages
 from mydata_like.gui.wizard import SetupWizard
 from mydata_like.gui.wizard.mydata_import_dialog import MyDataImportDialog
 from mydata_like.gui.wizard.step_base import Readiness

@@ -8,12 +8,11 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from mydata_like.core.model import HELD_FILES
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.pages.page_registry import list_pages
 from mydata_like.gui.pages.problems_page import ProblemsPage
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.theme import style
 from mydata_like.gui.theme_settings import set_language
-from mydata_like.gui.window import MainWindow
+from mydata_like.gui.window import MainWindow, list_pages
 from tests.gui import audit
 from tests.gui.poses import move, pose
 from tests.gui.pseudo import PseudoTranslator

@@ -15,10 +15,9 @@ from mydata_like.gui.drop.drop_dialog import DropDialog
 from mydata_like.gui.drop.drop_model import SourceColumn
 from mydata_like.gui.drop.drop_target import accept_drops
 from mydata_like.gui.drop.import_dialog import ImportDialog
-from mydata_like.gui.pages.page_registry import list_pages
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.theme.widgets import DropFrame
-from mydata_like.gui.window import MainWindow
+from mydata_like.gui.window import MainWindow, list_pages
 from mydata_like.gui.wizard.mydata_import_dialog import MyDataImportDialog
 
 DEADLINE = 60_000

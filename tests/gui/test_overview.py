@@ -33,8 +33,7 @@ from mydata_like.gui.overview.details_panel import (
     count_stages,
 )
 from mydata_like.gui.overview.headline import Headline, _icon_of
-from mydata_like.gui.overview.open_problems import OpenProblems
-from mydata_like.gui.overview.overview_page import OverviewPage
+from mydata_like.gui.overview.overview_page import OpenProblems, OverviewPage
 from mydata_like.gui.overview.recent_datasets import (
     MAX_ROWS,
     MIN_ROWS,

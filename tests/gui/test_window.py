@@ -14,7 +14,6 @@ from mydata_like.core.events import RunStarted, ServerSilent
 from mydata_like.engine.progress import NO_PROGRESS
 from mydata_like.gui.base import PageTitle
 from mydata_like.gui.overview.route_row import RouteRow
-from mydata_like.gui.pages.page_registry import list_pages
 from mydata_like.gui.run_state import (
     PastRunState,
     Phase,
@@ -28,7 +27,7 @@ from mydata_like.gui.status_text import amount_sentence
 from mydata_like.gui.theme.metrics import LARGE_SPACE, TITLE
 from mydata_like.gui.theme.texts import moment
 from mydata_like.gui.theme.widgets import PlainLabel
-from mydata_like.gui.window import MainWindow
+from mydata_like.gui.window import MainWindow, list_pages
 
 AWAY = Problem("server.unreachable", "It does not answer.", "Wait.")
 REFUSED = Problem("server.forbidden", "It refuses.", "Ask.")

@@ -8,10 +8,10 @@ from mydata_like.app.onboarding import LayoutSample
 from mydata_like.core.deletion import DeletedFile
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.file_status import Suggestion
+from mydata_like.gui.pages.where_page import SuggestionsModel
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import ElidedLabel
 from mydata_like.gui.where.free_dialog import CleanupResultsModel
-from mydata_like.gui.where.suggestions import SuggestionsModel
 from mydata_like.gui.wizard.folders_step import PreviewModel
 
 TIP = Qt.ItemDataRole.ToolTipRole

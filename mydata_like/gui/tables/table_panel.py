@@ -36,8 +36,7 @@ from mydata_like.gui.run_state import Phase
 from mydata_like.gui.table_model import Column
 from mydata_like.gui.tables.folder_tree import Parents
 from mydata_like.gui.tables.queue_actions import HoldBackToast, QueueActions
-from mydata_like.gui.tables.table_query import Open
-from mydata_like.gui.tables.table_view import TableView, WindowedModel
+from mydata_like.gui.tables.table_view import Open, TableView, WindowedModel
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.layouts import action, fill, hbox, label, vbox
 from mydata_like.gui.theme.metrics import SPACE
@@ -351,8 +350,7 @@ class FilesPanel(TablePanel):
     ) -> None:
         super().__init__(context, name, columns, parent)
         self.row_actions = RowActions(context.controller, self.table, toast)
-        hint = self.tr("Select files to open their folder, find them, or send them again.")
-        fill(self._content, ActionRow(self.row_actions.all, hint, self))
+        fill(self._content, ActionRow(self.row_actions.all, self.row_actions.hint, self))
         self.selected.connect(self._show_actions)
         self.table.row_actions = self.row_actions.all
         self.table.chosen.connect(self.row_actions.choose)
@@ -378,6 +376,7 @@ class RowActions(QObject):
         self._web = action(self, "server", self.tr("Open on server"), self._open_on_server)
         self._where = action(self, "where", self.tr("Where is it?"), self._show_status)
         self._copy = action(self, "copy", self.tr("Copy path"), self._copy_paths)
+        self.hint = self.tr("Select files to open their folder, find them, or send them again.")
         queued = self._queue.all if self._queue is not None else ()
         self.all = (self._retry, *queued, self._open, self._web, self._where, self._copy)
         if self._queue is not None:
