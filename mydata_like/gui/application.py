@@ -62,7 +62,7 @@ class ApprovalWatcher(QObject):
     @Slot()
     def _ask(self) -> None:
         if not self._task.running:
-            ask = partial(check_approval, self._controller.settings, self._controller.config)
+            ask = partial(check_approval, *self._controller.place)
             self._task = self._tasks.run(ask, failed=self._log_failure, cancel=True)
 
     @Slot(object)
@@ -203,14 +203,12 @@ class Program(QObject):
             name = texts.plain(Path(os.fsdecode(paths[0])).name)
             text = self.tr("“%1” is scanned and then uploaded.").replace("%1", name)
         banner.show_notification(Notification(None, self.tr("Added"), text, "", is_at_work))
-        banner.follow(self.controller.state)
 
     @Slot(object)
     def _show_refusal(self, problem: Problem) -> None:
         said = texts.engine_text(problem.message).rstrip(".")
         message = Notification(None, said, texts.engine_text(problem.hint), "", is_at_work)
         self.presence.banner.show_notification(message)
-        self.presence.banner.follow(self.controller.state)
 
     @Slot()
     def _choose_log_level(self) -> None:

@@ -172,6 +172,11 @@ class WindowController(QObject):
             self._engine.let_go()
 
     @property
+    def place(self) -> tuple[Settings, Path | None]:
+        """The settings and the file that they come from, as the use cases of `app` take them."""
+        return self.settings, self.config
+
+    @property
     def engine(self) -> Engine | None:
         """The engine that this window controls, if any."""
         return self._engine
@@ -246,7 +251,7 @@ class WindowController(QObject):
         # Imported here, as the start does not need it; the look has imported it.
         from mydata_like.app.run_control import control_runs
 
-        give = partial(control_runs, self.settings, self.config, command)
+        give = partial(control_runs, *self.place, command)
         self._tasks.run(give, self._look_at_run, self._refuse_control, cancel=True)
 
     @Slot(object)
@@ -288,7 +293,7 @@ class WindowController(QObject):
             # Imported here, as the start does not need it.
             from mydata_like.app.source_service import find_source_of
 
-            ask = partial(find_source_of, self.settings, self.config, path)
+            ask = partial(find_source_of, *self.place, path)
             self._tasks.run(ask, self._carry_again)
         else:
             self.start()
@@ -311,7 +316,7 @@ class WindowController(QObject):
         # Imported here, as the start does not need it.
         from mydata_like.app.source_service import remove_source
 
-        remove = partial(remove_source, self.settings, self.config, source.path)
+        remove = partial(remove_source, *self.place, source.path)
         done = partial(self._drop_source, source)
         self._tasks.run(remove, done, self._refuse_command, writes=True)
 
@@ -389,7 +394,7 @@ class WindowController(QObject):
     def _look(self) -> None:
         """Look for changes of the settings, the ledger, the locks and the state files."""
         if not self._look_task.running and self.loaded is not None:
-            look = partial(self._status.look, self.settings, self.config, self.loaded.sources)
+            look = partial(self._status.look, *self.place, self.loaded.sources)
             self._look_task = self._tasks.run(look, self._take_look)
 
     @Slot()
@@ -398,7 +403,7 @@ class WindowController(QObject):
         # Imported here, as the start does not need it; the look has imported it.
         from mydata_like.app.ledger_status import find_current_run
 
-        ask = partial(find_current_run, self.settings, self.config)
+        ask = partial(find_current_run, *self.place)
         self._tasks.run(ask, self._take_current_run, self._miss_current_run, latest=True)
 
     @Slot(object)

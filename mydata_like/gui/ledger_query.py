@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -41,19 +42,24 @@ def open_summary(settings: Settings, config: Path | None) -> LedgerSummary | Non
 class LedgerQuery(QObject):
     """Asks a question in the background, while its widget is visible and the settings are known.
 
-    It asks when the widget appears and when the ledger changes, one question at a time. `ask`
-    returns the function that reads the ledger. `answered` reports its result, `failed` an
-    `UploaderError`, after which it asks again. If `ask` returns None, nothing is asked.
+    It asks when the widget appears and when the ledger changes, one question at a time. `ask` takes
+    the settings, their file, and what `about` returns; if that is None, nothing is asked.
+    `answered` reports the result, `failed` an `UploaderError`, after which it asks again.
     """
 
     answered = Signal(object)
     failed = Signal(object)
 
     def __init__(
-        self, context: AppContext, widget: QWidget, ask: Callable[[], Callable[[], object] | None]
+        self,
+        context: AppContext,
+        widget: QWidget,
+        ask: Callable[..., object],
+        about: Callable[[], tuple[object, ...] | None] = tuple,
     ) -> None:
         super().__init__(widget)
-        self._context, self._widget, self._ask = context, widget, ask
+        self._context, self._widget = context, widget
+        self._ask, self._about = ask, about
         self._asking = self._stale = self._outdated = False
         self._asked_at = 0.0
         self._timer = QTimer(self, singleShot=True)
@@ -71,10 +77,14 @@ class LedgerQuery(QObject):
     def refresh(self) -> None:
         """Ask now, or once the last question is answered and the interval is over."""
         self._stale = self._asking or self._timer.isActive()
-        known = self._context.controller.loaded is not None
-        if self._widget.isVisible() and known and not self._stale and (question := self._ask()):
+        controller = self._context.controller
+        if self._stale or not self._widget.isVisible() or controller.loaded is None:
+            return
+        arguments = self._about()
+        if arguments is not None:
             self._asking, self._asked_at = True, monotonic()
-            self._context.tasks.run(question, self._take, self._fail)
+            ask = partial(self._ask, *controller.place, *arguments)
+            self._context.tasks.run(ask, self._take, self._fail)
 
     @Slot()
     def ask_now(self) -> None:

@@ -84,7 +84,7 @@ class DropDialog(QDialog):
         self._paths = list(dict.fromkeys(os.path.normpath(path) for path in paths))
         self._previews: list[SourcePreview | None] = [None for _ in self._paths]
         self._costs: Costs | None = None  # of the last run
-        self._place = settings, context.controller.config
+        self._place = context.controller.place
         self.model = SourcesModel(self._paths, settings.server.username, self)
         self.notes = NotesList(self.tr("Notes"), self)
         self.notes.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)

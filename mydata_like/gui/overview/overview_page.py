@@ -1,8 +1,7 @@
 """The Overview: whether the data is safe, the active run, and what to do."""
 
 import re
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 from PySide6.QtCore import QCoreApplication, QEvent, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QShowEvent
@@ -187,7 +186,7 @@ class OpenProblems(QFrame):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
         self._controller, self._memory = context.controller, context.memory
         self._seen: tuple[bool, PastRunState | None] = (False, None)
-        self.query = LedgerQuery(context, parent, self._ask)
+        self.query = LedgerQuery(context, parent, group_problems)
         self._more = label(self, quiet=True)
         self._layout = QGridLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
@@ -210,9 +209,6 @@ class OpenProblems(QFrame):
         if (state.at_work, state.last) != self._seen:
             self._seen = (state.at_work, state.last)
             self.query.refresh()
-
-    def _ask(self) -> Callable[[], list[ProblemGroup]]:
-        return partial(group_problems, self._controller.settings, self._controller.config)
 
     @Slot(object)
     def _show_groups(self, groups: Sequence[ProblemGroup]) -> None:

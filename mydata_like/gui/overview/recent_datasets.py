@@ -1,7 +1,8 @@
 """The datasets whose files changed their state last, with what the server has verified of each."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, Slot
 from PySide6.QtWidgets import QFrame, QGridLayout, QSizePolicy, QWidget
@@ -16,6 +17,7 @@ from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.layouts import label
 from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE
 from mydata_like.gui.theme.widgets import ElidedLabel, IconLabel, icon
+from mydata_like.settings.schema import Settings
 
 translate = QCoreApplication.translate
 
@@ -43,13 +45,12 @@ class RecentDatasets(QFrame):
     def __init__(self, context: AppContext, parent: QWidget, most: int = MIN_ROWS) -> None:
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
-        self._controller = context.controller
         self._most = most
         self._shown: Sequence[RecentDataset] = ()
         self._transfers: Sequence[ActiveTransfer] = ()
         self._at_work = False
         self._seen: tuple[bool, PastRunState | None] = (False, None)
-        self.query = LedgerQuery(context, parent, self._ask)
+        self.query = LedgerQuery(context, parent, _find_recent, self._list_sent)
         self.query.answered.connect(self._show_datasets)
         self._layout = QGridLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
@@ -90,15 +91,9 @@ class RecentDatasets(QFrame):
             self._most = most
             self._show_rows()
 
-    def _ask(self) -> Callable[[], list[RecentDataset]]:
-        files = [transfer.name for transfer in self._transfers]
-        settings, config = self._controller.settings, self._controller.config
-
-        def find() -> list[RecentDataset]:
-            summary = open_summary(settings, config)
-            return summary.find_recent_datasets(files, MAX_ROWS) if summary else []
-
-        return find
+    def _list_sent(self) -> tuple[list[bytes]]:
+        """Return the names of the active transfers, whose datasets come first."""
+        return ([transfer.name for transfer in self._transfers],)
 
     @Slot(object)
     def _show_datasets(self, datasets: Sequence[RecentDataset]) -> None:
@@ -118,6 +113,13 @@ class RecentDatasets(QFrame):
             at = None if self._at_work else dataset.at
             row.show_dataset(dataset.group, sent[dataset.group.path], at)
         self.setVisible(bool(shown))
+
+
+def _find_recent(
+    settings: Settings, config: Path | None, files: Sequence[bytes]
+) -> list[RecentDataset]:
+    summary = open_summary(settings, config)
+    return summary.find_recent_datasets(files, MAX_ROWS) if summary else []
 
 
 class _Row:

@@ -1,7 +1,6 @@
 """The page Folders: the status of each dataset, by owner and experiment."""
 
 import os
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -41,7 +40,7 @@ class FoldersPage(Page):
         # Owners are expanded once, so a branch that the user closes stays closed.
         self._expanded = False
         self._model = FolderTree(self)
-        self._query = LedgerQuery(context, self, self._ask)
+        self._query = LedgerQuery(context, self, table_panel.list_levels, self._list_open)
         self._tree = QTreeView(self)
         self._message = EmptyMessage("folders", self)
         self._start = StartButton(context.controller, self)
@@ -108,17 +107,14 @@ class FoldersPage(Page):
         self._model.set_phase(phase)
         self._update_actions()
 
-    def _ask(self) -> Callable[[], dict[Parents, list[FolderGroup]]]:
-        """Read all open branches."""
-        opened = [parents for parents in self._model.opened() if parents != TOP]
-        settings, config = self._controller.settings, self._controller.config
-        return partial(table_panel.list_levels, settings, config, [TOP, *opened])
+    def _list_open(self) -> tuple[list[Parents]]:
+        """Return all open branches."""
+        return ([TOP, *(parents for parents in self._model.opened() if parents != TOP)],)
 
     @Slot(object)
     def _load_children(self, parents: Parents) -> None:
         if self._controller.loaded is not None:
-            settings, config = self._controller.settings, self._controller.config
-            load = partial(table_panel.list_levels, settings, config, [parents])
+            load = partial(table_panel.list_levels, *self._controller.place, [parents])
             self._context.tasks.run(load, self._take, self._fail)
 
     @Slot(object)
@@ -196,8 +192,7 @@ class FoldersPage(Page):
 
     @Slot()
     def _open_on_server(self) -> None:
-        settings, config = self._controller.settings, self._controller.config
-        find = partial(table_panel.find_dataset, settings, config, self._path)
+        find = partial(table_panel.find_dataset, *self._controller.place, self._path)
         self._context.tasks.run(find, self._open_dataset)
 
     @Slot(object)

@@ -1,6 +1,6 @@
 """The page Problems: unhealthy files by kind of problem, and what to do."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -58,7 +58,7 @@ class ProblemsPage(Page):
         self._context = context
         self._controller = context.controller
         self._at_work = False
-        self._query = LedgerQuery(context, self, self._ask)
+        self._query = LedgerQuery(context, self, table_panel.group_problems)
         self._run = ProblemCard(self)
         self._kinds = ProblemFilter(context.memory, self)
         self._card = ProblemCard(self)
@@ -122,10 +122,6 @@ class ProblemsPage(Page):
         )
         splitter.setMinimumHeight(self.fontMetrics().height() * MIN_LINES)
         return splitter
-
-    def _ask(self) -> Callable[[], list[ProblemGroup]]:
-        settings, config = self._controller.settings, self._controller.config
-        return partial(table_panel.group_problems, settings, config)
 
     @Slot(object)
     def _take(self, groups: list[ProblemGroup]) -> None:
@@ -291,8 +287,7 @@ class ProblemsPage(Page):
 
     def _choose_rows(self, choice: ChangeChoice, rows: Sequence[Row]) -> None:
         keys = [row.key for row in rows if isinstance(row, FileRow)]
-        settings, config = self._controller.settings, self._controller.config
-        call = partial(choose_held, settings, config, choice, keys)
+        call = partial(choose_held, *self._controller.place, choice, keys)
         self._context.tasks.run(call, self._show_chosen, self._show_not_chosen, writes=True)
 
     @Slot(object)

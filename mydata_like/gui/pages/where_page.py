@@ -1,7 +1,7 @@
 """The page Where: the status of a file or folder."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -38,7 +38,6 @@ from mydata_like.gui.where.free_dialog import FreeDialog
 from mydata_like.gui.where.status_tasks import CleanupProgress, CleanupResults, StatusAnswer
 from mydata_like.gui.where.status_view import StatusText, StatusView, describe_check
 from mydata_like.gui.window_state import KeptSplitter
-from mydata_like.settings.schema import Settings
 
 translate = QCoreApplication.translate
 
@@ -120,7 +119,7 @@ class WherePage(Page):
         self._timer = QTimer(self, singleShot=True, interval=SEARCH_DELAY)
         self._path: Path | None = None  # whose status is shown, or shown when it is known
         self._status_known = False
-        self._status_query = LedgerQuery(context, self, self._ask_status)
+        self._status_query = LedgerQuery(context, self, status_tasks.load_status, self._about)
         self._check_task = BackgroundTask()
         self._query = ""  # the text of the field, which shows hidden characters as escapes
         self._search_task = BackgroundTask()
@@ -197,7 +196,7 @@ class WherePage(Page):
             self._show_suggestions(())
             self._show_message(self.tr("Type part of a name, or drop a file or folder here."))
         elif not self._search_task.running and self._controller.loaded is not None:
-            find = partial(status_tasks.find, *self._place, self._query)
+            find = partial(status_tasks.find, *self._controller.place, self._query)
             failed = partial(self._fail_search, self._query)
             self._search_task = self._context.tasks.run(find, self._show_result, failed)
 
@@ -244,9 +243,8 @@ class WherePage(Page):
         self._path, self._status_known = Path(os.fsdecode(key)), False
         self._status_query.ask_now()
 
-    def _ask_status(self) -> Callable[[], PathStatus] | None:
-        path = self._path
-        return None if path is None else partial(status_tasks.load_status, *self._place, path)
+    def _about(self) -> tuple[Path] | None:
+        return None if self._path is None else (self._path,)
 
     @Slot(object)
     def _fail_status(self, error: UploaderError) -> None:
@@ -276,7 +274,9 @@ class WherePage(Page):
         self._view.card.show_verdict(StatusText("working", "working", text))
         self._view.card.allow(check=False)
         paths = [status.path]
-        check = partial(status_tasks.clean_up, *self._place, CleanupProgress(), check=paths)
+        check = partial(
+            status_tasks.clean_up, *self._controller.place, CleanupProgress(), check=paths
+        )
         self._check_task.cancel()
         self._check_task = self._context.tasks.run(
             check, self._take_checked, self._fail_check, cancel=True
@@ -327,10 +327,6 @@ class WherePage(Page):
 
     def _start(self) -> str:
         return str(self._controller.settings.data.directory or "")
-
-    @property
-    def _place(self) -> tuple[Settings, Path | None]:
-        return self._controller.settings, self._controller.config
 
     def _show_message(self, text: str) -> None:
         """Show this text in place of a file's status."""

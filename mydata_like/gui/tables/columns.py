@@ -80,14 +80,17 @@ def run_columns(is_under_way: Callable[[str], bool]) -> list[Column]:
         return _mark(row, under_way=is_under_way(row.key))
 
     sent, ended = translate("runs", "Files sent"), translate("runs", "Outcome")
+    span, limit = translate("runs", "Duration"), translate("runs", "Limit")
     return [
         Column("at", translate("runs", "When"), _when, "at", 20),
         Column("reason", translate("runs", "Reason"), _reason, "reason", 23),
         Column("files", sent, _files, "files", 10, number=True, tip=_replaced_tip),
         Column("size", translate("runs", "Size"), _size, "size", 10, number=True, tip=_omitted_tip),
         Column("speed", translate("runs", "Speed"), _speed, width=11, number=True),
-        Column("span", translate("runs", "Duration"), _duration, "span", 11, number=True),
-        Column("limit", translate("runs", "Limit"), _limit, width=18, tip=_limit_tip),
+        Column(
+            "span", span, lambda row: texts.span(number(row, "seconds")), "span", 11, number=True
+        ),
+        Column("limit", limit, _limit, width=18, tip=lambda row: limit_name(_limit_of(row))),
         Column("outcome", ended, lambda row: mark(row).word, width=24, mark=mark, tip=_problem_tip),
     ]
 
@@ -204,17 +207,13 @@ def _speed(row: RunRow) -> str:
     return texts.rate(_bytes(row) / seconds) if seconds and _bytes(row) else ""
 
 
+def _limit_of(row: RunRow) -> str:
+    return str(row.summary.get("limit", ""))
+
+
 def _limit(row: RunRow) -> str:
     """Return the bottleneck of a run that sent something."""
-    return limit_word(str(row.summary.get("limit", ""))) if _bytes(row) else ""
-
-
-def _limit_tip(row: RunRow) -> str:
-    return limit_name(str(row.summary.get("limit", "")))
-
-
-def _duration(row: RunRow) -> str:
-    return texts.span(number(row, "seconds"))
+    return limit_word(_limit_of(row)) if _bytes(row) else ""
 
 
 def file_columns() -> list[Column]:

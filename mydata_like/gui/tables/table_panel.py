@@ -549,7 +549,7 @@ def dataset_address(controller: WindowController, dataset: int | None) -> str:
 
 def opener(controller: WindowController) -> Open:
     """Return a function that opens the ledger of the current settings."""
-    return partial(open_listing, controller.settings, controller.config)
+    return partial(open_listing, *controller.place)
 
 
 def group_problems(settings: Settings, config: Path | None) -> list[ProblemGroup]:

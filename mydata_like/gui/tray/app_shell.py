@@ -13,7 +13,7 @@ from mydata_like.core.errors import Problem
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.launch_options import LaunchOptions
-from mydata_like.gui.run_state import PastRunState, Phase, RunState
+from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.gui.theme.widgets import Prompt
 from mydata_like.gui.tray.notifications import (
     Banner,
@@ -207,7 +207,6 @@ class AppShell(QObject):
         self._start = start
         self._policy = NotificationPolicy(self._is_enabled)
         self._opened = False
-        self._last: PastRunState | None = None
         self.tray = tray or Tray(context.controller, self)
         self._popup: TrayPopup | None = None
         self.banner = Banner(context.controller, window)
@@ -266,10 +265,6 @@ class AppShell(QObject):
     def _on_state(self, state: RunState) -> None:
         if state.phase is Phase.BROKEN:
             self._open()  # also if the settings cannot be read
-        if state.last and state.last != self._last and state.last.safe:
-            self.banner.hide_problem()
-        self._last = state.last
-        self.banner.follow(state)
         self._notify(self._policy.on_state(state, monotonic()))
 
     @Slot(object)
@@ -290,7 +285,6 @@ class AppShell(QObject):
             return
         if window_active or not self.tray.available:
             self.banner.show_notification(message)
-            self.banner.follow(self._controller.state)
         else:
             self.tray.show_notification(message)
 

@@ -181,6 +181,7 @@ class Banner(QToolBar):
         self._is_problem = False
         self._concerns: Callable[[RunState], bool] = _is_never
         self._concerned = False
+        self._last: PastRunState | None = None
         self._icon = IconLabel(1, self)
         self._title = label(self, bold=True)
         self._text = ElidedLabel("", self)
@@ -196,6 +197,7 @@ class Banner(QToolBar):
         window.addToolBar(self)
         self._more.clicked.connect(self._open_page)
         self._close.clicked.connect(self.hide)
+        controller.run_changed.connect(self._follow)
         self.hide()
 
     def show_notification(self, message: Notification) -> None:
@@ -208,21 +210,20 @@ class Banner(QToolBar):
         self._text.set_full_text(message.text)
         self._more.setVisible(bool(message.page))
         self.show()
+        self._follow(self._controller.state)
 
     @property
     def shows_problem(self) -> bool:
         """Whether a problem is shown."""
         return self._is_problem and not self.isHidden()
 
-    def follow(self, state: RunState) -> None:
-        """Hide the notification when it is settled."""
+    @Slot(object)
+    def _follow(self, state: RunState) -> None:
+        """Hide the notification when it is settled, that of a problem also after a safe run."""
         before, self._concerned = self._concerned, self._concerns(state)
-        if before and not self._concerned:
-            self.hide()
-
-    def hide_problem(self) -> None:
-        """Hide the notification of a problem that has been fixed."""
-        if self._is_problem:
+        last, self._last = self._last, state.last
+        recovered = state.last is not None and state.last != last and state.last.safe
+        if (before and not self._concerned) or (recovered and self._is_problem):
             self.hide()
 
     @Slot()

@@ -61,7 +61,7 @@ class FreeDialog(QDialog):
     ) -> None:
         super().__init__(parent)
         self._tasks = context.tasks
-        self._place = context.controller.settings, context.controller.config
+        self._place = context.controller.place
         self._progress = CleanupProgress()
         self._task = BackgroundTask()
         self._total = 0
