@@ -45,7 +45,7 @@ PAGE_MARGINS = (LARGE_SPACE, LARGE_SPACE, LARGE_SPACE, SPACE)  # left, top, righ
 
 def page_layout(page: QWidget, *parts: Part) -> QVBoxLayout:
     """Return the layout of a page, with the margins that all pages share."""
-    return vbox(*parts, on=page, spacing=SPACE, margins=PAGE_MARGINS)
+    return vbox(*parts, inside=page, spacing=SPACE, margins=PAGE_MARGINS)
 
 
 class PageTitle(PlainLabel):

@@ -25,13 +25,11 @@ class DemoLauncher(QObject):
         find = partial(program_command, "demo", None, "--window")
         self._tasks.run(find, self._start, self._fail)
 
-    @Slot(object)
     def _start(self, command: tuple[str, ...]) -> None:
         started, _ = QProcess.startDetached(command[0], list(command[1:]))
         if not started:
             self._show_problem(self.tr("This computer could not start another program."))
 
-    @Slot(object)
     def _fail(self, error: UploaderError) -> None:
         self._show_problem(texts.error_text(error))
 

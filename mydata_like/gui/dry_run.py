@@ -34,8 +34,8 @@ from mydata_like.gui.engine_process import Engine, engine_command
 from mydata_like.gui.setting_labels import with_labels
 from mydata_like.gui.table_model import Column, Index, RowsModel, set_up_table
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import label, vbox
-from mydata_like.gui.theme.widgets import RowIcon, mark_of
+from mydata_like.gui.theme.layouts import vbox
+from mydata_like.gui.theme.widgets import PlainLabel, RowIcon, mark_of
 from mydata_like.hostos.clock import SystemClock
 
 translate = QCoreApplication.translate
@@ -176,7 +176,7 @@ class DryRunDialog(QDialog):
         self._controller = context.controller
         self._progress = RunProgress(SystemClock())
         self._summed = self._wanted = False
-        self._summary = label(self, self.tr("Scanning the folders…"), wrap=True)
+        self._summary = PlainLabel(self.tr("Scanning the folders…"), self, wrap=True)
         self._busy = QProgressBar(self)
         self._busy.setRange(0, 0)
         self._busy.setAccessibleName(self.tr("The dry run is in progress"))
@@ -191,7 +191,7 @@ class DryRunDialog(QDialog):
         # The start of a reason matters most.
         self._left_table.setTextElideMode(Qt.TextElideMode.ElideRight)
         self._left_table.hide()
-        self._more = label(self)
+        self._more = PlainLabel("", self)
         self._more.hide()
         self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         self._upload = self._buttons.addButton(
@@ -200,7 +200,7 @@ class DryRunDialog(QDialog):
         self._enable_upload()
 
         tables = ((self._table, 2), (self._left_table, 1))
-        vbox(self._summary, self._busy, *tables, self._more, self._buttons, on=self)
+        vbox(self._summary, self._busy, *tables, self._more, self._buttons, inside=self)
         width = self.fontMetrics().averageCharWidth()
         self.resize(width * 140, width * 80)
 

@@ -6,22 +6,13 @@ from typing import Final
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QAction, QGuiApplication
-from PySide6.QtWidgets import (
-    QDialog,
-    QDialogButtonBox,
-    QHBoxLayout,
-    QLabel,
-    QPushButton,
-    QTabWidget,
-    QTextBrowser,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QTabWidget, QTextBrowser, QWidget
 
 from mydata_like import __version__
 from mydata_like.gui.tasks import Tasks
+from mydata_like.gui.theme.layouts import fit_to_screen, hbox, vbox
 from mydata_like.gui.theme.metrics import TITLE
-from mydata_like.gui.theme.widgets import PlainLabel, app_icon, find_resources, icon
+from mydata_like.gui.theme.widgets import PlainLabel, app_icon, find_resources, push_button
 from mydata_like.hostos.dependencies import PROGRAM, Component, describe_versions, list_components
 
 CHANGES: Final = "CHANGELOG.md"
@@ -34,28 +25,23 @@ class HelpDialog(QDialog):
         super().__init__(parent)
         self.setWindowTitle(self.tr("Help"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        tabs = QTabWidget(self)
         first = self._make_text(self.tr("Getting started"))
         first.setMarkdown(self._describe_start())
         news = self._make_text(self.tr("What is new"))
         news.setMarkdown(read_changes())
-        keys, self._versions, self._licences = (
-            self._make_text(self.tr("Keys")),
-            self._make_text(self.tr("Versions")),
-            self._make_text(self.tr("Licences")),
-        )
+        keys = self._make_text(self.tr("Keys"))
         keys.setHtml(_tabulate(dict.fromkeys(_list_keys(actions))))  # each once
+        self._versions = self._make_text(self.tr("Versions"))
+        self._licences = self._make_text(self.tr("Licences"))
+        tabs = QTabWidget(self)
         tabs.addTab(first, self.tr("&Getting started"))
         tabs.addTab(news, self.tr("What is &new"))
         tabs.addTab(keys, self.tr("&Keys"))
         tabs.addTab(self._make_about(), self.tr("&About"))
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         buttons.rejected.connect(self.reject)
-        layout = QVBoxLayout(self)
-        layout.addWidget(tabs)
-        layout.addWidget(buttons)
-        width = self.fontMetrics().averageCharWidth()
-        self.resize(width * 90, width * 90)
+        vbox(tabs, buttons, inside=self)
+        fit_to_screen(self, 90, 39)
         tasks.run(describe_versions, self._show_versions)
         tasks.run(list_components, self._show_components)
 
@@ -98,40 +84,25 @@ class HelpDialog(QDialog):
         picture = QLabel(page)
         side = self.fontMetrics().height() * 3
         picture.setPixmap(app_icon().pixmap(side, side))
-        name = PlainLabel(f"{PROGRAM} {__version__}", page)
-        name.scale(TITLE, bold=True)
-        top = QHBoxLayout()
-        top.addWidget(picture)
-        top.addWidget(name, 1)
-        said = PlainLabel(
-            self.tr("Uploads research data from instruments to a MyTardis server."),
-            page,
+        name = PlainLabel(f"{PROGRAM} {__version__}", page, heading=TITLE)
+        purpose = self.tr("Uploads research data from instruments to a MyTardis server.")
+        self._copy = push_button(page, self.tr("&Copy"), self._copy_versions, "copy")
+        self._copy.setToolTip(self.tr("Copy the versions as text, for a report"))
+        self._copy.setAutoDefault(False)
+        self._copy.setEnabled(False)
+        vbox(
+            hbox(picture, (name, 1)),
+            PlainLabel(purpose, page, wrap=True),
+            hbox((PlainLabel(self.tr("What security depends on:"), page), 1), self._copy),
+            (self._versions, 3),
+            PlainLabel(self.tr("It is built on:"), page),
+            (self._licences, 2),
+            inside=page,
         )
-        said.setWordWrap(True)
-        layout = QVBoxLayout(page)
-        layout.addLayout(top)
-        layout.addWidget(said)
-        layout.addLayout(self._make_versions(page))
-        layout.addWidget(self._versions, 3)
-        layout.addWidget(PlainLabel(self.tr("It is built on:"), page))
-        layout.addWidget(self._licences, 2)
         QWidget.setTabOrder(self._copy, self._versions)
         QWidget.setTabOrder(self._versions, self._licences)
         return page
 
-    def _make_versions(self, page: QWidget) -> QHBoxLayout:
-        """Return the row above the versions, with the button that copies them for a report."""
-        self._copy = QPushButton(icon("copy"), self.tr("&Copy"), page)
-        self._copy.setToolTip(self.tr("Copy the versions as text, for a report"))
-        self._copy.setAutoDefault(False)
-        self._copy.setEnabled(False)
-        self._copy.clicked.connect(self._copy_versions)
-        line = QHBoxLayout()
-        line.addWidget(PlainLabel(self.tr("What security depends on:"), page), 1)
-        line.addWidget(self._copy)
-        return line
-
-    @Slot(object)
     def _show_versions(self, text: str) -> None:
         self._versions.setPlainText(text.strip())
         self._copy.setEnabled(True)
@@ -140,7 +111,6 @@ class HelpDialog(QDialog):
     def _copy_versions(self) -> None:
         QGuiApplication.clipboard().setText(self._versions.toPlainText() + "\n")
 
-    @Slot(object)
     def _show_components(self, components: Sequence[Component]) -> None:
         """Show the installed components with their versions and licences."""
         rows = ((f"{one.name} {one.version}", one.licence) for one in components)

@@ -6,20 +6,22 @@ from PySide6.QtWidgets import QWidget
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.run_state import RunState, ServerIndicator
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import hbox, label
-from mydata_like.gui.theme.widgets import IconLabel, RowIcon, set_tip
+from mydata_like.gui.theme.layouts import frameless, hbox
+from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, RowIcon, set_tip
 
 translate = QCoreApplication.translate
 
 
 def indicator_mark(state: RunState) -> RowIcon:
     """Return the text, icon and colour of the server's state."""
+    unknown = RowIcon(translate("contact", "Server not contacted yet"), "server", "skipped")
     match state.server:
         case ServerIndicator.REACHABLE if state.heard:
             return RowIcon(translate("contact", "Server reachable"), "check", "good")
         case ServerIndicator.REACHABLE if state.answered is not None:
-            text = translate("contact", "Server answered %1")  # stays true without a timer
-            return RowIcon(text.replace("%1", texts.moment(state.answered)), "server", "skipped")
+            # A time stays true without a timer.
+            text = translate("contact", "Server answered %1")
+            return unknown._replace(word=text.replace("%1", texts.moment(state.answered)))
         case ServerIndicator.UNREACHABLE:
             return RowIcon(translate("contact", "Server not reachable"), "error", "problem")
         case ServerIndicator.SILENT:
@@ -28,8 +30,8 @@ def indicator_mark(state: RunState) -> RowIcon:
             return RowIcon(word, "waiting", "waiting")
         case ServerIndicator.NOT_APPROVED:
             return RowIcon(translate("contact", "Waiting for approval"), "waiting", "waiting")
-        case _:  # or by another program, no answer to which was seen
-            return RowIcon(translate("contact", "Server not contacted yet"), "server", "skipped")
+        case _:  # also if another program contacted it, no answer to which was seen
+            return unknown
 
 
 class ServerIndicatorLabel(QWidget):
@@ -39,9 +41,9 @@ class ServerIndicatorLabel(QWidget):
         super().__init__(parent)
         self._controller = controller
         self._icon = IconLabel(1.0, self)
-        self._label = label(self)
+        self._label = PlainLabel("", self)
         self._icon.setAccessibleName(self.tr("Server"))
-        hbox((self._icon, 0, Qt.AlignmentFlag.AlignVCenter), self._label, on=self, margins=0)
+        frameless(hbox((self._icon, Qt.AlignmentFlag.AlignVCenter), self._label, inside=self))
         controller.run_changed.connect(self._on_run_changed)
         controller.settings_changed.connect(self._on_settings_changed)
         self._on_run_changed(controller.state)

@@ -43,10 +43,12 @@ from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.gui.server_indicator import ServerIndicatorLabel
 from mydata_like.gui.status_text import overview_sentence
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import action, hbox, label
+from mydata_like.gui.theme.layouts import frameless, hbox
 from mydata_like.gui.theme.widgets import (
     ElidedLabel,
     PathLineEdit,
+    PlainLabel,
+    action,
     allow_action,
     icon,
     text_icon_size,
@@ -164,7 +166,7 @@ class MainWindow(QMainWindow):
         self._make_status_line()
 
         middle = QWidget(self)
-        hbox(self._navigation, (self._stack, 1), on=middle, margins=0, spacing=0)
+        frameless(hbox(self._navigation, (self._stack, 1), inside=middle, spacing=0))
         self.setCentralWidget(middle)
 
         self._search.returnPressed.connect(self._run_search)
@@ -204,7 +206,7 @@ class MainWindow(QMainWindow):
     def mark_demo(self) -> None:
         """Show that this is a demonstration."""
         self.setWindowTitle(self.tr("mydata-like: demo"))
-        mark = label(self, self.tr("Demo: sample data, and a server on this computer"))
+        mark = PlainLabel(self.tr("Demo: sample data, and a server on this computer"), self)
         self.statusBar().insertPermanentWidget(0, mark)
 
     @Slot()
@@ -286,7 +288,7 @@ class MainWindow(QMainWindow):
 
     def _make_status_line(self) -> None:
         self._sentence = ElidedLabel("", self)
-        self._speed, self._next = label(self), label(self)
+        self._speed, self._next = PlainLabel("", self), PlainLabel("", self)
         self._server = ServerIndicatorLabel(self._controller, self)
         side = self.style().pixelMetric(QStyle.PixelMetric.PM_LayoutLeftMargin)
         self.statusBar().setContentsMargins(side, 0, 0, 0)

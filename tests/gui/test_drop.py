@@ -275,6 +275,8 @@ def test_the_sheet_shows_what_is_in_a_folder_and_what_it_becomes(sheet, folder):
         "4",
     ]
     assert [shown.model.index(row, 0, top).data() for row in range(2)] == ["raw", "other files"]
+    below = shown.model.index(0, SourceColumn.DATASET, top)
+    assert not below.flags() & Qt.ItemFlag.ItemIsEditable
     assert "Thumbs.db" in notes(shown, "skipped")[0]
     assert not shown.upload.isEnabled()
     assert "set-up" in notes(shown, "problem")[0]

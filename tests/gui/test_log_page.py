@@ -210,10 +210,10 @@ def test_the_oldest_lines_go_when_there_are_too_many():
     model = LogModel(most=10)
     QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal, model)
     line_filter = LogFilter(level=2)
-    model.show_lines(FilteredLines((), line_filter, ()))
+    model.show_filtered(FilteredLines((), line_filter, ()))
     lines = [a_line(number, "ERROR" if number % 2 else "INFO") for number in range(30)]
     for start in range(0, 30, 6):
-        model.add(lines[start : start + 6])
+        model.append(lines[start : start + 6])
 
     assert model.lines == lines[-10:]
     shown = [model.index(row, TEXT).data() for row in range(model.rowCount())]

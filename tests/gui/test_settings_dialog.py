@@ -610,7 +610,7 @@ def test_a_wrong_key_fails_the_trial_before_it_is_stored(qtbot, context, site):
     tester = dialog.findChild(ConnectionTestDialog)
     qtbot.waitUntil(lambda: tester.conclusion == "The test failed", timeout=DEADLINE)
 
-    assert tester.test.results == ("failed",)
+    assert tester.test.results == ["failed"]
     assert secrets.read_text() == before
 
 

@@ -34,18 +34,13 @@ from mydata_like.core.extra_sources import LONGEST_NAME
 from mydata_like.core.formatting import round_estimate
 from mydata_like.engine.time_left import Costs, Work
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.drop.drop_model import (
-    DropWarning,
-    NotesList,
-    SourceColumn,
-    SourcesModel,
-    list_notes,
-)
+from mydata_like.gui.drop.drop_model import SourceColumn, SourcesModel, list_notes
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.table_model import column_width
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import label, vbox
+from mydata_like.gui.theme.layouts import vbox
 from mydata_like.gui.theme.metrics import TITLE
+from mydata_like.gui.theme.widgets import Note, NoteList, PlainLabel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -86,15 +81,13 @@ class DropDialog(QDialog):
         self._costs: Costs | None = None  # of the last run
         self._place = context.controller.place
         self.model = SourcesModel(self._paths, settings.server.username, self)
-        self.notes = NotesList(self.tr("Notes"), self)
-        self.notes.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
-        self.notes.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.notes = NoteList(self.tr("Notes"), self)
         self._conflicts: list[Conflict] = []
-        self._failure: DropWarning | None = None  # of the scan
-        self._check_failure: DropWarning | None = None  # why the conflicts are unknown
+        self._failure: Note | None = None  # of the scan
+        self._check_failure: Note | None = None  # why the conflicts are unknown
         self._timer = QTimer(self, interval=SHOW_AFTER)
 
-        self._title, self._sum = label(self, scale=TITLE, bold=True), label(self)
+        self._title, self._sum = PlainLabel("", self, heading=TITLE), PlainLabel("", self)
         self._tree = QTreeView(self)
         hint = self.tr("Double-click an owner, experiment or dataset to change it.")
         self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
@@ -107,10 +100,10 @@ class DropDialog(QDialog):
             self._title,
             self._sum,
             (self._tree, 3),
-            label(self, hint),
+            PlainLabel(hint, self),
             (self.notes, 2),
             self._buttons,
-            on=self,
+            inside=self,
         )
         metrics = self.fontMetrics()
         self.resize(metrics.averageCharWidth() * 130, metrics.height() * 30)
@@ -220,7 +213,7 @@ class DropDialog(QDialog):
         self.added.emit([row.source.path for row in wanted])
         self.accept()
 
-    def _find_obstacle(self) -> DropWarning | None:
+    def _find_obstacle(self) -> Note | None:
         """Return why nothing can be uploaded now, if that is so."""
         state = self._controller.state
         text = ""
@@ -230,7 +223,7 @@ class DropDialog(QDialog):
             text = self.tr("Another upload is in progress. This one can start when it has ended.")
         elif state.phase is Phase.TESTING:
             text = self.tr("A speed test is in progress. The upload can start when it has ended.")
-        return DropWarning("problem", text) if text else None
+        return Note("problem", text) if text else None
 
     def _is_ready(self) -> bool:
         known = all(row.preview is not None for row in self.model.rows)
@@ -258,8 +251,8 @@ class DropDialog(QDialog):
         return text.replace("%1", texts.size(size))
 
 
-def _describe(error: UploaderError) -> DropWarning:
-    return DropWarning("problem", texts.problem_text(error))
+def _describe(error: UploaderError) -> Note:
+    return Note("problem", texts.problem_text(error))
 
 
 class _NameDelegate(QStyledItemDelegate):

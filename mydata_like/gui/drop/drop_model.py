@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import (
     QAbstractItemModel,
@@ -16,13 +16,12 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtWidgets import QListWidget, QWidget
 
 from mydata_like.core.errors import SourceError
 from mydata_like.core.extra_sources import Destination, ExtraSource, check_destination
 from mydata_like.gui.theme import colours, texts
 from mydata_like.gui.theme.colours import Status
-from mydata_like.gui.theme.widgets import icon
+from mydata_like.gui.theme.widgets import NOTE_ICONS, Note, icon
 
 if TYPE_CHECKING:
     from mydata_like.app.source_service import Conflict, SourcePart, SourcePreview
@@ -253,44 +252,9 @@ def _describe_number(column: SourceColumn, files: int, size: int) -> str:
 
 
 translate = QCoreApplication.translate
-ICONS: dict[Status, str] = {
-    "problem": "error",
-    "waiting": "warning",
-    "skipped": "skipped",
-    "good": "check",
-}
 
 
-class DropWarning(NamedTuple):
-    """One sentence; `problem` marks one that prevents the upload of a folder."""
-
-    status: Status
-    text: str
-
-
-class NotesList(QListWidget):
-    """Warnings, one in each row."""
-
-    def __init__(self, name: str, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.notes: list[DropWarning] = []
-        self.setAccessibleName(name)
-        self.setWordWrap(True)
-        self.setResizeMode(QListWidget.ResizeMode.Adjust)
-
-    def show_notes(self, notes: Sequence[DropWarning]) -> None:
-        """Show these notes; if only their numbers change, rows stay where they are."""
-        if list(notes) != self.notes:
-            self.notes = list(notes)
-            while self.count() > len(notes):
-                self.takeItem(self.count() - 1)
-            self.addItems([""] * (len(notes) - self.count()))
-            for number, note in enumerate(notes):
-                self.item(number).setText(note.text)
-                self.item(number).setIcon(icon(ICONS[note.status], note.status))
-
-
-def list_notes(rows: Sequence[SourceRow], conflicts: Sequence[Conflict]) -> list[DropWarning]:
+def list_notes(rows: Sequence[SourceRow], conflicts: Sequence[Conflict]) -> list[Note]:
     """Return all notes, the worst first; with several rows each note names its row."""
     notes = []
     for row in rows:
@@ -300,18 +264,18 @@ def list_notes(rows: Sequence[SourceRow], conflicts: Sequence[Conflict]) -> list
             mine = [*_judge_names(row), *map(_describe_conflict, here), *mine]
         name = f"{texts.plain(row.name)}: " if len(rows) > 1 else ""
         notes += [note._replace(text=name + note.text) for note in mine]
-    order = list(ICONS)
+    order = list(NOTE_ICONS)
     return sorted(notes, key=lambda note: order.index(note.status))
 
 
-def _judge_names(row: SourceRow) -> Iterator[DropWarning]:
+def _judge_names(row: SourceRow) -> Iterator[Note]:
     try:
         check_destination(row.destination)
     except SourceError as error:
-        yield DropWarning("problem", texts.problem_text(error))
+        yield Note("problem", texts.problem_text(error))
 
 
-def _describe_conflict(conflict: Conflict) -> DropWarning:
+def _describe_conflict(conflict: Conflict) -> Note:
     other = texts.plain(conflict.other)
     match conflict.kind:
         case "inside":
@@ -330,20 +294,20 @@ def _describe_conflict(conflict: Conflict) -> DropWarning:
                 "drop", "It was uploaded as %1 before. Everything will be uploaded again."
             )
             other = texts.plain(" / ".join(filter(None, conflict.before or ())))
-    return DropWarning("problem" if conflict.hinders else "waiting", text.replace("%1", other))
+    return Note("problem" if conflict.hinders else "waiting", text.replace("%1", other))
 
 
-def _describe_contents(row: SourceRow) -> Iterator[DropWarning]:
+def _describe_contents(row: SourceRow) -> Iterator[Note]:
     preview = row.preview
     if preview is None:
         return
     if preview.refusal is not None:
-        yield DropWarning("problem", texts.problem_text(preview.refusal))
+        yield Note("problem", texts.problem_text(preview.refusal))
     elif preview.complete and not preview.found:
-        yield DropWarning("waiting", translate("drop", "It holds no files."))
+        yield Note("waiting", translate("drop", "It holds no files."))
     if preview.safe:
         text = translate("drop", "%Ln file(s) are already safe on the server.", None, preview.safe)
-        yield DropWarning("good", text)
+        yield Note("good", text)
     for code, left in sorted(preview.reasons.items()):
         text = translate("drop", "%Ln left out, such as %1: %2", None, left.number)
         status: Status = "skipped" if code.startswith("skipped.") else "waiting"
@@ -351,4 +315,4 @@ def _describe_contents(row: SourceRow) -> Iterator[DropWarning]:
             text = translate("drop", "%Ln file(s) wait, such as %1: %2", None, left.number)
         text = text.replace("%1", texts.plain(left.example.rpartition(b"/")[2]))
         why = texts.engine_text(left.problem.message)
-        yield DropWarning(status, text.replace("%2", why))
+        yield Note(status, text.replace("%2", why))

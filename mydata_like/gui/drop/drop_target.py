@@ -6,10 +6,10 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
-from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
+from PySide6.QtWidgets import QDialog, QWidget
 
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.theme.widgets import DropZone
+from mydata_like.gui.theme.widgets import DropZone, choose_folder
 
 SETTINGS_ENDINGS = (b".cfg", b".toml")
 
@@ -39,18 +39,11 @@ class DropTarget(QObject):
     @Slot()
     def choose(self) -> None:
         """Let the user choose a folder to upload."""
-        dialog = QFileDialog(self._window, self.tr("Choose a folder to upload"))
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-        dialog.filesSelected.connect(self._take_names)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        choose_folder(self._window, self.tr("Choose a folder to upload"), self._take_name)
 
-    @Slot(list)
-    def _take_names(self, names: list[str]) -> None:
-        self.take([os.fsencode(name) for name in names])
+    def _take_name(self, name: str) -> None:
+        self.take([os.fsencode(name)])
 
-    @Slot(object)
     def _take_file(self, kind: str) -> None:
         path = Path(os.fsdecode(self._paths[0]))
         match kind:

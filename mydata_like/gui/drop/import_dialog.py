@@ -13,10 +13,10 @@ from mydata_like.app.mydata_import import SettingsImport
 from mydata_like.core.errors import UploaderError
 from mydata_like.gui import setting_labels
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.drop.drop_model import DropWarning, NotesList
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import label, vbox
+from mydata_like.gui.theme.layouts import fit_to_screen, vbox
 from mydata_like.gui.theme.metrics import TITLE
+from mydata_like.gui.theme.widgets import Note, NoteList, PlainLabel
 from mydata_like.settings.fields import format_value
 from mydata_like.settings.schema import settings_by_key
 
@@ -30,22 +30,20 @@ class ImportDialog(QDialog):
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self.setWindowTitle(self.tr("Import settings"))
         self._context = context
+        self._source = source
         self._copying: SettingsImport | None = None
-        title = label(self, self.tr("Import settings"), scale=TITLE, bold=True)
-        self._name = texts.plain(str(source))
-        reading = self.tr("Reading %1…").replace("%1", self._name)
-        self._summary = label(self, reading, wrap=True)
-        self.notes = NotesList(self.tr("What would change"), self)
+        title = PlainLabel(self.tr("Import settings"), self, heading=TITLE)
+        reading = self.tr("Reading %1…").replace("%1", self._name())
+        self._summary = PlainLabel(reading, self, wrap=True)
+        self.notes = NoteList(self.tr("What would change"), self)
         self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
         self.take_over = self._buttons.addButton(
             self.tr("&Import"), QDialogButtonBox.ButtonRole.AcceptRole
         )
-
         self.take_over.setEnabled(False)
         self.take_over.setDefault(True)
-        vbox(title, self._summary, (self.notes, 1), self._buttons, on=self)
-        metrics = self.fontMetrics()
-        self.resize(metrics.averageCharWidth() * 80, metrics.height() * 22)
+        vbox(title, self._summary, (self.notes, 1), self._buttons, inside=self)
+        fit_to_screen(self, 80, 22)
 
         self._buttons.accepted.connect(self._take_over)
         self._buttons.rejected.connect(self.reject)
@@ -56,19 +54,25 @@ class ImportDialog(QDialog):
             self._show_failure,
         )
 
-    @Slot(object)
+    def _name(self) -> str:
+        return texts.plain(str(self._source))
+
     def _show_plan(self, copying: SettingsImport) -> None:
         self._copying = copying
         changes, kept = copying.changes, copying.kept
         text = self.tr("%Ln setting(s) would change. From %1:", "", len(changes))
         if not changes:
             text = self.tr("Nothing would change: %1 has the current settings.")
-        self._summary.setText(text.replace("%1", self._name))
+        self._summary.setText(text.replace("%1", self._name()))
         locked = self.tr("%1 is locked and is not changed.")
-        labels = setting_labels.with_labels
-        notes = [DropWarning("good", self._describe(*change)) for change in changes.items()]
-        notes += [DropWarning("skipped", locked.replace("%1", labels(it.key))) for it in kept]
-        self.notes.show_notes(notes)
+        names = (setting_labels.with_labels(entry.key) for entry in kept)
+        lines = [self._describe(key, value) for key, value in changes.items()]
+        self.notes.show_notes(
+            [
+                *(Note("good", line) for line in lines),
+                *(Note("skipped", locked.replace("%1", name)) for name in names),
+            ]
+        )
         self.take_over.setEnabled(bool(changes))
 
     @staticmethod
@@ -84,13 +88,11 @@ class ImportDialog(QDialog):
         keep = partial(settings_service.save_settings, config, changes)
         self._context.tasks.run(keep, self._finish, self._show_failure, writes=True)
 
-    @Slot(object)
     def _finish(self, _nothing: object) -> None:
         self._context.controller.reload_settings()
         self.accept()
 
-    @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
         self._summary.setText(texts.engine_text(error.message))
-        hint = [DropWarning("waiting", texts.engine_text(error.hint))] if error.hint else []
-        self.notes.show_notes([DropWarning("problem", texts.engine_text(error.message)), *hint])
+        hint = [Note("waiting", texts.engine_text(error.hint))] if error.hint else []
+        self.notes.show_notes([Note("problem", texts.engine_text(error.message)), *hint])

@@ -6,22 +6,15 @@ from pathlib import Path
 
 from PySide6.QtCore import Slot
 from PySide6.QtGui import QFontDatabase
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QDialog,
-    QListWidget,
-    QPushButton,
-    QSplitter,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QDialog, QListWidget, QSplitter, QWidget
 
 from mydata_like.app import support_bundle
 from mydata_like.app.support_bundle import BundleDocument
 from mydata_like.core.errors import UploaderError
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import hbox, label, vbox
-from mydata_like.gui.theme.widgets import TextArea, choose_target, icon
+from mydata_like.gui.theme.layouts import fit_to_screen, hbox, vbox
+from mydata_like.gui.theme.widgets import PlainLabel, TextArea, choose_target, push_button
 
 DEFAULT_NAME = "mydata-like-support.zip"
 
@@ -33,21 +26,20 @@ class BundleDialog(QDialog):
         super().__init__(parent)
         self._context = context
         self._documents: Sequence[BundleDocument] = ()
-        self._message = label(self, wrap=True)
-        self._list = QListWidget(self)
-        self._text = TextArea(self)
-        self._include_names = QCheckBox(self.tr("Include names of files and folders"), self)
-        self._save = QPushButton(icon("export"), self.tr("Save…"), self)
-        self._cancel = QPushButton(self.tr("Cancel"), self)
-
         self.setWindowTitle(self.tr("Support bundle"))
-        self._include_names.setChecked(True)
+        self._message = PlainLabel("", self, wrap=True)
+        self._list = QListWidget(self)
         self._list.setAccessibleName(self.tr("Files of the bundle"))
+        self._text = TextArea(self)
         self._text.setAccessibleName(self.tr("Text of the file"))
         self._text.setReadOnly(True)
         self._text.setLineWrapMode(TextArea.LineWrapMode.NoWrap)
         self._text.setTabChangesFocus(True)
         self._text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self._include_names = QCheckBox(self.tr("Include names of files and folders"), self)
+        self._include_names.setChecked(True)
+        self._save = push_button(self, self.tr("Save…"), self._choose_file, "export")
+        self._cancel = push_button(self, self.tr("Cancel"), self.reject)
 
         width = self.fontMetrics().averageCharWidth()
         splitter = QSplitter(self)
@@ -56,21 +48,14 @@ class BundleDialog(QDialog):
         splitter.addWidget(self._text)
         splitter.setStretchFactor(1, 1)
         splitter.setSizes([width * 28, width * 110])
-        buttons = hbox(self._include_names, None, self._save, self._cancel)
-        vbox(self._message, (splitter, 1), buttons, on=self)
-        self.resize(width * 150, self.fontMetrics().height() * 36)
+        buttons = hbox(self._include_names, 1, self._save, self._cancel)
+        vbox(self._message, (splitter, 1), buttons, inside=self)
+        fit_to_screen(self, 150, 36)
 
         self._include_names.toggled.connect(self._collect)
         self._list.currentRowChanged.connect(self._show_document)
-        self._save.clicked.connect(self._choose_file)
-        self._cancel.clicked.connect(self.reject)
 
         self._collect()
-
-    def save_to(self, file: Path) -> None:
-        """Save the displayed files."""
-        write = partial(support_bundle.write_bundle, file, self._documents)
-        self._context.tasks.run(write, self._take_saved, self._fail, writes=True)
 
     @Slot()
     def _collect(self) -> None:
@@ -81,7 +66,6 @@ class BundleDialog(QDialog):
         collect = partial(support_bundle.collect_documents, config, names=names)
         self._context.tasks.run(collect, self._take_documents, self._fail)
 
-    @Slot(object)
     def _take_documents(self, documents: Sequence[BundleDocument]) -> None:
         row = max(0, self._list.currentRow())
         self._documents = documents
@@ -106,22 +90,20 @@ class BundleDialog(QDialog):
         choose_target(
             self,
             self.tr("Save the support bundle"),
-            self._save_chosen,
+            self._save_to,
             name=DEFAULT_NAME,
             kinds=[self.tr("Zip files (*.zip)")],
             start=str(Path.home()),
         )
 
-    @Slot(str)
-    def _save_chosen(self, path: str) -> None:
-        self.save_to(Path(path))
+    def _save_to(self, path: str) -> None:
+        """Save the displayed files."""
+        write = partial(support_bundle.write_bundle, Path(path), self._documents)
+        self._context.tasks.run(write, self._finish, self._fail, writes=True)
 
-    @Slot(object)
-    def _take_saved(self, nothing: None) -> None:
-        del nothing
+    def _finish(self, _nothing: None) -> None:
         self.accept()
 
-    @Slot(object)
     def _fail(self, error: UploaderError) -> None:
         self._message.setText(texts.problem_text(error))
         self._include_names.setEnabled(True)

@@ -10,7 +10,6 @@ from mydata_like.app import logging_setup
 from mydata_like.core.log_line import LogLine
 from mydata_like.gui.table_model import NO_PARENT, Column, RowsModel
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.colours import Status
 from mydata_like.gui.theme.widgets import RowIcon
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
@@ -69,65 +68,49 @@ def join(lines: Sequence[LogLine]) -> str:
 
 MAX_LINES = 200_000  # in memory
 AT, LEVEL, TEXT, ORIGIN = range(4)
-_MARKS: dict[str, tuple[str, Status]] = {
-    "DEBUG": ("info", "skipped"),
-    "INFO": ("info", "skipped"),
-    "WARNING": ("warning", "waiting"),
-    "ERROR": ("error", "problem"),
-    "CRITICAL": ("error", "problem"),
-}
 
 
 class LogModel(RowsModel[LogLine]):
-    """The lines that pass a filter, the latest last; surplus old lines are dropped.
-
-    A further line of a message has only a text.
-    """
+    """The lines that pass a filter, the latest last; surplus old lines are dropped."""
 
     def __init__(self, parent: QObject | None = None, most: int = MAX_LINES) -> None:
         super().__init__(parent)
         self.line_filter = LogFilter()
         self.lines: list[LogLine] = []  # also those that do not pass the filter
         self._most = most
+        self._levels = {
+            "DEBUG": RowIcon(self.tr("Detail"), "info", "skipped"),
+            "INFO": RowIcon(self.tr("Information"), "info", "skipped"),
+            "WARNING": RowIcon(self.tr("Warning"), "warning", "waiting"),
+            "ERROR": RowIcon(self.tr("Error"), "error", "problem"),
+            "CRITICAL": RowIcon(self.tr("Error"), "error", "problem"),
+        }
         self.columns = (
-            Column("at", self.tr("Time"), lambda line: line.at, width=22),
-            Column("level", self.tr("Level"), self._level_text, width=16, mark=_find_mark),
+            Column("at", self.tr("Time"), lambda line: line.at),
+            Column("level", self.tr("Level"), self._name_level, mark=self._mark_level),
             Column("text", self.tr("Message"), lambda line: texts.plain(line.text)),
-            Column("origin", self.tr("Source"), _origin, width=27),
+            Column("origin", self.tr("Source"), lambda line: line.origin if line.at else ""),
         )
 
-    def show_lines(self, filtered: FilteredLines) -> None:
+    def show_filtered(self, filtered: FilteredLines) -> None:
         """Replace the lines and the filter."""
-        self.line_filter = filtered.line_filter
-        self.lines = list(filtered.lines)
+        self.line_filter, self.lines = filtered.line_filter, list(filtered.lines)
         self.show(filtered.passing)
 
-    def add(self, lines: Sequence[LogLine]) -> None:
+    def append(self, rows: Sequence[LogLine]) -> None:
         """Add lines at the end."""
-        self.lines += lines
-        self.append(filter_lines(lines, self.line_filter).passing)
-        excess = max(0, len(self.lines) - self._most)
-        removed = len(filter_lines(self.lines[:excess], self.line_filter).passing)
-        del self.lines[:excess]
+        self.lines += rows
+        super().append(filter_lines(rows, self.line_filter).passing)
+        excess = self.lines[: max(0, len(self.lines) - self._most)]
+        del self.lines[: len(excess)]
+        removed = len(filter_lines(excess, self.line_filter).passing)
         if removed:
             self.beginRemoveRows(NO_PARENT, 0, removed - 1)
             del self.rows[:removed]
             self.endRemoveRows()
 
-    def _level_text(self, line: LogLine) -> str:
-        words = {
-            "DEBUG": self.tr("Detail"),
-            "INFO": self.tr("Information"),
-            "WARNING": self.tr("Warning"),
-            "ERROR": self.tr("Error"),
-            "CRITICAL": self.tr("Error"),
-        }
-        return words[line.level] if line.at else ""
+    def _mark_level(self, line: LogLine) -> RowIcon | None:
+        return self._levels[line.level] if line.at else None
 
-
-def _find_mark(line: LogLine) -> RowIcon | None:
-    return RowIcon("", *_MARKS[line.level]) if line.at else None
-
-
-def _origin(line: LogLine) -> str:
-    return line.origin if line.at else ""
+    def _name_level(self, line: LogLine) -> str:
+        return self._levels[line.level].word if line.at else ""

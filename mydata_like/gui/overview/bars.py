@@ -12,7 +12,7 @@ from mydata_like.gui.run_state import RunState
 from mydata_like.gui.status_text import amount_sentence
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status, current_shades, status_colour
-from mydata_like.gui.theme.layouts import hbox, vbox
+from mydata_like.gui.theme.layouts import frameless, hbox, vbox
 from mydata_like.gui.theme.widgets import icon
 
 
@@ -88,7 +88,7 @@ class StatusBreakdownBar(QWidget):
             button.setAutoRaise(True)
             button.setObjectName(kind.name)
             button.clicked.connect(self._open_part)
-        vbox(self._bar, hbox(*self._buttons.values(), None), on=self, margins=0)
+        frameless(vbox(self._bar, hbox(*self._buttons.values(), 1), inside=self))
 
     def show_parts(self, parts: StatusCounts, *, counts_only: bool = False) -> None:
         """Show these numbers, without the bar where another one has the bytes."""

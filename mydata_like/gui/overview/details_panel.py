@@ -15,9 +15,9 @@ from mydata_like.gui.run_state import ChannelRates, RunState
 from mydata_like.gui.status_text import limit_sentence
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import accent
-from mydata_like.gui.theme.layouts import hbox, label, vbox
+from mydata_like.gui.theme.layouts import frameless, hbox, vbox
 from mydata_like.gui.theme.metrics import SMALL, TITLE
-from mydata_like.gui.theme.widgets import FoldButton, IconLabel, icon
+from mydata_like.gui.theme.widgets import FoldButton, IconLabel, PlainLabel, icon
 from mydata_like.gui.window_state import WindowState
 
 STATE = "overview/details"  # the key in the window state
@@ -36,8 +36,8 @@ class DetailsPanel(QWidget):
         self._content = QWidget(self)
         self._strip = PipelineStrip(self._content)
         self._chart = ThroughputChart(self._content)
-        vbox(self._strip, (self._chart, 1), on=self._content, margins=0)
-        vbox(self._button, (self._content, 1), on=self, margins=0)
+        frameless(vbox(self._strip, (self._chart, 1), inside=self._content))
+        frameless(vbox(self._button, (self._content, 1), inside=self))
         self._button.setChecked(memory.value(STATE) == OPEN)
         self._show_content()
         self._button.clicked.connect(self._on_click)
@@ -113,9 +113,9 @@ class PipelineStrip(QWidget):
             "register": StageCard(self.tr("Register"), "dataset", self),
             "verify": StageCard(self.tr("Verify"), "check", self),
         }
-        self._limit_label = label(self)
+        self._limit_label = PlainLabel("", self)
         cards = hbox(*((card, 1) for card in self._cards.values()))
-        vbox(cards, self._limit_label, on=self, margins=0)
+        frameless(vbox(cards, self._limit_label, inside=self))
 
     def show_state(self, state: RunState) -> None:
         """Show the progress of the run and its bottleneck."""
@@ -138,12 +138,13 @@ class StageCard(QFrame):
         self._samples: deque[tuple[float, int]] = deque()
         self._icon = IconLabel(1.0, self)
         self._icon.show_icon(icon(icon_name))
-        name = label(self, title)
-        self._count = label(self, scale=TITLE, bold=True)
-        self._rate = label(self)
-        self._queue = label(self, scale=SMALL)
+        name = PlainLabel(title, self)
+        self._count = PlainLabel("", self, heading=TITLE)
+        self._rate = PlainLabel("", self)
+        self._queue = PlainLabel("", self)
+        self._queue.scale(SMALL)
         head = hbox(self._icon, (name, 1))
-        vbox(head, self._count, self._rate, self._queue, on=self)
+        vbox(head, self._count, self._rate, self._queue, inside=self)
 
     def show_stage(self, stage: StageCount, *, limit: bool) -> None:
         """Show these numbers; a word and a frame mark the bottleneck."""

@@ -15,9 +15,9 @@ from mydata_like.gui.run_state import Phase, Rise, RunState
 from mydata_like.gui.status_text import amount_sentence, describe_problem, overview_sentence
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status
-from mydata_like.gui.theme.layouts import hbox, label, vbox
+from mydata_like.gui.theme.layouts import frameless, hbox, vbox
 from mydata_like.gui.theme.metrics import LARGE_SPACE, TITLE
-from mydata_like.gui.theme.widgets import FoldedText, IconLabel, icon
+from mydata_like.gui.theme.widgets import FoldedText, IconLabel, PlainLabel, icon
 
 
 class Headline(QWidget):
@@ -27,19 +27,23 @@ class Headline(QWidget):
         super().__init__(parent)
         self._controller = controller
         self._icon = IconLabel(3.0, self)
-        self._sentence, self._more = label(self, wrap=True), label(self, wrap=True)
+        self._sentence, self._more = (
+            PlainLabel("", self, wrap=True),
+            PlainLabel("", self, wrap=True),
+        )
         self._scale = scale
         self._details = FoldedText(self)
         self._action = QPushButton(self)
         self._action.setDefault(True)
         self._action.clicked.connect(self._run_action)
         align = Qt.AlignmentFlag
-        hbox(
-            (self._icon, 0, align.AlignTop),
-            (vbox(self._sentence, self._more, self._details), 1),
-            (self._action, 0, align.AlignVCenter),
-            on=self,
-            margins=0,
+        frameless(
+            hbox(
+                (self._icon, align.AlignTop),
+                (vbox(self._sentence, self._more, self._details), 1),
+                (self._action, align.AlignVCenter),
+                inside=self,
+            )
         )
         self._fit_font()
 

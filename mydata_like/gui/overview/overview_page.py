@@ -38,9 +38,9 @@ from mydata_like.gui.tables.problem_groups import (
 from mydata_like.gui.tables.table_panel import group_problems
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import current_shades, quiet
-from mydata_like.gui.theme.layouts import fill, hbox, label, scrolled, vbox
+from mydata_like.gui.theme.layouts import Gap, fill, hbox, scrolled, vbox
 from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE, TITLE
-from mydata_like.gui.theme.widgets import ElidedLabel, IconLabel, Panel, app_icon, icon
+from mydata_like.gui.theme.widgets import ElidedLabel, IconLabel, Panel, PlainLabel, app_icon, icon
 from mydata_like.settings.layers import ServerDecision
 from mydata_like.settings.schema import CONTEXT
 
@@ -58,26 +58,26 @@ class EmptyState(QWidget):
         demo.setToolTip(self.tr("Upload sample data to a server inside this program"))
         picture, side = QLabel(self), self.fontMetrics().height() * 6
         picture.setPixmap(app_icon().pixmap(side, side))
-        title = label(self, self.tr("Your data, safe on the server"), scale=TITLE, bold=True)
-        text = label(
-            self,
+        title = PlainLabel(self.tr("Your data, safe on the server"), self, heading=TITLE)
+        text = PlainLabel(
             self.tr(
                 "This program uploads the files of an instrument to a MyTardis server and verifies "
                 "that every byte arrived. The set-up takes six short steps."
             ),
+            self,
             wrap=True,
         )
         align = Qt.AlignmentFlag
         text.setAlignment(align.AlignCenter)
         vbox(
-            (None, 2),
-            (picture, 0, align.AlignHCenter),
-            (title, 0, align.AlignHCenter),
-            hbox(None, (text, 2), None),
-            LARGE_SPACE,
-            hbox(None, self._begin, demo, None),
-            (None, 3),
-            on=self,
+            2,
+            (picture, align.AlignHCenter),
+            (title, align.AlignHCenter),
+            hbox(1, (text, 2), 1),
+            Gap(LARGE_SPACE),
+            hbox(1, self._begin, demo, 1),
+            3,
+            inside=self,
         )
         self._begin.clicked.connect(self._set_up)
         demo.clicked.connect(self._try_demo)
@@ -139,16 +139,16 @@ class SetByServer(Panel):
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         self._decisions: Sequence[ServerDecision] = ()
-        self._lines = label(self, wrap=True)
+        self._lines = PlainLabel("", self, wrap=True)
         advice = self.tr(
             "Ask the facility's administrator whether this is intended. What you save in the "
             "settings takes precedence until the server's settings change again."
         )
         vbox(
-            label(self, self.tr("The server sets some settings"), bold=True, wrap=True),
+            PlainLabel(self.tr("The server sets some settings"), self, heading=1, wrap=True),
             self._lines,
-            label(self, advice, wrap=True, quiet=True),
-            on=self,
+            PlainLabel(advice, self, wrap=True, quiet=True),
+            inside=self,
         )
         self.hide()
 
@@ -187,13 +187,13 @@ class OpenProblems(QFrame):
         self._controller, self._memory = context.controller, context.memory
         self._seen: tuple[bool, PastRunState | None] = (False, None)
         self.query = LedgerQuery(context, parent, group_problems)
-        self._more = label(self, quiet=True)
+        self._more = PlainLabel("", self, quiet=True)
         self._layout = QGridLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setHorizontalSpacing(LARGE_SPACE)
         self._layout.setVerticalSpacing(SPACE)
         self._layout.setColumnStretch(1, 1)
-        title = label(self, self.tr("Needs your attention"), bold=True)
+        title = PlainLabel(self.tr("Needs your attention"), self, heading=1)
         self._layout.addWidget(title, 0, 0, 1, 3)
         self.rows = [_Row(self) for _ in range(MAX_ROWS)]
         for number, row in enumerate(self.rows, 1):
@@ -295,7 +295,7 @@ class _OverviewContent(QWidget):
         self._headline = Headline(controller, self)
         self._sent = SentBar(self)
         self._bar = StatusBreakdownBar(controller, self)
-        self._safe = label(self, wrap=True)
+        self._safe = PlainLabel("", self, wrap=True)
         self._datasets = RecentDatasets(context, self)
         self._problems = OpenProblems(context, self)
         self._summary = SummaryRow(self)
@@ -315,7 +315,7 @@ class _OverviewContent(QWidget):
             self._unfinished,
             self._details,
         )
-        self._layout = vbox(on=self, spacing=LARGE_SPACE, margins=PAGE_MARGINS)
+        self._layout = vbox(inside=self, spacing=LARGE_SPACE, margins=PAGE_MARGINS)
         fill(self._layout, *self._parts[:3], self._bar, self._safe, *self._parts[3:], self._hint)
         self._layout.addStretch()
         self._details.changed.connect(self._make_room)

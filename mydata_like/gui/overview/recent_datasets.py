@@ -14,9 +14,8 @@ from mydata_like.gui.ledger_query import LedgerQuery, open_summary
 from mydata_like.gui.overview.bars import ShareBar
 from mydata_like.gui.run_state import PastRunState, RunState
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import label
 from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE
-from mydata_like.gui.theme.widgets import ElidedLabel, IconLabel, icon
+from mydata_like.gui.theme.widgets import ElidedLabel, IconLabel, PlainLabel, icon
 from mydata_like.settings.schema import Settings
 
 translate = QCoreApplication.translate
@@ -58,7 +57,7 @@ class RecentDatasets(QFrame):
         self._layout.setVerticalSpacing(SPACE)
         self._layout.setColumnStretch(1, 3)
         self._layout.setColumnStretch(2, 2)
-        title = label(self, self.tr("Recent datasets"), bold=True)
+        title = PlainLabel(self.tr("Recent datasets"), self, heading=1)
         self._layout.addWidget(title, 0, 0, 1, 5)
         self.rows = [_Row(self) for _ in range(MAX_ROWS)]
         for number, row in enumerate(self.rows, 1):
@@ -130,7 +129,7 @@ class _Row:
         shape.show_icon(icon("dataset"))
         self._name = ElidedLabel("", parent)
         self._bar = ShareBar("", parent)
-        self._text, self._when = label(parent), label(parent, quiet=True)
+        self._text, self._when = PlainLabel("", parent), PlainLabel("", parent, quiet=True)
         self.widgets = (shape, self._name, self._bar, self._text, self._when)
 
     def show_dataset(self, group: FolderGroup, under_way: int, at: int | None) -> None:

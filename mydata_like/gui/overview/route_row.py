@@ -9,7 +9,7 @@ from mydata_like.gui.run_state import Phase, RunState, ServerIndicator
 from mydata_like.gui.server_indicator import indicator_mark
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status, status_colour
-from mydata_like.gui.theme.layouts import hbox, label
+from mydata_like.gui.theme.layouts import Gap, frameless, hbox
 from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE
 from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, icon, set_tip
 
@@ -26,15 +26,20 @@ class RouteRow(QWidget):
         super().__init__(parent)
         self._controller = controller
         self._longest = longest
-        self._instrument, self._server = label(self, bold=True), label(self, bold=True)
+        self._instrument, self._server = (
+            PlainLabel("", self, heading=1),
+            PlainLabel("", self, heading=1),
+        )
         self._arrow = _Arrow(self)
         self._mark = IconLabel(1.0, self)
-        self._word = label(self)
+        self._word = PlainLabel("", self)
         computer, server = IconLabel(1.2, self), IconLabel(1.2, self)
         computer.show_icon(icon("computer"))
         server.show_icon(icon("server"))
         ends = (computer, self._instrument, self._arrow, server, self._server)
-        hbox(*ends, LARGE_SPACE, self._mark, self._word, None, on=self, spacing=SPACE, margins=0)
+        frameless(
+            hbox(*ends, Gap(LARGE_SPACE), self._mark, self._word, 1, inside=self, spacing=SPACE)
+        )
 
         controller.settings_changed.connect(self._on_settings_changed)
         self._on_settings_changed()

@@ -11,9 +11,9 @@ from mydata_like.gui.controller import WindowController
 from mydata_like.gui.run_state import RunState
 from mydata_like.gui.setting_labels import with_labels
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import hbox, label, vbox
+from mydata_like.gui.theme.layouts import frameless, hbox, vbox
 from mydata_like.gui.theme.metrics import SECTION, SPACE
-from mydata_like.gui.theme.widgets import ElidedLabel, IconLabel, Panel, Question, icon
+from mydata_like.gui.theme.widgets import ElidedLabel, IconLabel, Panel, PlainLabel, Question, icon
 
 
 class SummaryCard(Panel):
@@ -22,9 +22,9 @@ class SummaryCard(Panel):
     def __init__(self, title: str, parent: QWidget) -> None:
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
-        self._fact = label(self, scale=SECTION, bold=True)
-        self._more = label(self, wrap=True)
-        vbox(label(self, title), self._fact, self._more, None, on=self)
+        self._fact = PlainLabel("", self, heading=SECTION)
+        self._more = PlainLabel("", self, wrap=True)
+        vbox(PlainLabel(title, self), self._fact, self._more, 1, inside=self)
 
     def show_fact(self, fact: str, more: str = "") -> None:
         """Show a fact."""
@@ -42,7 +42,7 @@ class SummaryRow(QWidget):
         self._last = SummaryCard(self.tr("Last run"), self)
         self._next = SummaryCard(self.tr("Next run"), self)
         cards = (self._risk, self._last, self._next)
-        hbox(*((card, 1) for card in cards), on=self, spacing=SPACE, margins=0)
+        frameless(hbox(*((card, 1) for card in cards), inside=self, spacing=SPACE))
 
     def show_state(self, state: RunState) -> None:
         """Show the current state."""
@@ -143,10 +143,10 @@ class UnfinishedList(Panel):
         self._controller = controller
         self._sources: Sequence[KnownSource] = ()
         self.rows: list[UnfinishedRow] = []
-        self._rest = label(self)
+        self._rest = PlainLabel("", self)
         self._lines = vbox(spacing=SPACE)
-        title = label(self, self.tr("Added folders that are not finished"))
-        vbox(title, self._lines, self._rest, on=self)
+        title = PlainLabel(self.tr("Added folders that are not finished"), self)
+        vbox(title, self._lines, self._rest, inside=self)
         self.hide()
 
     def show_state(self, state: RunState) -> None:
@@ -181,7 +181,7 @@ class UnfinishedRow(QWidget):
         path = texts.plain(source.path)
         name = ElidedLabel(path, self)
         name.scale(1, bold=True)
-        about = label(self, self._describe(source), wrap=True, quiet=True)
+        about = PlainLabel(self._describe(source), self, wrap=True, quiet=True)
         self._continue = QPushButton(icon("start"), self.tr("Continue"), self)
         self._remove = QPushButton(icon("delete"), self.tr("Remove…"), self)
         for button in (self._continue, self._remove):

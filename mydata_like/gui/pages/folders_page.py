@@ -21,8 +21,7 @@ from mydata_like.gui.tables.folder_tree import PROGRESS, TOP, FolderTree, Parent
 from mydata_like.gui.tables.queue_actions import HoldBackToast, QueueActions
 from mydata_like.gui.tables.table_panel import ActionRow, StartButton, dataset_address, path_of
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import action
-from mydata_like.gui.theme.widgets import EmptyMessage, allow_action
+from mydata_like.gui.theme.widgets import EmptyMessage, action, allow_action
 from mydata_like.gui.window_state import KeptColumns
 
 translate = QCoreApplication.translate

@@ -13,9 +13,9 @@ from mydata_like.gui.tables import table_panel
 from mydata_like.gui.tables.columns import file_columns, run_columns
 from mydata_like.gui.tables.table_panel import FilesPanel, TablePanel, action_button, export_rows
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import action, label, vbox
+from mydata_like.gui.theme.layouts import vbox
 from mydata_like.gui.theme.metrics import SPACE
-from mydata_like.gui.theme.widgets import choose_target
+from mydata_like.gui.theme.widgets import PlainLabel, action, choose_target
 from mydata_like.gui.window_state import KeptSplitter
 
 translate = QCoreApplication.translate
@@ -33,7 +33,7 @@ class HistoryPage(Page):
         self._runs = TablePanel(context, "history", run_columns(self._is_under_way), self)
         self._file_area = QWidget(self)
         self._files = FilesPanel(context, "history-files", file_columns(), self._file_area)
-        self._title, self._message = label(self._file_area), label(self)
+        self._title, self._message = PlainLabel("", self._file_area), PlainLabel("", self)
         self._export = action(self, "export", self.tr("Export…"), self._choose_file)
         self._timer = QTimer(self, singleShot=True, interval=MESSAGE_DURATION)
         self._runs.table.setAccessibleName(self.tr("Runs"))
@@ -48,7 +48,7 @@ class HistoryPage(Page):
         self._runs.add_title(PageTitle(translate("pages", "History"), self._runs))
         self._runs.add_top_widgets(self._message, export)
         self.setTabOrder(export, self._runs.table)
-        vbox(self._title, (self._files, 1), on=self._file_area, margins=(0, SPACE, 0, 0))
+        vbox(self._title, (self._files, 1), inside=self._file_area, margins=(0, SPACE, 0, 0))
         self._file_area.setVisible(False)
         parts = (self._runs, self._file_area)
         page_layout(self, KeptSplitter("history", context.memory, parts, self))

@@ -4,13 +4,12 @@ from functools import partial
 from itertools import chain
 
 from PySide6.QtCore import QCoreApplication, Qt, QTimer, Slot
-from PySide6.QtGui import QGuiApplication, QHideEvent, QKeySequence, QShowEvent
+from PySide6.QtGui import QAction, QGuiApplication, QHideEvent, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
     QComboBox,
     QHeaderView,
-    QPushButton,
     QStackedWidget,
     QTableView,
     QWidget,
@@ -21,7 +20,10 @@ from mydata_like.core.errors import UploaderError
 from mydata_like.gui.base import AppContext, Page, PageTitle, page_layout
 from mydata_like.gui.log_viewer import log_model
 from mydata_like.gui.log_viewer.log_model import (
+    AT,
+    LEVEL,
     MAX_LINES,
+    ORIGIN,
     TEXT,
     FilteredLines,
     Follower,
@@ -29,12 +31,12 @@ from mydata_like.gui.log_viewer.log_model import (
     LogModel,
     NewLines,
 )
-from mydata_like.gui.table_model import set_up_table
+from mydata_like.gui.table_model import column_width, style_table
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import action, hbox
+from mydata_like.gui.theme.layouts import hbox
 from mydata_like.gui.theme.metrics import SPACE
-from mydata_like.gui.theme.widgets import EmptyMessage, PathLineEdit, icon
+from mydata_like.gui.theme.widgets import EmptyMessage, PathLineEdit, icon, push_button
 from mydata_like.gui.window_state import KeptColumns
 
 translate = QCoreApplication.translate
@@ -55,56 +57,44 @@ class LogPage(Page):
         self._reading = BackgroundTask()
         self._user_scrolls = True  # the next change of the scroll position is by the user
         self._follow = QCheckBox(self.tr("Follow"), self)
-        self._which = QComboBox(self)
-        self._level = QComboBox(self)
-        self._text = PathLineEdit(self)
-        self._model = LogModel(self)
-        self._table = set_up_table(QTableView(self), self._model, self.tr("Lines of the log"))
-        self._empty = EmptyMessage("log", self)
-        self._empty.setText(self.tr("Nothing has been written yet."))
-        self._stack = QStackedWidget(self)
-        standard = QKeySequence.StandardKey
-        self._copy = action(
-            self, "copy", self.tr("Copy lines"), self._copy_lines, keys=standard.Copy
-        )
-        copy_button = QPushButton(icon("copy"), self.tr("Copy lines"), self)
-        folder = QPushButton(icon("folder"), self.tr("Open folder"), self)
-        bundle = QPushButton(icon("export"), self.tr("Support bundle…"), self)
-        self._read_timer = QTimer(self, interval=READ_INTERVAL)
-        self._filter_timer = QTimer(self, singleShot=True, interval=FILTER_DELAY)
-
+        self._which = self._make_choice(self.tr("Which log"))
         self._which.addItem(self.tr("Uploads"), ENGINE)
         self._which.addItem(self.tr("This window"), WINDOW)
-        self._which.setAccessibleName(self.tr("Which log"))
+        self._level = self._make_choice(self.tr("Level"))
         levels = (
             self.tr("Everything"),
             self.tr("Information and above"),
             self.tr("Warnings and errors"),
             self.tr("Errors only"),
         )
-        for minimum, level in enumerate(levels):  # indexes in `log_model.LEVELS`
+        for minimum, level in enumerate(levels):
             self._level.addItem(level, minimum)
-        self._level.setAccessibleName(self.tr("Level"))
-        size_policy = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-        for choice in (self._which, self._level):
-            choice.setSizeAdjustPolicy(size_policy)
-            choice.setMinimumContentsLength(MIN_CHARACTERS)
+        self._text = PathLineEdit(self)
         self._text.setPlaceholderText(self.tr("Only lines with this text"))
         self._text.setAccessibleName(self.tr("Text in the line"))
-        find = action(self, "", self.tr("Find"), self._focus_filter, keys=standard.Find)
-        self.addAction(find)
-        self._follow.setChecked(True)
-        self._set_up_table()
-
+        self._model = LogModel(self)
+        self._table = QTableView(self)
+        self._empty = EmptyMessage("log", self)
+        self._empty.setText(self.tr("Nothing has been written yet."))
+        self._stack = QStackedWidget(self)
         self._stack.addWidget(self._empty)
         self._stack.addWidget(self._table)
-        page_layout(
-            self,
-            hbox((PageTitle(translate("pages", "Log"), self), 1), self._follow),
-            hbox(self._which, self._level, (self._text, 1), spacing=SPACE),
-            (self._stack, 1),
-            hbox(copy_button, folder, None, bundle),
-        )
+        self._copy = QAction(icon("copy"), self.tr("Copy lines"), self)
+        self._copy_button = push_button(self, self.tr("Copy lines"), self._copy_lines, "copy")
+        self._find = QAction(self.tr("Find"), self)
+        self._folder = push_button(self, self.tr("Open folder"), self._open_folder, "folder")
+        self._bundle = push_button(self, self.tr("Support bundle…"), self._save_bundle, "export")
+        self._read_timer = QTimer(self, interval=READ_INTERVAL)
+        self._filter_timer = QTimer(self, singleShot=True, interval=FILTER_DELAY)
+        self._find.setShortcut(QKeySequence.StandardKey.Find)
+        self.addAction(self._find)
+        self._follow.setChecked(True)
+        self._set_up_table()
+        filters = hbox(self._which, self._level, (self._text, 1))
+        filters.setSpacing(SPACE)
+        head = hbox((PageTitle(translate("pages", "Log"), self), 1), self._follow)
+        foot = hbox(self._copy_button, self._folder, 1, self._bundle)
+        page_layout(self, head, filters, (self._stack, 1), foot)
 
         self._read_timer.timeout.connect(self._read)
         self._filter_timer.timeout.connect(self._filter)
@@ -113,9 +103,8 @@ class LogPage(Page):
         self._which.currentIndexChanged.connect(self._change_log)
         self._follow.toggled.connect(self._scroll_to_end)
         self._table.verticalScrollBar().valueChanged.connect(self._on_scroll)
-        copy_button.clicked.connect(self._copy_lines)
-        folder.clicked.connect(self._open_folder)
-        bundle.clicked.connect(self._save_bundle)
+        self._copy.triggered.connect(self._copy_lines)
+        self._find.triggered.connect(self._focus_filter)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -132,15 +121,28 @@ class LogPage(Page):
         self._text.setText(what)
         self._filter()
 
+    def _make_choice(self, name: str) -> QComboBox:
+        choice = QComboBox(self)
+        choice.setAccessibleName(name)
+        choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        choice.setMinimumContentsLength(MIN_CHARACTERS)
+        return choice
+
     def _set_up_table(self) -> None:
         table = self._table
+        style_table(table)
+        table.setModel(self._model)
+        table.setAccessibleName(self.tr("Lines of the log"))
         table.setTextElideMode(Qt.TextElideMode.ElideRight)
         table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         table.verticalHeader().setDefaultSectionSize(round(self.fontMetrics().height() * 1.4))
+        for column, characters in ((AT, 22), (LEVEL, 16), (ORIGIN, 27)):
+            table.setColumnWidth(column, column_width(table, characters))
         header = table.horizontalHeader()
         header.setStretchLastSection(False)
         header.setSectionResizeMode(TEXT, QHeaderView.ResizeMode.Stretch)
         KeptColumns("log", header, self._context.memory).restore()
+        self._copy.setShortcut(QKeySequence.StandardKey.Copy)
         self._copy.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
         table.addAction(self._copy)
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
@@ -148,7 +150,7 @@ class LogPage(Page):
     @Slot()
     def _change_log(self) -> None:
         self._follower = None
-        self._model.show_lines(FilteredLines((), self._line_filter(), ()))
+        self._model.show_filtered(FilteredLines((), self._line_filter(), ()))
         self._read()
 
     @Slot()
@@ -159,17 +161,15 @@ class LogPage(Page):
             read = partial(log_model.read, config, name, MAX_LINES, self._follower)
             self._reading = self._context.tasks.run(read, self._take, self._fail)
 
-    @Slot(object)
     def _take(self, new: NewLines) -> None:
         if new.name != self._which.currentData():
             self._read()  # the user has chosen the other log in the meantime
             return
         self._follower = new.follower
         if new.lines:
-            self._model.add(new.lines)
+            self._model.append(new.lines)
             self._show_lines()
 
-    @Slot(object)
     def _fail(self, error: UploaderError) -> None:
         self._empty.setText(texts.engine_text(error.message))
 
@@ -179,7 +179,6 @@ class LogPage(Page):
         filter_lines = partial(log_model.filter_lines, list(self._model.lines), self._line_filter())
         self._context.tasks.run(filter_lines, self._take_filtered, latest=True)
 
-    @Slot(object)
     def _take_filtered(self, filtered: FilteredLines) -> None:
         lines = self._model.lines
         if filtered.line_filter != self._line_filter():
@@ -189,16 +188,17 @@ class LogPage(Page):
             return
         new = lines[len(filtered.lines) :]
         self._user_scrolls = False
-        self._model.show_lines(filtered)
-        self._model.add(new)
+        self._model.show_filtered(filtered)
+        self._model.append(new)
         self._show_lines()
 
     def _line_filter(self) -> LogFilter:
         return LogFilter(self._level.currentData(), self._text.text().strip().lower())
 
     def _show_lines(self) -> None:
-        self._stack.setCurrentIndex(1 if self._model.rows else 0)
-        nothing, no_match = self.tr("Nothing has been written yet."), self.tr("No lines match.")
+        has_lines = self._model.rowCount() > 0
+        self._stack.setCurrentIndex(1 if has_lines else 0)
+        no_match, nothing = self.tr("No lines match."), self.tr("Nothing has been written yet.")
         self._empty.setText(no_match if self._model.lines else nothing)
         self._scroll_to_end()
         self._user_scrolls = True
@@ -221,10 +221,11 @@ class LogPage(Page):
         ranges = map(chosen.at, range(chosen.count()))
         spans = sorted((span.top(), span.bottom()) for span in ranges)
         spans = spans or [(0, self._model.rowCount() - 1)]
-        lines = list(chain.from_iterable(self._model.rows[a : b + 1] for a, b in spans))
+        lines = list(
+            chain.from_iterable(self._model.rows[top : bottom + 1] for top, bottom in spans)
+        )
         self._context.tasks.run(partial(log_model.join, lines), self._copy_text, latest=True)
 
-    @Slot(object)
     def _copy_text(self, text: str) -> None:
         QGuiApplication.clipboard().setText(text)
 

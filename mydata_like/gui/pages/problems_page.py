@@ -29,13 +29,15 @@ from mydata_like.gui.tables.problem_groups import (
 )
 from mydata_like.gui.tables.table_panel import FilesPanel, action_button, path_of
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import action, label, scrolled, vbox
+from mydata_like.gui.theme.layouts import frameless, scrolled, vbox
 from mydata_like.gui.theme.metrics import SPACE
 from mydata_like.gui.theme.widgets import (
     EmptyMessage,
+    PlainLabel,
     Question,
     RowIcon,
     Toast,
+    action,
     allow_action,
 )
 from mydata_like.gui.window_state import KeptSplitter
@@ -64,7 +66,7 @@ class ProblemsPage(Page):
         self._card = ProblemCard(self)
         self._replace = QPushButton(self.tr("Rep&lace the server's…"), self._card)
         self._keep = QPushButton(self.tr("&Keep the server's"), self._card)
-        self._chosen = label(self, wrap=True)
+        self._chosen = PlainLabel("", self, wrap=True)
         self._hide = action(self, "skipped", self.tr("Hide this kind"), self._hide_group)
         columns = problem_columns()
         self._files = FilesPanel(context, "problems", columns, self)
@@ -82,7 +84,7 @@ class ProblemsPage(Page):
         title = PageTitle(translate("pages", "Problems"), content)
         page_layout(content, title, self._run, (self._stack, 1), self._toast)
         # With large text, two problems may not fit.
-        vbox(scrolled(content, self), on=self, margins=0)
+        frameless(vbox(scrolled(content, self), inside=self))
 
         self._controller.run_changed.connect(self._show_state)
         self._query.answered.connect(self._take)
@@ -110,7 +112,7 @@ class ProblemsPage(Page):
         hide = action_button(self._hide, right)
         self._files.add_top_widgets(hide)
         self.setTabOrder(hide, self._files.table)
-        vbox(self._card, self._chosen, (self._files, 1), on=right, margins=(SPACE, 0, 0, 0))
+        vbox(self._card, self._chosen, (self._files, 1), inside=right, margins=(SPACE, 0, 0, 0))
         splitter = KeptSplitter(
             "problems",
             self._context.memory,

@@ -6,7 +6,6 @@ from time import monotonic
 from PySide6.QtCore import QCoreApplication, Qt, QTimer, Slot
 from PySide6.QtWidgets import (
     QFrame,
-    QHBoxLayout,
     QProgressBar,
     QPushButton,
     QScrollArea,
@@ -30,8 +29,9 @@ from mydata_like.gui.speed_test.speedtest_process import (
 )
 from mydata_like.gui.speed_test.speedtest_texts import as_figure, interpret
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.layouts import hbox
 from mydata_like.gui.theme.metrics import SECTION
-from mydata_like.gui.theme.widgets import EmptyMessage, IconLabel, PlainLabel, icon
+from mydata_like.gui.theme.widgets import EmptyMessage, IconLabel, PlainLabel, icon, push_button
 
 translate = QCoreApplication.translate
 
@@ -53,67 +53,43 @@ class SpeedPage(Page):
         self._quick = False  # whether the last test was a quick one
         self._started_at = 0.0
         self._problem: Problem | None = None  # why the last test failed
-        self._sentence = PlainLabel("", self)
-        self._sentence.setWordWrap(True)
-        self._sentence.scale(SECTION, bold=True)
-        self._test = QPushButton(icon("speed"), self.tr("&Test now"), self)
-        self._test_quickly = QPushButton(self.tr("&Quick test"), self)
-        self._cancel = QPushButton(icon("cancel"), self.tr("Ca&ncel"), self)
+        self._sentence = PlainLabel("", self, wrap=True, heading=SECTION)
+        self._test = push_button(self, self.tr("&Test now"), self._test_fully, "speed")
+        self._test_quickly = push_button(self, self.tr("&Quick test"), self._run_quick_test)
+        self._test_quickly.setToolTip(self.tr("About 15 seconds; less accurate"))
+        self._cancel = push_button(self, self.tr("Ca&ncel"), self._cancel_test, "cancel")
         self._progress = QProgressBar(self)
+        self._progress.setTextVisible(False)
+        self._progress.setAccessibleName(self.tr("The speed test is in progress"))
         self._status = PlainLabel("", self)
         self._notice = _Notice(self)
         self._result = ResultView(self)
+        scroll = QScrollArea(self)
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # its content takes the focus
+        scroll.setWidget(self._result)
         self._partial = ResultsTable(self)
         self._empty = EmptyMessage("speed", self)
-        self._test_first = QPushButton(icon("speed"), self._test.text(), self._empty)
-        self._middle = QStackedWidget(self)
-        self._progress_timer = QTimer(self, interval=SECOND)
-        self._lay_out()
-        self._connect()
-        self._show_state(context.controller.state)
-
-    def show_page(self) -> None:
-        self._show_settings()
-        self._load()
-
-    def _lay_out(self) -> None:
         self._empty.setText(
             self.tr(
                 "Find out how fast each part of an upload is, and which settings are faster. "
                 "A test takes a minute at most, and leaves nothing on the server."
             )
         )
+        self._test_first = QPushButton(icon("speed"), self._test.text(), self._empty)
         self._empty.add_button(self._test_first)
-        self._test_quickly.setToolTip(self.tr("About 15 seconds; less accurate"))
-        self._progress.setTextVisible(False)
-        self._progress.setAccessibleName(self.tr("The speed test is in progress"))
-        buttons = QHBoxLayout()
-        for button in (self._test, self._test_quickly, self._cancel):
-            buttons.addWidget(button)
-        scroll = QScrollArea(self)
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # its content takes the focus
-        scroll.setWidget(self._result)
+        self._middle = QStackedWidget(self)
         for widget in (self._empty, self._partial, scroll):
             self._middle.addWidget(widget)
-        head = QHBoxLayout()
-        head.addWidget(PageTitle(translate("pages", "Speed test"), self), 1)
-        head.addLayout(buttons)
-        layout = page_layout(self)
-        layout.addLayout(head)
-        layout.addWidget(self._sentence)
-        layout.addWidget(self._progress)
-        layout.addWidget(self._status)
-        layout.addWidget(self._notice)
-        layout.addWidget(self._middle, 1)
+        self._progress_timer = QTimer(self, interval=SECOND)
+        title = PageTitle(translate("pages", "Speed test"), self)
+        head = hbox((title, 1), hbox(self._test, self._test_quickly, self._cancel))
+        state = (self._sentence, self._progress, self._status, self._notice)
+        page_layout(self, head, *state, (self._middle, 1))
 
-    def _connect(self) -> None:
-        self._test.clicked.connect(self._test_fully)
         self._test_first.clicked.connect(self._test_fully)
-        self._test_quickly.clicked.connect(self._run_quick_test)
         self._notice.anyway.clicked.connect(self._override_problem)
-        self._cancel.clicked.connect(self._cancel_test)
         self._progress_timer.timeout.connect(self._show_progress)
         self._process.measured.connect(self._take_figure)
         self._process.ended.connect(self._take_end)
@@ -122,6 +98,11 @@ class SpeedPage(Page):
         self._result.report_chosen.connect(self._show_sentence)
         self._controller.run_changed.connect(self._show_state)
         self._controller.settings_changed.connect(self._show_settings)
+        self._show_state(context.controller.state)
+
+    def show_page(self) -> None:
+        self._show_settings()
+        self._load()
 
     @Slot()
     def _test_fully(self) -> None:
@@ -141,7 +122,13 @@ class SpeedPage(Page):
         self._middle.setCurrentIndex(RUNNING)
         self._sentence.setText(self.tr("Measuring each part of an upload…"))
         self._process.test(quick=quick, anyway=anyway)
-        self._show_running(QUICK_SECONDS if quick else FULL_SECONDS)
+        self._started_at = monotonic()
+        self._problem = None
+        self._progress.setRange(0, QUICK_SECONDS if quick else FULL_SECONDS)
+        self._cancel.setEnabled(True)
+        self._progress_timer.start()
+        self._show_progress()
+        self._show_state(self._controller.state)
 
     @Slot()
     def _apply(self) -> None:
@@ -150,7 +137,6 @@ class SpeedPage(Page):
         )
         self._context.tasks.run(apply, self._take_changed, self._show_failure, writes=True)
 
-    @Slot(object)
     def _take_changed(self, _: None) -> None:
         """Show settings that were applied or restored."""
         self._controller.reload_settings()
@@ -163,16 +149,6 @@ class SpeedPage(Page):
         self._progress_timer.stop()
         self._process.cancel()
 
-    def _show_running(self, seconds: int) -> None:
-        """Show that a test is in progress, and its maximum duration."""
-        self._started_at = monotonic()
-        self._problem = None
-        self._progress.setRange(0, seconds)
-        self._cancel.setEnabled(True)
-        self._progress_timer.start()
-        self._show_progress()
-        self._show_state(self._controller.state)
-
     @Slot()
     def _show_progress(self) -> None:
         elapsed = monotonic() - self._started_at
@@ -184,10 +160,9 @@ class SpeedPage(Page):
 
     @Slot(object)
     def _take_figure(self, record: Record) -> None:
-        if record["event"] == "settings_compared":
-            self._partial.figures.append([as_figure(read_comparison(record))])
-        else:
-            self._partial.figures.append([read_figure(record)])
+        compared = record["event"] == "settings_compared"
+        figure = as_figure(read_comparison(record)) if compared else read_figure(record)
+        self._partial.figures.append([figure])
 
     @Slot(object)
     def _take_end(self, problem: Problem | None) -> None:
@@ -196,7 +171,6 @@ class SpeedPage(Page):
         self._controller.reload_settings()
         self._load()
 
-    @Slot()
     def _load(self) -> None:
         """Read the stored tests in the background."""
         load = partial(
@@ -204,7 +178,6 @@ class SpeedPage(Page):
         )
         self._context.tasks.run(load, self._show_reports, self._show_failure)
 
-    @Slot(object)
     def _show_reports(self, reports: list[SpeedTestReport]) -> None:
         if self._process.at_work:
             return  # they are read again at the end of the test
@@ -229,7 +202,6 @@ class SpeedPage(Page):
         restore = partial(settings_service.save_settings, self._controller.config, applied.replaced)
         self._context.tasks.run(restore, self._take_changed, self._show_failure, writes=True)
 
-    @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
         self._problem = error.problem
         self._show_state(self._controller.state)
@@ -267,15 +239,12 @@ class _Notice(QFrame):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.anyway = QPushButton(self.tr("Test an&yway"), self)
-        self._text = PlainLabel("", self)
-        self._text.setWordWrap(True)
-        icon_label = IconLabel(1.0, self)
-        icon_label.show_icon(icon("info"))
+        self._text = PlainLabel("", self, wrap=True)
+        sign = IconLabel(1.0, self)
+        sign.show_icon(icon("info"))
         self.setFrameShape(QFrame.Shape.StyledPanel)
-        row = QHBoxLayout(self)
-        row.addWidget(icon_label, 0, Qt.AlignmentFlag.AlignTop)
-        row.addWidget(self._text, 1)
-        row.addWidget(self.anyway, 0, Qt.AlignmentFlag.AlignTop)
+        top = Qt.AlignmentFlag.AlignTop
+        hbox((sign, top), (self._text, 1), (self.anyway, top), inside=self)
 
     @property
     def text(self) -> str:

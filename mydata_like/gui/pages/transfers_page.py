@@ -38,9 +38,9 @@ from mydata_like.gui.tables.columns import FRACTION, STATUS, BarDelegate, file_c
 from mydata_like.gui.tables.queue_actions import HoldBackToast, QueueActions
 from mydata_like.gui.tables.table_panel import FilesPanel, action_bar, action_button
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import action, hbox, vbox
+from mydata_like.gui.theme.layouts import hbox, vbox
 from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE
-from mydata_like.gui.theme.widgets import ElidedLabel, allow_action
+from mydata_like.gui.theme.widgets import ElidedLabel, action, allow_action
 from mydata_like.gui.window_state import KeptColumns, KeptSplitter, WindowState
 
 translate = QCoreApplication.translate
@@ -316,7 +316,7 @@ class TransfersPage(Page):
         self.setTabOrder(self._resume_button, self._live)
         self.setTabOrder(self._live, self._files.field)
         lower = QWidget(self)
-        vbox((self._files, 1), on=lower, margins=(0, SPACE, 0, 0))
+        vbox((self._files, 1), inside=lower, margins=(0, SPACE, 0, 0))
         parts = (self._live, lower)
         splitter = KeptSplitter("transfers", memory, parts, self, shares=SHARES)
         page_layout(self, head, (splitter, 1), self._toast)

@@ -7,27 +7,16 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QDialog,
-    QDialogButtonBox,
-    QListView,
-    QListWidget,
-    QListWidgetItem,
-    QProgressBar,
-    QStyle,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QProgressBar, QStyle, QWidget
 
 from mydata_like.app.settings_service import Secret
 from mydata_like.core.errors import UploaderError
-from mydata_like.gui.settings_editor.form import fit_to_screen
 from mydata_like.gui.tasks import BackgroundTask, Tasks
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status
+from mydata_like.gui.theme.layouts import fit_to_screen, vbox
 from mydata_like.gui.theme.metrics import SECTION
-from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.gui.theme.widgets import Note, NoteList, PlainLabel
 from mydata_like.settings.pending_changes import SecretChange, SecretKind
 from mydata_like.settings.schema import Settings
 
@@ -39,48 +28,33 @@ if TYPE_CHECKING:
     from mydata_like.engine.pipeline import CancelFlag
 
 WIDE, HIGH = 80, 24  # in characters and lines
-_ICONS: dict[str, tuple[str, Status]] = {  # best first
-    "ok": ("check", "good"),
-    "unproven": ("waiting", "waiting"),
-    "failed": ("problems", "problem"),
-}
+_STATUS: dict[str, Status] = {
+    "ok": "good",
+    "unproven": "waiting",
+    "failed": "problem",
+}  # best first
 
 
-class ConnectionTest(QListWidget):
+class ConnectionTest(NoteList):
     """Uploads a small file, and lists the result of each step."""
 
     ended = Signal(str)  # the worst result: ok, unproven or failed
-    failed = Signal(object)  # an UploaderError: the test itself failed
 
-    def __init__(self, tasks: Tasks, parent: QWidget) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str, tasks: Tasks, parent: QWidget) -> None:
+        super().__init__(name, parent)
         self._tasks = tasks
         self._task = BackgroundTask()
-        self._results: list[str] = []
-        self.setWordWrap(True)
-        self.setResizeMode(QListView.ResizeMode.Adjust)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.results: list[str] = []
         side = self.style().pixelMetric(QStyle.PixelMetric.PM_SmallIconSize)
         self.setIconSize(QSize(side, side))
-
-    @property
-    def results(self) -> tuple[str, ...]:
-        """The results of the steps, in order."""
-        return tuple(self._results)
-
-    @property
-    def lines(self) -> list[str]:
-        """The text of the list."""
-        return [self.item(row).text() for row in range(self.count())]
 
     def start(
         self, config: Path | None, settings: Settings, entered: Sequence[SecretChange] = ()
     ) -> None:
         """Test the connection with these settings and the entered secrets, stored or not."""
         self.stop()
-        self.clear()
-        self._results.clear()
+        self.show_notes(())
+        self.results.clear()
         self._task = self._tasks.run(
             partial(_test, config, settings, entered),
             self._finish,
@@ -93,31 +67,27 @@ class ConnectionTest(QListWidget):
         """Cancel the test and show no more results."""
         self._task.cancel()
 
-    def add(self, result: str, text: str) -> None:
-        """Add a line to the list."""
-        said = f"{self._name_result(result)}: {texts.plain(text)}"
-        self.addItem(QListWidgetItem(icon(*_ICONS[result]), said))
-        self.scrollToBottom()
-
-    @Slot(object)
     def _show_step(self, step: TestStep) -> None:
-        self._results.append(step.result.value)
-        self.add(step.result.value, texts.problem_text(step))
+        self._add(step.result.value, texts.problem_text(step))
 
-    @Slot(object)
     def _finish(self, _nothing: None) -> None:
-        self.ended.emit(max(self._results, key=list(_ICONS).index, default="ok"))
+        self.ended.emit(max(self.results, key=list(_STATUS).index, default="ok"))
 
-    @Slot(object)
     def _fail(self, error: UploaderError) -> None:
-        self.failed.emit(error)
+        """Show that the test itself failed."""
+        self._add("failed", texts.problem_text(error))
+        self._finish(None)
 
-    def _name_result(self, result: str) -> str:
-        return {
+    def _add(self, result: str, text: str) -> None:
+        names = {
             "ok": self.tr("Good"),
             "unproven": self.tr("Not verified"),
             "failed": self.tr("Failed"),
-        }[result]
+        }
+        self.results.append(result)
+        note = Note(_STATUS[result], f"{names[result]}: {texts.plain(text)}")
+        self.show_notes([*self.notes, note])
+        self.scrollToBottom()
 
 
 class ConnectionTestDialog(QDialog):
@@ -127,32 +97,24 @@ class ConnectionTestDialog(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(self.tr("Connection test"))
-        self.test = ConnectionTest(tasks, self)
-        self._head = PlainLabel(self.tr("Testing the connection to the server"), self)
-        self._head.setWordWrap(True)
-        self._head.scale(SECTION, bold=True)
+        self.test = ConnectionTest(self.tr("Steps of the test"), tasks, self)
+        title = self.tr("Testing the connection to the server")
+        self._head = PlainLabel(title, self, wrap=True, heading=SECTION)
         self._bar = QProgressBar(self)
         self._bar.setRange(0, 0)
         self._bar.setTextVisible(False)
-        self._bar.setAccessibleName(self._head.text())
+        self._bar.setAccessibleName(title)
         self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
-        self._copy = self._buttons.addButton(
+        copy = self._buttons.addButton(
             self.tr("Copy as &text"), QDialogButtonBox.ButtonRole.ActionRole
         )
-        self._copy.setAutoDefault(False)
-
-        self.test.setAccessibleName(self.tr("Steps of the test"))
-        layout = QVBoxLayout(self)
-        layout.addWidget(self._head)
-        layout.addWidget(self._bar)
-        layout.addWidget(self.test, 1)
-        layout.addWidget(self._buttons)
+        copy.setAutoDefault(False)
+        vbox(self._head, self._bar, (self.test, 1), self._buttons, inside=self)
         fit_to_screen(self, WIDE, HIGH)
 
         self.test.ended.connect(self._finish)
-        self.test.failed.connect(self._fail)
         self._buttons.rejected.connect(self.reject)
-        self._copy.clicked.connect(self._copy_text)
+        copy.clicked.connect(self._copy_text)
 
     @property
     def conclusion(self) -> str:
@@ -165,27 +127,19 @@ class ConnectionTestDialog(QDialog):
 
     @Slot(str)
     def _finish(self, worst: str) -> None:
-        self._conclude(
-            {
-                "ok": self.tr("The connection works"),
-                "unproven": self.tr("Nothing failed, but not every step could be verified"),
-                "failed": self.tr("The test failed"),
-            }[worst]
-        )
-
-    @Slot(object)
-    def _fail(self, error: UploaderError) -> None:
-        self.test.add("failed", texts.problem_text(error))
-        self._conclude(self.tr("The test failed"))
-
-    def _conclude(self, sentence: str) -> None:
-        self._head.setText(sentence)
+        conclusions = {
+            "ok": self.tr("The connection works"),
+            "unproven": self.tr("Nothing failed, but not every step could be verified"),
+            "failed": self.tr("The test failed"),
+        }
+        self._head.setText(conclusions[worst])
         self._bar.hide()
         self._buttons.setStandardButtons(QDialogButtonBox.StandardButton.Close)
 
     @Slot()
     def _copy_text(self) -> None:
-        QGuiApplication.clipboard().setText("\n".join((self.conclusion, *self.test.lines)))
+        lines = (note.text for note in self.test.notes)
+        QGuiApplication.clipboard().setText("\n".join((self.conclusion, *lines)))
 
 
 def _test(

@@ -1,23 +1,19 @@
 """Rows of the settings dialog: label, field, origin, errors and hints."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from itertools import chain
 
-from PySide6.QtCore import QCoreApplication, QEvent, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QEvent, Qt, Signal, Slot
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QPushButton,
-    QSizePolicy,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
+from mydata_like.core.model import Layout
 from mydata_like.gui import setting_labels
 from mydata_like.gui.setting_labels import Tab
 from mydata_like.gui.settings_editor.editors import make_editor
 from mydata_like.gui.theme import colours, texts
 from mydata_like.gui.theme.colours import Status
+from mydata_like.gui.theme.layouts import frameless, hbox, vbox
 from mydata_like.gui.theme.metrics import SECTION, SMALL
 from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, icon
 from mydata_like.settings.fields import Setting
@@ -27,16 +23,13 @@ from mydata_like.settings.schema import iter_settings, settings_by_key
 
 translate = QCoreApplication.translate
 
-ROOM = 0.85  # of the screen that a dialog takes at most
-
 
 class HintLabel(PlainLabel):
     """Wrapped text in the colour of explanations or of a status, in every theme."""
 
     def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
-        super().__init__(text, parent)
+        super().__init__(text, parent, wrap=True)
         self._status: Status | None = None
-        self.setWordWrap(True)
         self._paint()
 
     def tint(self, status: Status | None) -> None:
@@ -65,10 +58,7 @@ class StatusIcon(QWidget):
         self._picture = IconLabel(parent=self)
         self._text = HintLabel("", self)
         self._text.scale(scale)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.addWidget(self._picture, 0, Qt.AlignmentFlag.AlignTop)
-        line.addWidget(self._text, 1)
+        frameless(hbox((self._picture, Qt.AlignmentFlag.AlignTop), (self._text, 1), inside=self))
         self.show_text("")
 
     @property
@@ -106,29 +96,17 @@ def fits(sought: str, said: str) -> bool:
     return all(word in folded for word in sought.casefold().split())
 
 
-def fit_to_screen(window: QWidget, characters: int, lines: int) -> None:
-    """Resize a window, but leave a margin around it on a small screen."""
-    metrics, room = window.fontMetrics(), window.screen().availableSize() * ROOM
-    wanted = QSize(metrics.averageCharWidth() * characters, metrics.lineSpacing() * lines)
-    window.resize(wanted.boundedTo(room))
-
-
 def lay_side_by_side(whole: QWidget, label: PlainLabel, text: HintLabel) -> QVBoxLayout:
     """Put label and explanation to the left; return the column to the right, for the field."""
     text.scale(SMALL)
     label.setWordWrap(True)
     gap = whole.fontMetrics().averageCharWidth()
-    left, right = QVBoxLayout(), QVBoxLayout()
+    left, right = vbox(label, text, 1), vbox()
     left.setSpacing(gap // 4)
     right.setSpacing(gap // 4)
-    left.addWidget(label)
-    left.addWidget(text)
-    left.addStretch(1)
-    line = QHBoxLayout(whole)
+    line = hbox((left, 1), (right, 1), inside=whole)
     line.setContentsMargins(0, gap // 2, 0, gap // 2)
     line.setSpacing(gap * 3)
-    line.addLayout(left, 1)
-    line.addLayout(right, 1)
     return right
 
 
@@ -140,10 +118,7 @@ class InlineMessage(QWidget):
         self._sign = StatusIcon(self)
         self._button = QPushButton(self)
         self._act: Callable[[], object] | None = None
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.addWidget(self._sign, 1)
-        line.addWidget(self._button)
+        frameless(hbox((self._sign, 1), self._button, inside=self))
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self._button.clicked.connect(self.act)
         self.clear()
@@ -206,12 +181,9 @@ class SettingRow(QWidget):
         keep = self._reset.sizePolicy()
         keep.setRetainSizeWhenHidden(True)
         self._reset.setSizePolicy(keep)
-        facts = QHBoxLayout()
-        facts.addWidget(self._source, 1)
-        facts.addWidget(self._reset)
         right = lay_side_by_side(self, self._label, self._help)
         right.addWidget(self.editor)
-        right.addLayout(facts)
+        right.addLayout(hbox((self._source, 1), self._reset))
         right.addWidget(self._problem)
         right.addStretch(1)
 
@@ -243,7 +215,7 @@ class SettingRow(QWidget):
         fixed_by = draft.fixed_by(self.key)
         self.editor.set_fixed(fixed=bool(fixed_by))
         # An invalid value prevents saving, so it can be corrected even if it is not used.
-        self.setEnabled(is_used(self.key, draft) or self.key in draft.problems)
+        self.setEnabled(not describe_unused(self.key, draft) or self.key in draft.problems)
         self._reset.setVisible(draft.is_own(self.key))
         self._source.show_text(*self._describe(draft, fixed_by))
         problem = draft.problems.get(self.key, "")
@@ -259,18 +231,9 @@ class SettingRow(QWidget):
     def matches(self, sought: str) -> bool:
         """Return whether the texts of the setting contain all words of a search."""
         about = self.setting.about
-        choices = (
-            setting_labels.name_choice(self.setting, choice) for choice in self.setting.choices
-        )
-        said = (
-            setting_labels.label_of(self.setting),
-            setting_labels.help_of(self.setting),
-            self.key,
-            about.label,
-            *choices,
-            *about.legacy,
-        )
-        return fits(sought, " ".join(said))
+        choices = [setting_labels.name_choice(self.setting, it) for it in self.setting.choices]
+        shown = (setting_labels.label_of(self.setting), setting_labels.help_of(self.setting))
+        return fits(sought, " ".join((*shown, self.key, about.label, *choices, *about.legacy)))
 
     def _describe(self, draft: PendingChanges, fixed_by: str) -> tuple[str, str, Status | None]:
         """Return the source of the value, with its icon and status."""
@@ -282,15 +245,12 @@ class SettingRow(QWidget):
             return unused or setting_labels.name_source(winner), "", None
         if draft.is_own(self.key):
             said = self.tr("Changed")
-            return f"{CHANGED_MARK} {said}", "", "working"
-        said = self.tr("Changed: reset to %1")
-        if winner.source is Layer.DEFAULT:
+        elif winner.source is Layer.DEFAULT:
             said = self.tr("Changed: reset to the default")
-        return (
-            f"{CHANGED_MARK} {said.replace('%1', setting_labels.name_source(winner))}",
-            "",
-            "working",
-        )
+        else:
+            said = self.tr("Changed: reset to %1")
+            said = said.replace("%1", setting_labels.name_source(winner))
+        return f"{CHANGED_MARK} {said}", "", "working"
 
     @Slot()
     def _emit_edited(self) -> None:
@@ -301,106 +261,64 @@ class SettingRow(QWidget):
         self.reset_wanted.emit(self)
 
 
-class FormSection(QWidget):
-    """One section: its heading, its rows and other widgets."""
-
-    def __init__(self, name: str, parent: QWidget) -> None:
-        super().__init__(parent)
-        heading = PlainLabel(setting_labels.name_section(name), self)
-        heading.scale(SECTION, bold=True)
-        self.rows: list[SettingRow] = []
-        self._asides: list[SideNote] = []
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, self.fontMetrics().lineSpacing())
-        self._layout.setSpacing(self.fontMetrics().averageCharWidth())
-        self._layout.addWidget(heading)
-
-    def add_row(self, row: SettingRow) -> None:
-        """Add a setting."""
-        self.rows.append(row)
-        self._layout.addWidget(row)
-
-    def add_aside(self, aside: SideNote) -> None:
-        """Add a widget that is not a setting."""
-        self._asides.append(aside)
-        self._layout.addWidget(aside)
-
-    def seek(self, sought: str) -> bool:
-        """Show only what matches a search; return whether anything does."""
-        parts: list[SettingRow | SideNote] = [*self.rows, *self._asides]
-        found = [part for part in parts if part.matches(sought)]
-        for part in parts:
-            part.setVisible(part in found)
-        self.setVisible(bool(found))
-        return bool(found)
-
-
 class Form(QWidget):
-    """All settings of one tab."""
-
-    edited = Signal(object)  # the Row
-    reset_wanted = Signal(object)  # the Row
+    """All settings of one tab, below the headings of their sections."""
 
     def __init__(
         self, tab: Tab, asides: Mapping[str, SideNote], parent: QWidget | None = None
     ) -> None:
         """`asides` stand after the setting whose key they have."""
         super().__init__(parent)
-        self._sections = [FormSection(name, self) for name in tab.sections]
-        layout = QVBoxLayout(self)
+        self._parts: dict[QWidget, list[SettingRow | SideNote]] = {}  # by section
         gap = self.fontMetrics().lineSpacing()
-        layout.setContentsMargins(gap, gap // 2, gap, 0)
-        for name, section in zip(tab.sections, self._sections, strict=True):
+        for name in tab.sections:
+            section = QWidget(self)
+            heading = PlainLabel(setting_labels.name_section(name), section, heading=SECTION)
+            parts = self._parts[section] = []
             for setting in (entry for entry in iter_settings() if entry.section == name):
-                section.add_row(self._make_row(SettingRow(setting, section)))
+                parts.append(SettingRow(setting, section))
                 if setting.key in asides:
-                    section.add_aside(asides[setting.key])
-            layout.addWidget(section)
-        layout.addStretch(1)
+                    parts.append(asides[setting.key])
+            column = vbox(heading, *parts, inside=section)
+            column.setContentsMargins(0, 0, 0, gap)
+            column.setSpacing(self.fontMetrics().averageCharWidth())
+        layout = vbox(*self._parts, 1, inside=self)
+        layout.setContentsMargins(gap, gap // 2, gap, 0)
 
     @property
-    def rows(self) -> Iterator[SettingRow]:
+    def rows(self) -> list[SettingRow]:
         """The rows, in their order."""
-        return (row for section in self._sections for row in section.rows)
-
-    def show_draft(self, draft: PendingChanges) -> None:
-        """Show the values of a draft."""
-        for row in self.rows:
-            row.show_draft(draft)
-
-    def show_facts(self, draft: PendingChanges) -> None:
-        """Update the texts about the values while the user edits them."""
-        for row in self.rows:
-            row.show_facts(draft)
+        parts = chain.from_iterable(self._parts.values())
+        return [part for part in parts if isinstance(part, SettingRow)]
 
     def seek(self, sought: str) -> bool:
         """Show only what matches a search; return whether anything does."""
-        found = [section.seek(sought) for section in self._sections]
-        return any(found)
-
-    def _make_row(self, row: SettingRow) -> SettingRow:
-        row.edited.connect(self.edited)
-        row.reset_wanted.connect(self.reset_wanted)
-        return row
-
-
-def _is_group_layout(layout: object) -> bool:
-    return str(layout).startswith("User Group")
+        any_found = False
+        for section, parts in self._parts.items():
+            found = [part for part in parts if part.matches(sought)]
+            for part in parts:
+                part.setVisible(part in found)
+            section.setVisible(bool(found))
+            any_found |= bool(found)
+        return any_found
 
 
-_TIMED = ("timer", "watch").__contains__
-_S3 = ("s3",).__contains__
-_SSH = ("auto", "ssh", "http", "folder").__contains__  # registration over HTTP uses it as well
+_TIMED = ("timer", "watch")
+_S3 = ("s3",)
+_SSH = ("auto", "ssh", "http", "folder")  # registration over HTTP uses it as well
 # For each setting that has an effect only with some values of another: which other, which values.
-_USED_WITH: Mapping[str, tuple[str, Callable[[object], bool]]] = {
-    "data.group_prefix": ("data.layout", _is_group_layout),
-    "schedule.date": ("schedule.kind", ("once",).__contains__),
-    "schedule.time": ("schedule.kind", ("once", "daily", "weekly").__contains__),
-    "schedule.days": ("schedule.kind", ("weekly",).__contains__),
+_USED_WITH: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "data.group_prefix": (
+        "data.layout",
+        tuple(it.value for it in Layout if it.value.startswith("User Group")),
+    ),
+    "schedule.date": ("schedule.kind", ("once",)),
+    "schedule.time": ("schedule.kind", ("once", "daily", "weekly")),
+    "schedule.days": ("schedule.kind", ("weekly",)),
     "schedule.minutes": ("schedule.kind", _TIMED),
     "schedule.from_time": ("schedule.kind", _TIMED),
     "schedule.to_time": ("schedule.kind", _TIMED),
-    "transfer.folder": ("transfer.method", ("folder",).__contains__),
+    "transfer.folder": ("transfer.method", ("folder",)),
     "transfer.s3_endpoint": ("transfer.method", _S3),
     "transfer.s3_region": ("transfer.method", _S3),
     "transfer.s3_bucket": ("transfer.method", _S3),
@@ -417,18 +335,10 @@ _USED_WITH: Mapping[str, tuple[str, Callable[[object], bool]]] = {
 }
 
 
-def is_used(key: str, draft: PendingChanges) -> bool:
-    """Return whether a setting has any effect with the current values of the others."""
-    if key not in _USED_WITH:
-        return True
-    other, allows = _USED_WITH[key]
-    return allows(draft.value(other))
-
-
 def describe_unused(key: str, draft: PendingChanges) -> str:
     """Return which other setting leaves a setting without effect; empty if none does."""
-    if is_used(key, draft):
+    other, values = _USED_WITH.get(key, ("", ()))
+    if not other or draft.value(other) in values:
         return ""
-    label = setting_labels.label_of(settings_by_key()[_USED_WITH[key][0]])
     said = translate("settings", "Not used: see “%1”")
-    return said.replace("%1", label)
+    return said.replace("%1", setting_labels.label_of(settings_by_key()[other]))

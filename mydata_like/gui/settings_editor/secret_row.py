@@ -5,13 +5,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from PySide6.QtCore import QCoreApplication, QTimer, Signal, Slot
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QLineEdit,
-    QPushButton,
-    QToolButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QLineEdit, QPushButton, QToolButton, QWidget
 
 from mydata_like.app import settings_service
 from mydata_like.core.errors import SettingsError, UploaderError
@@ -20,13 +14,15 @@ from mydata_like.gui.settings_editor.editors import Choice
 from mydata_like.gui.settings_editor.form import CHANGED_MARK, SideNote, StatusIcon
 from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import Question
+from mydata_like.gui.theme.layouts import hbox
+from mydata_like.gui.theme.widgets import Question, push_button
 from mydata_like.settings.pending_changes import KeyStore, SecretChange, SecretKind
 from mydata_like.settings.schema import Settings
 
 translate = QCoreApplication.translate
 
 NO_KEYRING: Final = "settings.no-keyring"  # a problem code
+OWN_PLACES = ("the keyring", "the secrets file")  # as the service names them
 ASK_AFTER = 400  # milliseconds after the last change of what the secret belongs to
 
 
@@ -45,18 +41,11 @@ class SecretPlace(NamedTuple):
     @property
     def removable(self) -> bool:
         """Whether the program stored the secret there, so that it can remove it."""
-        return self.place in ("the keyring", "the secrets file")
+        return self.place in OWN_PLACES
 
 
-class SecretTexts(NamedTuple):
-    """The label of a secret and its explanation."""
-
-    label: str
-    help: str
-
-
-def describe_secret(kind: SecretKind) -> SecretTexts:
-    """Return the texts of a secret's row."""
+def describe_secret(kind: SecretKind) -> tuple[str, str]:
+    """Return the label of a secret and its explanation."""
     stored = translate(
         "SecretRow",
         "It is stored in the system's keyring, or in a file that only you can read, and never in "
@@ -72,13 +61,48 @@ def describe_secret(kind: SecretKind) -> SecretTexts:
             "The secret of the S3 access key, from the administrator of the object storage. Each "
             "access key and S3 address has its own.",
         )
-    return SecretTexts(label, f"{meaning} {stored}")
+    return label, f"{meaning} {stored}"
 
 
-def name_former(address: str) -> str:
-    """Return the text of the button that uses the key of another address."""
-    text = translate("SecretRow", "Use the key stored for %1…")
-    return text.replace("%1", address.replace("&", "&&"))
+class FormerKeyButton(QPushButton):
+    """Uses the account's API key of another address after a question; hidden if there is none."""
+
+    used = Signal()
+    failed = Signal(object)  # an UploaderError
+
+    def __init__(self, config: Path | None, tasks: Tasks, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._config = config
+        self._tasks = tasks
+        self._settings = Settings()
+        self._former = ""
+        self.hide()
+        self.clicked.connect(self._ask)
+
+    def offer(self, settings: Settings, former: str) -> None:
+        """Offer the key of this address for that of the settings; no address hides the button."""
+        self._settings, self._former = settings, former
+        text = translate("SecretRow", "Use the key stored for %1…")
+        self.setText(text.replace("%1", former.replace("&", "&&")))
+        self.setVisible(bool(former))
+
+    @Slot()
+    def _ask(self) -> None:
+        question = FormerKeyQuestion(self._former, self._settings.server.url, self)
+        question.confirmed.connect(self._use)
+        question.open()
+
+    @Slot()
+    def _use(self) -> None:
+        use = partial(copy_api_key, self._settings, self._config, self._former)
+        self._tasks.run(use, self._finish, self._fail, writes=True)
+
+    def _finish(self, _nothing: object) -> None:
+        self.hide()
+        self.used.emit()
+
+    def _fail(self, error: UploaderError) -> None:
+        self.failed.emit(error)
 
 
 class SecretRow(SideNote):
@@ -86,8 +110,6 @@ class SecretRow(SideNote):
 
     While nothing uses the secret, the row is disabled unless there is something to remove.
     """
-
-    edited = Signal()
 
     def __init__(
         self, kind: SecretKind, config: Path | None, tasks: Tasks, parent: QWidget | None = None
@@ -102,8 +124,8 @@ class SecretRow(SideNote):
         self._forgets = False
         self._line = QLineEdit(self)
         self._store = Choice(self)
-        self.removal = QPushButton(self.tr("Forget"), self)
-        self.former = QPushButton(self)
+        self.removal = push_button(self, self.tr("Forget"), self.forget)
+        self.former = FormerKeyButton(config, tasks, self)
         self._reset = QToolButton(self)
         self._state = StatusIcon(self)
         self._problem = StatusIcon(self)
@@ -123,15 +145,14 @@ class SecretRow(SideNote):
         self._reset.setAutoRaise(True)
         self._reset.setAccessibleName(self.tr("Reset: %1").replace("%1", label))
 
-        first, second, facts = QHBoxLayout(), QHBoxLayout(), QHBoxLayout()
-        first.addWidget(self._line, 1)
-        second.addWidget(self._store, 1)
-        second.addWidget(self.removal)
-        facts.addWidget(self._state, 1)
-        facts.addWidget(self._reset)
         gap = self.fontMetrics().averageCharWidth()
-        second.setContentsMargins(0, gap, 0, 0)
-        for line in (first, second, facts):
+        self.column.addWidget(self._line)
+        for main, button, above in (
+            (self._store, self.removal, gap),
+            (self._state, self._reset, 0),
+        ):
+            line = hbox((main, 1), button)
+            line.setContentsMargins(0, above, 0, 0)
             line.setSpacing(gap)
             self.column.addLayout(line)
         self.column.addWidget(self.former)
@@ -140,8 +161,8 @@ class SecretRow(SideNote):
 
         self._line.textEdited.connect(self._take_text)
         self._store.activated.connect(self._take_text)
-        self.removal.clicked.connect(self.forget)
-        self.former.clicked.connect(self._ask_for_former)
+        self.former.used.connect(self._take_former)
+        self.former.failed.connect(self._refuse_former)
         self._reset.clicked.connect(self._take_back)
         self._timer.timeout.connect(self._ask)
 
@@ -173,7 +194,7 @@ class SecretRow(SideNote):
 
     def complain(self, text: str) -> None:
         """Show why the secret was not stored."""
-        self._problem.show_text(texts.engine_text(text), "problems", "problem")
+        self._problem.show_text(text, "problems", "problem")
 
     def look_at(self, settings: Settings | None, unused: str = "") -> None:
         """Look up soon where the secret of these settings is stored.
@@ -193,14 +214,11 @@ class SecretRow(SideNote):
 
     @property
     def _owner(self) -> tuple[str, str] | None:
-        if self._settings is None:
-            return None
-        return find_secret_owner(self._settings, self._kind)
+        return find_secret_owner(self._settings, self._kind) if self._settings else None
 
     @Slot()
     def _take_text(self) -> None:
-        self._forgets = False
-        self._show_change()
+        self._show_change(forgets=False)
 
     def choose_store(self, store: str) -> None:
         """Choose the storage of a new secret: `keyring` or `file`."""
@@ -211,19 +229,17 @@ class SecretRow(SideNote):
     def forget(self) -> None:
         """Request the removal of the secret."""
         self._line.clear()
-        self._forgets = True
-        self._show_change()
+        self._show_change(forgets=True)
 
     @Slot()
     def _take_back(self) -> None:
         self._line.clear()
-        self._forgets = False
-        self._show_change()
+        self._show_change(forgets=False)
 
-    def _show_change(self) -> None:
+    def _show_change(self, *, forgets: bool) -> None:
+        self._forgets = forgets
         self._problem.show_text("")
         self._show_state()
-        self.edited.emit()
 
     @Slot()
     def _ask(self) -> None:
@@ -231,41 +247,26 @@ class SecretRow(SideNote):
             ask = partial(locate_secret, self._settings, self._kind, self._config)
             self._tasks.run(ask, self._take_place, latest=True)
 
-    @Slot(object)
     def _take_place(self, place: SecretPlace) -> None:
         if place.owner == self._owner:
             self._place = place
             self._show_state()
 
     @Slot()
-    def _ask_for_former(self) -> None:
-        if self._owner:
-            question = FormerKeyQuestion(self._place.former, self._owner[0], self)
-            question.confirmed.connect(self._use_former)
-            question.open()
-
-    @Slot()
-    def _use_former(self) -> None:
-        if self._settings is not None:
-            use = partial(copy_api_key, self._settings, self._config, self._place.former)
-            self._tasks.run(use, self._take_former, self._refuse_former, writes=True)
-
-    @Slot(object)
-    def _take_former(self, _nothing: object) -> None:
+    def _take_former(self) -> None:
         self._place = SecretPlace()
         self._show_state()
         self._ask()
 
     @Slot(object)
     def _refuse_former(self, error: UploaderError) -> None:
-        self.complain(f"{error.message} {error.hint}".strip())
+        self.complain(texts.problem_text(error))
 
     def _show_state(self) -> None:
         change, place = self.change, self._place
         stored = place.owner == self._owner and bool(place.place)
         former = place.former if place.owner == self._owner and change is None else ""
-        self.former.setVisible(bool(former))
-        self.former.setText(name_former(former))
+        self.former.offer(self._settings or Settings(), former)
         self._line.setPlaceholderText(
             self.tr("Stored; type a new one to replace it") if stored else ""
         )
@@ -295,10 +296,8 @@ class SecretRow(SideNote):
         return f"{said} {setting_labels.with_labels(texts.engine_text(place.problem.hint))}".strip()
 
     def _name_place(self, place: str) -> str:
-        return {
-            "the keyring": self.tr("the keyring"),
-            "the secrets file": self.tr("the secrets file"),
-        }.get(place, texts.plain(place))
+        names = (self.tr("the keyring"), self.tr("the secrets file"))
+        return dict(zip(OWN_PLACES, names, strict=True)).get(place, texts.plain(place))
 
 
 def find_secret_owner(settings: Settings, kind: SecretKind) -> tuple[str, str]:

@@ -7,14 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QHideEvent, QKeyEvent, QShowEvent
-from PySide6.QtWidgets import (
-    QDialog,
-    QDialogButtonBox,
-    QHBoxLayout,
-    QPushButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QWidget
 
 from mydata_like.app import settings_edit
 from mydata_like.app.settings_edit import SettingsProposal
@@ -24,16 +17,12 @@ from mydata_like.gui import setting_labels
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.settings_editor import secret_row
 from mydata_like.gui.settings_editor.connection_test_view import ConnectionTestDialog
-from mydata_like.gui.settings_editor.form import (
-    InlineMessage,
-    SideNote,
-    describe_unused,
-    fit_to_screen,
-)
+from mydata_like.gui.settings_editor.form import InlineMessage, SideNote, describe_unused
 from mydata_like.gui.settings_editor.secret_row import SecretRow
 from mydata_like.gui.settings_editor.tabs import SettingsTabs
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import PlainLabel, choose_file, choose_target
+from mydata_like.gui.theme.layouts import fit_to_screen, hbox, vbox
+from mydata_like.gui.theme.widgets import PlainLabel, choose_file, choose_target, push_button
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.pending_changes import PendingChanges, SecretChange, SecretKind
 from mydata_like.settings.schema import Settings
@@ -54,8 +43,7 @@ class SchedulePreview(SideNote):
             parent,
         )
         self._settings: Settings | None = None
-        self._message = PlainLabel("", self)
-        self._message.setWordWrap(True)
+        self._message = PlainLabel("", self, wrap=True)
         self.column.addWidget(self._message)
         self._timer = QTimer(self, interval=TOLD_AGAIN)
         self._timer.timeout.connect(self._show_starts)
@@ -148,31 +136,30 @@ class SettingsDialog(QDialog):
         asides = {**self._secret_rows, "schedule.to_time": self.starts}
         self.panes = SettingsTabs(asides, self)
         self.notice = InlineMessage(self)
-        self.importing = QPushButton(self.tr("&Import…"), self)
-        self.exporting = QPushButton(self.tr("E&xport…"), self)
-        self.trying = QPushButton(self.tr("Test co&nnection…"), self)
+        self.importing = push_button(self, self.tr("&Import…"), self._choose_source)
+        self.exporting = push_button(self, self.tr("E&xport…"), self._choose_target)
+        self.trying = push_button(self, self.tr("Test co&nnection…"), self._try)
         self.buttons = QDialogButtonBox(
             QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel, self
         )
-        self._explain_buttons()
+        self._ok = self.buttons.button(QDialogButtonBox.StandardButton.Ok)
+        self._ok.setDefault(True)
 
-        foot = QHBoxLayout()
-        for button in (self.importing, self.exporting, self.trying):
-            foot.addWidget(button)
-        foot.addStretch(1)
-        foot.addWidget(self.buttons)
-        layout = QVBoxLayout(self)
-        layout.addWidget(self.panes, 1)
-        layout.addWidget(self.notice)
-        layout.addLayout(foot)
+        test = self.tr("Test the connection to the server with these settings, step by step")
+        for button, meaning in (
+            (self.importing, self.tr("Take settings from MyData's MyData.cfg, or from a file")),
+            (self.exporting, self.tr("Write the settings to a file, without secrets")),
+            (self.trying, test),
+        ):
+            button.setToolTip(meaning)
+            button.setAccessibleDescription(meaning)
+        foot = hbox(self.importing, self.exporting, self.trying, 1, self.buttons)
+        vbox((self.panes, 1), self.notice, foot, inside=self)
         fit_to_screen(self, WIDE, HIGH)
 
         self.buttons.accepted.connect(self.accept)
         self.buttons.rejected.connect(self.reject)
         self.panes.edited.connect(self._follow)
-        self.importing.clicked.connect(self._choose_source)
-        self.exporting.clicked.connect(self._choose_target)
-        self.trying.clicked.connect(self._try)
 
         self._load()
 
@@ -221,26 +208,11 @@ class SettingsDialog(QDialog):
             case _:
                 super().keyPressEvent(event)
 
-    def _explain_buttons(self) -> None:
-        for button, said in (
-            (self.importing, self.tr("Take settings from MyData's MyData.cfg, or from a file")),
-            (self.exporting, self.tr("Write the settings to a file, without secrets")),
-            (
-                self.trying,
-                self.tr("Test the connection to the server with these settings, step by step"),
-            ),
-        ):
-            button.setToolTip(said)
-            button.setAccessibleDescription(said)
-        self._ok = self.buttons.button(QDialogButtonBox.StandardButton.Ok)
-        self._ok.setDefault(True)
-
     def _load(self) -> None:
         self._set_busy(busy=True)
         read = partial(settings_edit.open_draft, self._context.controller.config)
         self._context.tasks.run(read, self._take_draft, self._fail)
 
-    @Slot(object)
     def _take_draft(self, draft: PendingChanges) -> None:
         """Show the settings that were read, with the earlier changes applied."""
         draft.take(self.draft.changes)
@@ -298,19 +270,22 @@ class SettingsDialog(QDialog):
         save = partial(settings_edit.save_edit, self._context.controller.config, edit)
         self._context.tasks.run(save, self._finish, self._fail, writes=True)
 
-    @Slot(object)
     def _finish(self, _: object) -> None:
         self._context.controller.reload_settings()
         self.settled.emit()
         super().accept()
 
-    @Slot(object)
     def _fail(self, error: UploaderError) -> None:
         """Show an error next to the widget that it concerns."""
         self._set_busy(busy=False)
         match error.problem_code:
-            case settings_edit.CHANGED_ELSEWHERE:
-                self._renew()
+            case settings_edit.CHANGED_ELSEWHERE:  # by another program
+                text = self.tr(
+                    "The settings file was changed by another program. Your changes are applied on"
+                    " top of it: review them and press OK again."
+                )
+                self.notice.show_text(text, "warning", "waiting")
+                self._load()
             case secret_row.NO_KEYRING:
                 self._ask_for_another_store(error)
             case _:
@@ -318,15 +293,6 @@ class SettingsDialog(QDialog):
                 self.panes.reveal(problems[0].key if problems else "")
                 said = setting_labels.with_labels(texts.problem_text(error))
                 self.notice.show_text(said, "problems", "problem")
-
-    def _renew(self) -> None:
-        """Read the settings again after another program has changed them."""
-        text = self.tr(
-            "The settings file was changed by another program. Your changes are applied on top of"
-            " it: review them and press OK again."
-        )
-        self.notice.show_text(text, "warning", "waiting")
-        self._load()
 
     def _ask_for_another_store(self, error: UploaderError) -> None:
         """Show the error at each secret that was meant for the keyring, and go to the first."""
@@ -336,8 +302,9 @@ class SettingsDialog(QDialog):
             if row.change and row.change.store == "keyring"
         }
         for row in refused.values():
-            row.complain(error.message)
-        for key, row in list(refused.items())[:1]:
+            row.complain(texts.engine_text(error.message))
+        if refused:
+            key, row = next(iter(refused.items()))
             self.panes.reveal(key)
             row.setFocus()
         text = self.tr(
@@ -366,13 +333,11 @@ class SettingsDialog(QDialog):
         kinds = [self.tr("Settings (*.cfg *.toml)")]
         choose_file(self, self.tr("Import settings"), self.read_file, kinds=kinds)
 
-    @Slot(str)
     def read_file(self, path: str) -> None:
         """Apply the settings of a file; nothing is saved before OK."""
         read = partial(settings_edit.read_proposal, Path(path), self._context.controller.config)
         self._context.tasks.run(read, self._take_proposal, self._fail)
 
-    @Slot(object)
     def _take_proposal(self, proposal: SettingsProposal) -> None:
         refused = self._take_changes(proposal.changes)
         if proposal.secret is not None:
@@ -396,13 +361,11 @@ class SettingsDialog(QDialog):
             kinds=[self.tr("Settings (*.toml)")],
         )
 
-    @Slot(str)
     def write_file(self, path: str) -> None:
         """Write the displayed settings to a file, without secrets."""
         write = partial(settings_edit.export_settings, self.draft.own_values(), Path(path))
         self._context.tasks.run(write, self._show_exported, self._fail, writes=True)
 
-    @Slot(object)
     def _show_exported(self, _: object) -> None:
         self.notice.show_text(
             self.tr("The settings were written, without secrets."), "check", "good"

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping
 
 from PySide6.QtCore import QDate, Qt, Signal, Slot
 from PySide6.QtGui import QIcon, QKeySequence, QShortcut
-from PySide6.QtWidgets import QFrame, QLineEdit, QScrollArea, QTabBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLineEdit, QScrollArea, QTabBar, QWidget
 
 from mydata_like.gui import setting_labels
 from mydata_like.gui.settings_editor.form import Form, SettingRow, SideNote
+from mydata_like.gui.theme.layouts import frameless, vbox
 from mydata_like.gui.theme.widgets import PlainLabel, icon
 from mydata_like.settings.pending_changes import PendingChanges
 from mydata_like.settings.schema import iter_settings
@@ -40,32 +41,20 @@ class SettingsTabs(QWidget):
         self._scroll = QScrollArea(self)
         self._page = QWidget(self._scroll)
 
-        self._column = QVBoxLayout(self._page)
-        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column = frameless(vbox(self._nothing, 1, inside=self._page))
         self._column.setSpacing(0)
-        self._column.addWidget(self._nothing)
-        self._column.addStretch(1)
         self._scroll.setWidget(self._page)
         self._scroll.setWidgetResizable(True)
         self._scroll.setFrameShape(QFrame.Shape.StyledPanel)
         self._scroll.setAccessibleName(self.tr("Settings"))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._search)
-        layout.addWidget(self._tabs)
+        layout = frameless(vbox(self._search, self._tabs, (self._scroll, 1), inside=self))
         layout.setSpacing(self.fontMetrics().averageCharWidth())
-        layout.addWidget(self._scroll, 1)
 
         self._tabs.currentChanged.connect(self._turn)
-        self._tabs.tabBarClicked.connect(self._leave_search)
+        self._tabs.tabBarClicked.connect(self._search.clear)
         self._search.textChanged.connect(self._show_search)
         finding = QShortcut(QKeySequence(QKeySequence.StandardKey.Find), self)
         finding.activated.connect(self._search.setFocus)
-
-    @property
-    def forms(self) -> tuple[Form, ...]:
-        """The tabs that have been built, in their order."""
-        return tuple(self._forms[index] for index in sorted(self._forms))
 
     @property
     def title(self) -> str:
@@ -76,8 +65,8 @@ class SettingsTabs(QWidget):
         """Show the values of a draft."""
         self._draft = draft
         self._find_form(self._tabs.currentIndex())
-        for form in self.forms:
-            form.show_draft(draft)
+        for row in self._rows:
+            row.show_draft(draft)
         self._show_search()
         self._mark_tabs()
 
@@ -106,7 +95,7 @@ class SettingsTabs(QWidget):
     def find_row(self, key: str) -> SettingRow | None:
         """Return the row of a setting; its tab is built if necessary."""
         index = self._find_tab(key)
-        rows = self._find_form(index).rows if index >= 0 else iter(())
+        rows = self._find_form(index).rows if index >= 0 else ()
         return next((row for row in rows if row.key == key), None)
 
     def search(self, sought: str) -> None:
@@ -134,7 +123,8 @@ class SettingsTabs(QWidget):
 
     @property
     def _rows(self) -> Iterator[SettingRow]:
-        return (row for form in self.forms for row in form.rows)
+        """The settings of the tabs that have been built, in their order."""
+        return (row for index in sorted(self._forms) for row in self._forms[index].rows)
 
     def _find_tab(self, key: str) -> int:
         section = key.partition(".")[0]
@@ -144,9 +134,10 @@ class SettingsTabs(QWidget):
     def _find_form(self, index: int) -> Form:
         if index not in self._forms:
             form = Form(self._leaves[index], self._asides, self._page)
-            form.edited.connect(self._take_edit)
-            form.reset_wanted.connect(self._reset)
-            form.show_draft(self._draft)
+            for row in form.rows:
+                row.edited.connect(self._take_edit)
+                row.reset_wanted.connect(self._reset)
+                row.show_draft(self._draft)
             form.hide()
             self._forms[index] = form
             self._column.insertWidget(sorted(self._forms).index(index), form)
@@ -156,53 +147,42 @@ class SettingsTabs(QWidget):
     def _order_stops(self) -> None:
         """Set the tab order to the visual order, however the tabs were built."""
         before: QWidget = self._scroll
-        for form in self.forms:
-            for widget in filter(self._is_stop, form.findChildren(QWidget)):
-                QWidget.setTabOrder(before, widget)
-                before = widget
-
-    def _is_stop(self, widget: QWidget) -> bool:
-        stops = bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus) and not widget.focusProxy()
-        return stops and widget.window() == self.window()  # and not in a pop-up list
+        for index in sorted(self._forms):
+            for widget in self._forms[index].findChildren(QWidget):
+                stops = widget.focusPolicy() & Qt.FocusPolicy.TabFocus and not widget.focusProxy()
+                if stops and widget.window() == self.window():  # and not in a pop-up list
+                    QWidget.setTabOrder(before, widget)
+                    before = widget
 
     @Slot(object)
     def _take_edit(self, row: SettingRow) -> None:
         self._draft.set(row.key, row.editor.value())
-        self._propose_day()
-        self.refresh()
-        self.edited.emit()
-
-    def _propose_day(self) -> None:
-        """A schedule of one run needs a day: tomorrow, unless the user chooses another."""
-        day = self.find_row("schedule.date")
-        once = self._draft.value("schedule.kind") == "once"
+        # A schedule of one run needs a day: tomorrow, unless the user chooses another.
+        day, once = self.find_row("schedule.date"), self._draft.value("schedule.kind") == "once"
         if day is not None and once and self._draft.value("schedule.date") is None:
             tomorrow = QDate.currentDate().addDays(1).toString("yyyy-MM-dd")
             self._draft.set("schedule.date", tomorrow)
             day.show_draft(self._draft)
+        self._refresh()
 
     @Slot(object)
     def _reset(self, row: SettingRow) -> None:
         self._draft.reset(row.key)
         row.show_draft(self._draft)
         row.editor.setFocus()  # the button has vanished
-        self.refresh()
-        self.edited.emit()
+        self._refresh()
 
-    def refresh(self) -> None:
+    def _refresh(self) -> None:
         """Show the status of the values that the user is editing."""
-        for form in self.forms:
-            form.show_facts(self._draft)
+        for row in self._rows:
+            row.show_facts(self._draft)
         self._mark_tabs()
+        self.edited.emit()
 
     @Slot()
     def _turn(self) -> None:
         self._show_search()
         self._scroll.verticalScrollBar().setValue(0)
-
-    @Slot()
-    def _leave_search(self) -> None:
-        self._search.clear()
 
     @Slot()
     def _show_search(self) -> None:

@@ -4,21 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from math import ceil, floor, log10
 from typing import NamedTuple
 
-from PySide6.QtCore import (
-    QObject,
-    QPointF,
-    QRectF,
-    QSignalBlocker,
-    QSize,
-    Qt,
-    Signal,
-    Slot,
-)
+from PySide6.QtCore import QObject, QPointF, QRectF, QSignalBlocker, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QBrush, QFont, QFontMetricsF, QGuiApplication, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
     QComboBox,
-    QHBoxLayout,
     QHeaderView,
     QLabel,
     QPushButton,
@@ -27,7 +17,6 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyleOptionFocusRect,
     QTableView,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -39,21 +28,13 @@ from mydata_like.gui.speed_test.speedtest_process import (
     ReportedValue,
     SpeedTestReport,
 )
-from mydata_like.gui.speed_test.speedtest_texts import (
-    NOTHING,
-    figure_spread,
-    figure_title,
-    figure_value,
-    files_a_second,
-    rate_of,
-    stage_title,
-    workload_title,
-)
+from mydata_like.gui.speed_test.speedtest_texts import NOTHING, files_a_second, rate_of, stage_title
 from mydata_like.gui.table_model import Column, RowsModel, column_width, style_table
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import accent, quiet, status_colour
+from mydata_like.gui.theme.layouts import frameless, hbox, vbox
 from mydata_like.gui.theme.metrics import SPACE
-from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.gui.theme.widgets import PlainLabel, push_button
 from mydata_like.settings.schema import Settings
 
 _MARGIN = 8.0  # pixels between a bar and its label
@@ -250,9 +231,13 @@ class ResultsModel(RowsModel[ReportedValue]):
         super().__init__(parent)
         self.columns = (
             Column("stage", self.tr("Stage"), lambda figure: stage_title(figure.stage)),
-            Column("what", self.tr("What was measured"), figure_title),
-            Column("value", self.tr("Figure"), figure_value, number=True),
-            Column("spread", self.tr("Range"), figure_spread),
+            Column(
+                "what",
+                self.tr("What was measured"),
+                speedtest_texts.figure_title,
+            ),
+            Column("value", self.tr("Figure"), speedtest_texts.figure_value, number=True),
+            Column("spread", self.tr("Range"), speedtest_texts.figure_spread),
         )
 
 
@@ -287,24 +272,49 @@ class ResultView(QWidget):
         self._reports: Sequence[SpeedTestReport] = ()
         self._settings = Settings()
         self._locks: Mapping[str, str] = {}
-        self._workloads = self._make_workloads()
+        self._workloads = QButtonGroup(self)  # the ids are indexes in `WORKLOADS`
+        for number, workload in enumerate(WORKLOADS):
+            button = QRadioButton(speedtest_texts.workload_title(workload), self)
+            button.setChecked(number == 0)
+            self._workloads.addButton(button, number)
         self._shown = QComboBox(self)
+        shown = QLabel(self.tr("T&est:"), self)
+        shown.setBuddy(self._shown)
         self._earlier = QComboBox(self)
         self._earlier.setObjectName("earlier")
+        earlier = QLabel(self.tr("Compare &with:"), self)
+        earlier.setBuddy(self._earlier)
         self._chart = BarChart(self)
-        self._advice = self._make_text()
-        self._apply = QPushButton(icon("check"), self.tr("&Apply"), self)
-        self._tried = self._make_text()
-        self._undo = QPushButton(icon("undo"), self.tr("&Undo"), self)
-        self._unknown = self._make_text()
-        self._copy = QPushButton(icon("copy"), self.tr("&Copy as text"), self)
+        self._advice = PlainLabel("", self, wrap=True, selectable=True)
+        self._apply = push_button(self, self.tr("&Apply"), self.apply_requested, "check")
+        self._tried = PlainLabel("", self, wrap=True, selectable=True)
+        self._undo = push_button(self, self.tr("&Undo"), self._want_undo, "undo")
+        self._unknown = PlainLabel("", self, wrap=True, selectable=True)
+        self._copy = push_button(self, self.tr("&Copy as text"), self._copy_text, "copy")
         self._more = QPushButton(self.tr("All &figures"), self)
         self._more.setCheckable(True)
         self._figures = ResultsTable(self)
         self._figures.setMinimumHeight(self.fontMetrics().height() * ROWS_SHOWN)
         self._figures.hide()
-        self._lay_out()
-        self._connect()
+        layout = vbox(
+            hbox(*self._workloads.buttons(), 1, shown, self._shown, earlier, self._earlier),
+            self._chart,
+            self._advice,
+            hbox(self._apply, 1),
+            hbox(self._undo, 1),
+            self._tried,
+            self._unknown,
+            hbox(self._copy, self._more, 1),
+            self._figures,
+            1,
+            inside=self,
+        )
+        frameless(layout).insertSpacing(2, SPACE)
+
+        self._workloads.idClicked.connect(self._show)
+        self._shown.currentIndexChanged.connect(self._choose_report)
+        self._earlier.currentIndexChanged.connect(self._show)
+        self._more.toggled.connect(self._figures.setVisible)
 
     @property
     def report(self) -> SpeedTestReport | None:
@@ -332,58 +342,6 @@ class ResultView(QWidget):
         self._apply.setEnabled(resting)
         self._undo.setEnabled(resting)
 
-    def _make_workloads(self) -> QButtonGroup:
-        """Return a group with a button for each workload; the id is its index in `WORKLOADS`."""
-        group = QButtonGroup(self)
-        for number, workload in enumerate(WORKLOADS):
-            button = QRadioButton(workload_title(workload), self)
-            button.setChecked(number == 0)
-            group.addButton(button, number)
-        return group
-
-    def _make_text(self) -> PlainLabel:
-        label = PlainLabel("", self)
-        label.setWordWrap(True)
-        label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        return label
-
-    def _lay_out(self) -> None:
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addLayout(self._make_choices())
-        layout.addWidget(self._chart)
-        layout.addSpacing(SPACE)
-        layout.addWidget(self._advice)
-        layout.addLayout(_row(self._apply))
-        layout.addLayout(_row(self._undo))
-        layout.addWidget(self._tried)
-        layout.addWidget(self._unknown)
-        layout.addLayout(_row(self._copy, self._more))
-        layout.addWidget(self._figures)
-        layout.addStretch(1)
-
-    def _make_choices(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        for button in self._workloads.buttons():
-            row.addWidget(button)
-        row.addStretch(1)
-        pairs = ((self.tr("T&est:"), self._shown), (self.tr("Compare &with:"), self._earlier))
-        for text, box in pairs:
-            label = QLabel(text, self)
-            label.setBuddy(box)
-            row.addWidget(label)
-            row.addWidget(box)
-        return row
-
-    def _connect(self) -> None:
-        self._workloads.idClicked.connect(self._show)
-        self._shown.currentIndexChanged.connect(self._choose_report)
-        self._earlier.currentIndexChanged.connect(self._show)
-        self._apply.clicked.connect(self.apply_requested)
-        self._undo.clicked.connect(self._want_undo)
-        self._copy.clicked.connect(self._copy_text)
-        self._more.toggled.connect(self._figures.setVisible)
-
     @Slot()
     def _choose_report(self) -> None:
         """Show the chosen test, and offer all others for comparison."""
@@ -406,26 +364,23 @@ class ResultView(QWidget):
         bars = bars_of(report, workload, self._earlier.currentData())
         self._chart.show_bars(bars, tiny=workload == "tiny")
         advice = speedtest_texts.advice_lines(report, self._locks)
-        _show_lines(self._advice, _points(self.tr("Recommendations, faster twice:"), advice))
+        _show_lines(self._advice, self.tr("Recommendations, faster twice:"), advice)
         tried = speedtest_texts.tried_lines(report)
-        _show_lines(self._tried, _points(self.tr("Tried, not faster twice:"), tried))
-        _show_lines(
-            self._unknown, _points(self.tr("Not measured:"), speedtest_texts.unknown_lines(report))
-        )
-        self._apply.setVisible(report is self._reports[0] and bool(self._find_applicable(report)))
+        _show_lines(self._tried, self.tr("Tried, not faster twice:"), tried)
+        unknown = speedtest_texts.unknown_lines(report)
+        _show_lines(self._unknown, self.tr("Not measured:"), unknown)
+        # Settings that are locked or have the recommended value already cannot be applied.
+        applicable = [
+            key
+            for key, value in report.changes.items()
+            if key not in self._locks and not self._is_set(key, value)
+        ]
+        self._apply.setVisible(report is self._reports[0] and bool(applicable))
         changed = report.proof.changes.items() if report.proof else ()
         self._undo.setVisible(
             bool(changed) and all(self._is_set(key, value) for key, value in changed)
         )
         self._figures.figures.show(report.figures)
-
-    def _find_applicable(self, report: SpeedTestReport) -> list[str]:
-        """Return the keys of recommended settings that are neither locked nor already set."""
-        return [
-            key
-            for key, value in report.changes.items()
-            if key not in self._locks and not self._is_set(key, value)
-        ]
 
     def _is_set(self, key: str, value: object) -> bool:
         now = self._settings.value(key)
@@ -442,20 +397,7 @@ class ResultView(QWidget):
             QGuiApplication.clipboard().setText(speedtest_texts.report_text(self.report))
 
 
-def _row(*buttons: QPushButton) -> QHBoxLayout:
-    row = QHBoxLayout()
-    for button in buttons:
-        row.addWidget(button)
-    row.addStretch(1)
-    return row
-
-
-def _points(title: str, lines: Sequence[str]) -> list[str]:
-    return [title, *(f"• {line}" for line in lines)] if lines else []
-
-
-def _show_lines(label: PlainLabel, lines: Sequence[str]) -> None:
-    """Show lines in a label; hide it if there are none."""
-    text = "\n".join(filter(None, lines))
-    label.setText(text)
-    label.setVisible(bool(text))
+def _show_lines(label: PlainLabel, title: str, lines: Sequence[str]) -> None:
+    """Show lines below a title; hide the label if there are none."""
+    label.setText("\n".join((title, *(f"• {line}" for line in lines))) if lines else "")
+    label.setVisible(bool(lines))

@@ -1,7 +1,7 @@
 """The child process of a speed test, and its results."""
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -90,21 +90,6 @@ class SpeedTestReport:
     def changes(self) -> dict[str, object]:
         """All recommended changes of settings, by key."""
         return {key: value for each in self.advice for key, value in each.changes.items()}
-
-    def find(self, what: str) -> ReportedValue | None:
-        """Return the measurement of this name, or None."""
-        return next((one for one in self.figures if one.what == what), None)
-
-
-def read_reports(records: Iterable[Mapping[str, Any]]) -> list[SpeedTestReport]:
-    """Return the speed tests of all readable records, the latest first."""
-    found: list[SpeedTestReport] = []
-    for record in records:
-        try:
-            found.append(read_report(record))
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            logger.warning("A speed test of another version cannot be shown: %r", error)
-    return found[::-1]
 
 
 def read_report(record: Mapping[str, Any]) -> SpeedTestReport:
@@ -242,5 +227,11 @@ def _parse_test_event(record: Record) -> Event | Record:
 
 
 def load_reports(settings: Settings, config: Path | None) -> list[SpeedTestReport]:
-    """Return the speed tests of this installation, the latest first."""
-    return read_reports(load_speed_tests(settings, config))
+    """Return the speed tests of this installation that are readable, the latest first."""
+    found: list[SpeedTestReport] = []
+    for record in load_speed_tests(settings, config):
+        try:
+            found.append(read_report(record))
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            logger.warning("A speed test of another version cannot be shown: %r", error)
+    return found[::-1]

@@ -74,13 +74,13 @@ def figure_title(figure: ReportedValue) -> str:
 
 def measurement_title(what: str) -> str:
     """Return the name of a measurement or of a part of a test."""
-    first, _, rest = what.partition(" ")
-    if first.isdigit() and rest.startswith("channel"):
-        return translate("speed", "%Ln channel(s)", None, int(first))
-    if first.isdigit() and rest.startswith("session"):
-        return translate("speed", "%Ln session(s)", None, int(first))
-    if first.isdigit() and rest.startswith("connection"):
-        return translate("speed", "%Ln connection(s)", None, int(first))
+    if counted := re.fullmatch(r"(\d+) (channel|session|connection)s?", what):
+        number = int(counted[1])
+        return {
+            "channel": translate("speed", "%Ln channel(s)", None, number),
+            "session": translate("speed", "%Ln session(s)", None, number),
+            "connection": translate("speed", "%Ln connection(s)", None, number),
+        }[counted[2]]
     if what.endswith(", here"):
         name = texts.plain(what.removesuffix(", here"))
         return translate("speed", "%1, on one core here").replace("%1", name)
@@ -194,12 +194,10 @@ _SENTENCES: Final = (
 )
 
 
-def _shape(sentence: str) -> re.Pattern[str]:
-    """Return a pattern that matches a sentence with any text for %1 and %2."""
-    return re.compile(re.sub("%[12]", "(.+?)", re.escape(sentence)), re.DOTALL)
-
-
-_SHAPES: Final = tuple((sentence, _shape(sentence)) for sentence in map(str, _SENTENCES))
+_SHAPES: Final = tuple(
+    (sentence, re.compile(re.sub("%[12]", "(.+?)", re.escape(sentence)), re.DOTALL))
+    for sentence in map(str, _SENTENCES)
+)
 
 
 def interpret(reported: str) -> str:
@@ -210,8 +208,7 @@ def interpret(reported: str) -> str:
         return said
     for sentence, shape in _SHAPES:
         if match := shape.fullmatch(reported):
-            text = say("speed", sentence)
-            return _fill(text, [interpret(part) for part in match.groups()])
+            return _fill(say("speed", sentence), [interpret(part) for part in match.groups()])
     return measurement_title(reported)
 
 
@@ -277,8 +274,8 @@ def tried_lines(report: SpeedTestReport) -> list[str]:
 
 def comparison_title(one: ReportedComparison, report: SpeedTestReport | None = None) -> str:
     """Return the change of settings that was tried."""
-    shrunk = report.find("compressed size") if report else None
-    size = figure_value(shrunk) if shrunk else "?"
+    figures = report.figures if report else ()
+    sizes = [figure_value(figure) for figure in figures if figure.what == "compressed size"]
     ciphers = one.changes.get("transfer.ciphers")
     first = texts.plain(str(ciphers[0])) if isinstance(ciphers, list) and ciphers else "?"
     offer = translate("speed", "Offer the cipher %1 first.")
@@ -289,20 +286,14 @@ def comparison_title(one: ReportedComparison, report: SpeedTestReport | None = N
         "batches": translate(
             "speed", "Send more tiny files together: use the default batch sizes."
         ),
-        "compression": compress.replace("%1", size),
+        "compression": compress.replace("%1", sizes[0] if sizes else "?"),
     }.get(one.code, texts.plain(one.text))
 
 
 def as_figure(one: ReportedComparison) -> ReportedValue:
     """Return a comparison as a row of the table of figures: the speed with the change."""
-    return ReportedValue(
-        "compared",
-        comparison_title(one),
-        one.unit,
-        median(one.after),
-        min(one.after),
-        max(one.after),
-    )
+    after, title = one.after, comparison_title(one)
+    return ReportedValue("compared", title, one.unit, median(after), min(after), max(after))
 
 
 def unknown_lines(report: SpeedTestReport) -> list[str]:
@@ -342,13 +333,13 @@ def report_text(report: SpeedTestReport) -> str:
 
 def _stage_lines(report: SpeedTestReport, workload: str) -> list[str]:
     """Return a line for each part with its speed alone; the slowest one is marked."""
-    speed = report.speeds.get(workload, NOTHING)
-    lines = []
-    for stage in (*STAGES, TOGETHER):
-        if stage in speed.rates:
-            mark = translate("speed", " (the slowest)") if stage == speed.limit else ""
-            lines.append(f"{stage_title(stage)}: {rate_of(workload, speed.rates[stage])}{mark}")
-    return lines
+    speed, mark = report.speeds.get(workload, NOTHING), translate("speed", " (the slowest)")
+    return [
+        f"{stage_title(stage)}: {rate_of(workload, speed.rates[stage])}"
+        f"{mark if stage == speed.limit else ''}"
+        for stage in (*STAGES, TOGETHER)
+        if stage in speed.rates
+    ]
 
 
 def _format_figure(figure: ReportedValue) -> str:

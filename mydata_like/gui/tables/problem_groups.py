@@ -19,9 +19,9 @@ from mydata_like.core.problems import INTENDED, Action, Fixer, find_problem_info
 from mydata_like.core.queries import ProblemGroup
 from mydata_like.gui.status_text import describe_problem
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import fill, hbox, label, vbox
+from mydata_like.gui.theme.layouts import fill, frameless, hbox, vbox
 from mydata_like.gui.theme.metrics import LARGE_SPACE, SECTION, SMALL_SPACE, SPACE
-from mydata_like.gui.theme.widgets import FoldedText, IconLabel, RowIcon, icon, mark_of
+from mydata_like.gui.theme.widgets import FoldedText, IconLabel, PlainLabel, RowIcon, icon, mark_of
 from mydata_like.gui.window_state import WindowState
 
 translate = QCoreApplication.translate
@@ -82,7 +82,7 @@ class ProblemFilter(QWidget):
         self._list.setSpacing(SMALL_SPACE)
         self._list.setMinimumWidth(self.fontMetrics().averageCharWidth() * 14)
         self._show_hidden.setVisible(False)
-        vbox((self._list, 1), self._show_hidden, on=self, margins=0)
+        frameless(vbox((self._list, 1), self._show_hidden, inside=self))
 
         self._list.currentRowChanged.connect(self._save_selection)
         self._show_hidden.toggled.connect(self._show_filtered)
@@ -211,10 +211,10 @@ class ProblemCard(QFrame):
         self._about = ""
         self._retry_allowed = True
         self._icon = IconLabel(ICON_SCALE, self)
-        self._message = label(self, scale=SECTION, bold=True, wrap=True, selectable=True)
-        self._hint = label(self, wrap=True, selectable=True)
+        self._message = PlainLabel("", self, heading=SECTION, wrap=True, selectable=True)
+        self._hint = PlainLabel("", self, wrap=True, selectable=True)
         self._details = FoldedText(self)
-        self._footer = label(self, wrap=True, quiet=True, selectable=True)
+        self._footer = PlainLabel("", self, wrap=True, quiet=True, selectable=True)
         self._button = QPushButton(self)
         self._copy = QPushButton(icon("copy"), self.tr("Copy as text"), self)
         self._choices = hbox(spacing=SPACE)
@@ -227,7 +227,7 @@ class ProblemCard(QFrame):
         for line, part in enumerate((self._message, self._hint, self._details, self._footer)):
             layout.addWidget(part, line, 1)
         layout.addLayout(self._choices, 4, 1)
-        layout.addLayout(hbox(self._button, self._copy, None, spacing=SPACE), 5, 1)
+        layout.addLayout(hbox(self._button, self._copy, 1, spacing=SPACE), 5, 1)
         layout.setColumnStretch(1, 1)
         layout.setHorizontalSpacing(LARGE_SPACE)
 
@@ -265,7 +265,7 @@ class ProblemCard(QFrame):
 
     def add_buttons(self, *buttons: QPushButton) -> None:
         """Add buttons in a row above the others."""
-        fill(self._choices, *buttons, None)
+        fill(self._choices, *buttons, 1)
         for before, after in pairwise((*buttons, self._button, self._copy)):
             self.setTabOrder(before, after)
 

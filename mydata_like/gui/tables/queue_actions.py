@@ -10,8 +10,7 @@ from mydata_like.engine.progress import ActiveTransfer
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.run_state import RunState
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import action
-from mydata_like.gui.theme.widgets import Toast
+from mydata_like.gui.theme.widgets import Toast, action
 
 
 class HoldBackToast(Toast):

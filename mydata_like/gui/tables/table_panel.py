@@ -38,12 +38,14 @@ from mydata_like.gui.tables.folder_tree import Parents
 from mydata_like.gui.tables.queue_actions import HoldBackToast, QueueActions
 from mydata_like.gui.tables.table_view import Open, TableView, WindowedModel
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import action, fill, hbox, label, vbox
+from mydata_like.gui.theme.layouts import fill, frameless, hbox, vbox
 from mydata_like.gui.theme.metrics import SPACE
 from mydata_like.gui.theme.widgets import (
     ElidedLabel,
     EmptyMessage,
     PathLineEdit,
+    PlainLabel,
+    action,
     allow_action,
     icon,
 )
@@ -76,7 +78,7 @@ class TablePanel(QWidget):
         self.states = QComboBox(self)
         self._states_label = QLabel(self.tr("S&how"), self)
         self._only = QToolButton(self)
-        self._count = label(self)
+        self._count = PlainLabel("", self)
         self._start: StartButton | None = None
         self._empty = EmptyMessage(name.partition("-")[0], self)  # the icon of the page
         self._all = QPushButton(self.tr("Show all"), self)
@@ -99,11 +101,11 @@ class TablePanel(QWidget):
         self.addAction(find)
 
         filters = (self._states_label, self.states, self._only)
-        self._top = hbox((self.field, 1), *filters, None, self._count, spacing=SPACE)
+        self._top = hbox((self.field, 1), *filters, 1, self._count, spacing=SPACE)
         self._empty.add_button(self._all)
         self._stack.addWidget(self.table)
         self._stack.addWidget(self._empty)
-        self._content = vbox(self._top, (self._stack, 1), on=self, margins=0)
+        self._content = frameless(vbox(self._top, (self._stack, 1), inside=self))
         for before, after in pairwise((self.field, self.states, self._only, self.table, self._all)):
             QWidget.setTabOrder(before, after)
 
@@ -465,7 +467,7 @@ class ActionRow(QWidget):
         self._bar = action_bar(actions, self)
         self._hint = ElidedLabel(hint, self)
         self._hint.setForegroundRole(self.palette().ColorRole.PlaceholderText)
-        hbox((self._bar, 1), (self._hint, 1), on=self, margins=0)
+        frameless(hbox((self._bar, 1), (self._hint, 1), inside=self))
         for one in actions:
             one.changed.connect(self._show_possible)
         self._keep_height()

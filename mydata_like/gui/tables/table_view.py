@@ -37,7 +37,7 @@ from mydata_like.gui.table_model import (
     style_table,
 )
 from mydata_like.gui.tasks import BackgroundTask, Tasks
-from mydata_like.gui.theme.layouts import action
+from mydata_like.gui.theme.widgets import action
 from mydata_like.gui.window_state import KeptColumns, WindowState
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Translates the sentences of the engine, which it finds by their templates."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple, Self
@@ -57,44 +57,36 @@ class SentenceTemplate(NamedTuple):
         return sum(map(len, self.parts))
 
     def matches(self, sentence: str) -> list[SentenceMatch]:
-        """Return how a sentence may have been made; two ways if there are more."""
-        head, *_, tail = self.parts
+        """Return how a sentence may have been made: with its inner parts as early as possible.
+
+        If they can be later, too, the sentence is ambiguous, and the latest places follow.
+        """
+        head, *inner, tail = self.parts
         if not (sentence.startswith(head) and sentence.endswith(tail)):
             return []
-        end = len(sentence) - len(tail)
-        latest = self._latest_places(sentence, end)
-        if latest is None:
+        start, end = len(head), len(sentence) - len(tail)
+        earliest: list[int] = []
+        latest: list[int] = []
+        at = start
+        for part in inner:  # no argument is empty
+            at = sentence.find(part, at + 1, end - 1)
+            if at < 0:
+                return []
+            earliest.append(at)
+            at += len(part)
+        if at >= end:
             return []
-        found: list[SentenceMatch] = []
-        for spans in self._divide(sentence, len(head), end, latest):
-            found.append(SentenceMatch(self, spans))
-            if len(found) == 2:
-                break
+        at = end
+        for part in reversed(inner):
+            at = sentence.rfind(part, start + 1, at - 1)
+            latest.insert(0, at)
+        found = []
+        for places in (earliest, latest)[: 1 + (earliest != latest)]:
+            ends = (place + len(part) for place, part in zip(places, inner, strict=True))
+            found.append(
+                SentenceMatch(self, tuple(zip([start, *ends], [*places, end], strict=True)))
+            )
         return found
-
-    def _latest_places(self, sentence: str, end: int) -> list[int] | None:
-        """Return the last place of each inner part at which the rest still fits; None if none."""
-        places: list[int] = []
-        for part in reversed(self.parts[1:-1]):
-            end = sentence.rfind(part, len(self.parts[0]) + 1, end - 1)
-            if end < 0:
-                return None
-            places.insert(0, end)
-        return places if end > len(self.parts[0]) else None
-
-    def _divide(
-        self, sentence: str, start: int, end: int, latest: list[int]
-    ) -> Iterator[tuple[Span, ...]]:
-        """Yield the places of the arguments, none of which is empty."""
-        if not latest:
-            yield ((start, end),)
-            return
-        part = self.parts[-1 - len(latest)]
-        place = sentence.find(part, start + 1)
-        while 0 <= place <= latest[0]:
-            for others in self._divide(sentence, place + len(part), end, latest[1:]):
-                yield ((start, place), *others)
-            place = sentence.find(part, place + 1)
 
 
 class EngineTranslator(QTranslator):
@@ -118,12 +110,11 @@ class EngineTranslator(QTranslator):
     ) -> str | None:
         if context != CONTEXT or source in self._given:
             return None
-        found = self._kept.get(source)
-        if found is None:
+        if source not in self._kept:
             if len(self._kept) >= _MOST_KEPT:
                 self._kept.clear()
-            found = self._kept[source] = self._translate(source)
-        return found
+            self._kept[source] = self._translate(source)
+        return self._kept[source]
 
     @cached_property
     def _given(self) -> dict[str, str]:

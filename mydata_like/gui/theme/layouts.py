@@ -1,9 +1,8 @@
-"""Layouts, labels and actions, each described by one call."""
+"""Layouts that are written as what they contain, and the size of dialogs."""
 
-from collections.abc import Callable
+from typing import NamedTuple, TypeVar
 
-from PySide6.QtCore import QKeyCombination, QObject, Qt, SignalInstance
-from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
@@ -14,67 +13,78 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from mydata_like.gui.theme.widgets import PlainLabel, icon
+ROOM = 0.85  # of the screen that a dialog takes at most
 
-# A widget or a layout, also with its stretch or alignment; a distance in pixels; None takes the
-# rest of the room, a stretch alone that share of it.
-Item = QWidget | QLayout
-Part = (
-    Item | tuple[Item, int] | tuple[QWidget, int, Qt.AlignmentFlag] | tuple[None, int] | int | None
-)
-Margins = int | tuple[int, int, int, int]  # of all sides; or left, top, right, bottom
+Layout = TypeVar("Layout", bound=QBoxLayout)
 
 
-def hbox(
-    *parts: Part,
-    on: QWidget | None = None,
-    spacing: int | None = None,
-    margins: Margins | None = None,
-) -> QHBoxLayout:
-    """Return a layout from left to right, of a widget if there is one to put it `on`."""
-    layout = QHBoxLayout(on) if on else QHBoxLayout()
-    fill(layout, *parts, spacing=spacing, margins=margins)
-    return layout
+class Gap(NamedTuple):
+    """An empty space of this many pixels."""
+
+    pixels: int
+
+
+# A widget or a layout, also with its stretch factor or its alignment; a number is an empty space
+# that stretches.
+Part = QWidget | QLayout | tuple[QWidget | QLayout, int] | tuple[QWidget, Qt.AlignmentFlag] | int
+Margins = tuple[int, int, int, int]  # left, top, right, bottom
 
 
 def vbox(
-    *parts: Part,
-    on: QWidget | None = None,
+    *parts: Part | Gap,
+    inside: QWidget | None = None,
     spacing: int | None = None,
     margins: Margins | None = None,
 ) -> QVBoxLayout:
-    """Return a layout from top to bottom, of a widget if there is one to put it `on`."""
-    layout = QVBoxLayout(on) if on else QVBoxLayout()
-    fill(layout, *parts, spacing=spacing, margins=margins)
+    """Lay out parts from top to bottom: as the layout of the widget `inside`, or as a part."""
+    layout = QVBoxLayout(inside) if inside is not None else QVBoxLayout()
+    return fill(_measure(layout, spacing, margins), *parts)
+
+
+def hbox(
+    *parts: Part | Gap,
+    inside: QWidget | None = None,
+    spacing: int | None = None,
+    margins: Margins | None = None,
+) -> QHBoxLayout:
+    """Lay out parts from left to right: as the layout of the widget `inside`, or as a part."""
+    layout = QHBoxLayout(inside) if inside is not None else QHBoxLayout()
+    return fill(_measure(layout, spacing, margins), *parts)
+
+
+def frameless(layout: Layout) -> Layout:
+    """Return a layout without margins."""
+    layout.setContentsMargins(0, 0, 0, 0)
     return layout
 
 
-def fill(
-    layout: QBoxLayout, *parts: Part, spacing: int | None = None, margins: Margins | None = None
-) -> None:
-    """Add the parts of a layout in their order."""
+def _measure(layout: Layout, spacing: int | None, margins: Margins | None) -> Layout:
     if spacing is not None:
         layout.setSpacing(spacing)
     if margins is not None:
-        layout.setContentsMargins(*((margins,) * 4 if isinstance(margins, int) else margins))
+        layout.setContentsMargins(*margins)
+    return layout
+
+
+def fill(layout: Layout, *parts: Part | Gap) -> Layout:
+    """Add parts to a layout, and return it."""
     for part in parts:
         match part:
-            case int(distance):
-                layout.addSpacing(distance)
-            case None:
-                layout.addStretch(1)
-            case (None, int(stretch)):
-                layout.addStretch(stretch)
-            case (QLayout() as inner, int(stretch)):
-                layout.addLayout(inner, stretch)
-            case (QWidget() as widget, int(stretch)):
-                layout.addWidget(widget, stretch)
-            case (widget, stretch, alignment):
-                layout.addWidget(widget, stretch, alignment)
-            case QLayout():
-                layout.addLayout(part)
+            case int():
+                layout.addStretch(part)
+            case Gap(pixels):
+                layout.addSpacing(pixels)
             case QWidget():
                 layout.addWidget(part)
+            case QLayout():
+                layout.addLayout(part)
+            case (QWidget() as widget, Qt.AlignmentFlag() as place):
+                layout.addWidget(widget, 0, place)
+            case (QWidget() as widget, int(stretch)):
+                layout.addWidget(widget, stretch)
+            case (QLayout() as inner, int(stretch)):
+                layout.addLayout(inner, stretch)
+    return layout
 
 
 def scrolled(content: QWidget, parent: QWidget) -> QScrollArea:
@@ -87,42 +97,8 @@ def scrolled(content: QWidget, parent: QWidget) -> QScrollArea:
     return area
 
 
-def label(
-    parent: QWidget,
-    text: str = "",
-    *,
-    scale: float = 1.0,
-    bold: bool = False,
-    wrap: bool = False,
-    quiet: bool = False,
-    selectable: bool = False,
-) -> PlainLabel:
-    """Return a label; a quiet one has the colour of placeholders."""
-    made = PlainLabel(text, parent)
-    if bold or scale != 1.0:
-        made.scale(scale, bold=bold)
-    made.setWordWrap(wrap)
-    if quiet:
-        made.setForegroundRole(parent.palette().ColorRole.PlaceholderText)
-    if selectable:
-        made.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    return made
-
-
-def action(
-    parent: QObject,
-    icon_name: str,
-    text: str,
-    effect: Callable[..., object] | SignalInstance | None = None,
-    *,
-    keys: QKeySequence | QKeySequence.StandardKey | QKeyCombination | Qt.Key | None = None,
-) -> QAction:
-    """Return an action; without the name of an icon it has none."""
-    made = QAction(text, parent)
-    if icon_name:
-        made.setIcon(icon(icon_name))
-    if keys is not None:
-        made.setShortcut(QKeySequence(keys))
-    if effect is not None:
-        made.triggered.connect(effect)
-    return made
+def fit_to_screen(window: QWidget, characters: int, lines: int) -> None:
+    """Resize a window, but leave a margin around it on a small screen."""
+    metrics, room = window.fontMetrics(), window.screen().availableSize() * ROOM
+    wanted = QSize(metrics.averageCharWidth() * characters, metrics.lineSpacing() * lines)
+    window.resize(wanted.boundedTo(room))

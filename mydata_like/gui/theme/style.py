@@ -8,7 +8,17 @@ from collections.abc import Callable
 from time import monotonic
 
 from PySide6.QtCore import QObject, QPointF, QRect, QRectF, QSize, Qt, Slot
-from PySide6.QtGui import QColor, QFontMetrics, QIcon, QImage, QPainter, QPalette, QPen, QPolygonF
+from PySide6.QtGui import (
+    QColor,
+    QFontMetrics,
+    QIcon,
+    QImage,
+    QPainter,
+    QPalette,
+    QPen,
+    QPolygonF,
+    QTransform,
+)
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QApplication,
@@ -35,7 +45,6 @@ from mydata_like.gui.theme.colours import (
     LIGHT,
     STRONG_DARK,
     STRONG_LIGHT,
-    Shades,
     Status,
     Theme,
     build_palette,
@@ -55,6 +64,7 @@ PERIOD = 2.0  # seconds in which a progress bar without an end moves there and b
 PART = 0.3  # of such a progress bar that is filled
 FRAME = 3  # pixels of the frame of a field for several lines, which keeps its corners free
 
+_Icon = QStyle.StandardPixmap
 _Primitive = QStyle.PrimitiveElement
 _Flag = QStyle.StateFlag
 _Part = QStyle.SubElement
@@ -64,19 +74,13 @@ _SCROLL_BAR = QStyle.ComplexControl.CC_ScrollBar
 _CELL = CELL_MARGIN - 3  # in addition to Qt's own margin, PM_FocusFrameHMargin + 1
 _TITLE = CELL_MARGIN - 2  # in addition to Qt's own margin, PM_HeaderMargin
 _THICKER = 1  # pixels by which Qt's frame of a spin box is higher than that of a text field
+_Kind = QStyle.ContentsType
 _TARGETS = frozenset(
-    {
-        QStyle.ContentsType.CT_PushButton,
-        QStyle.ContentsType.CT_ToolButton,
-        QStyle.ContentsType.CT_CheckBox,
-        QStyle.ContentsType.CT_RadioButton,
-        QStyle.ContentsType.CT_ComboBox,
-        QStyle.ContentsType.CT_LineEdit,
-        QStyle.ContentsType.CT_SpinBox,
-        QStyle.ContentsType.CT_TabBarTab,
-        QStyle.ContentsType.CT_MenuItem,
-        QStyle.ContentsType.CT_HeaderSection,
-    }
+    (
+        *(_Kind.CT_PushButton, _Kind.CT_ToolButton, _Kind.CT_CheckBox, _Kind.CT_RadioButton),
+        *(_Kind.CT_ComboBox, _Kind.CT_LineEdit, _Kind.CT_SpinBox),
+        *(_Kind.CT_TabBarTab, _Kind.CT_MenuItem, _Kind.CT_HeaderSection),
+    )
 )
 
 
@@ -131,8 +135,17 @@ class Style(QProxyStyle):
         self, element: QStyle.SubElement, option: QStyleOption, widget: QWidget | None = None
     ) -> QRect:
         area = super().subElementRect(element, option, widget)  # type: ignore[arg-type]
-        place = _PLACES.get(element)
-        return place(area, option, widget) if place else area
+        match element:
+            case _Part.SE_ItemViewItemText:
+                return area.adjusted(_CELL, 0, -_CELL, 0)
+            case _Part.SE_ItemViewItemDecoration | _Part.SE_ItemViewItemCheckIndicator:
+                return area.translated(_CELL, 0)
+            case _Part.SE_LineEditContents if not _is_part(option):
+                return area.adjusted(FIELD_MARGIN, 0, -FIELD_MARGIN, 0)
+            case _Part.SE_ShapedFrameContents if isinstance(widget, QPlainTextEdit):
+                return option.rect.adjusted(FRAME, FRAME, -FRAME, -FRAME)
+            case _:
+                return area
 
     def drawPrimitive(
         self,
@@ -156,24 +169,25 @@ class Style(QProxyStyle):
         painter: QPainter,
         widget: QWidget | None = None,
     ) -> None:
-        if element == QStyle.ControlElement.CE_ProgressBarGroove:
-            _draw(_draw_groove, option, painter)
-            return
-        if element == _FILLED:
-            self._draw_progress(option, painter, widget)
-            return
-        draw = _CONTROLS.get(element)
-        if draw is _draw_tool_bar and not isinstance(widget and widget.parent(), QMainWindow):
-            draw = _draw_nothing
-        if element == QStyle.ControlElement.CE_MenuItem and _is_separator(option):
-            draw = _draw_separator
-        if draw is not None:
-            draw(option, painter)
-            return
-        if element == QStyle.ControlElement.CE_HeaderLabel:
-            right = 0 if _is_sorted(option) else -_TITLE  # the sort indicator has its own margin
-            option.rect = option.rect.adjusted(_TITLE, 0, right, 0)
-        super().drawControl(element, option, painter, widget)
+        match element:
+            case QStyle.ControlElement.CE_ProgressBarGroove:
+                _draw(_draw_groove, option, painter)
+            case QStyle.ControlElement.CE_ProgressBarContents:
+                self._draw_progress(option, painter, widget)
+            case QStyle.ControlElement.CE_ToolBar:
+                if isinstance(widget and widget.parent(), QMainWindow):
+                    _draw_tool_bar(option, painter)
+            case QStyle.ControlElement.CE_HeaderSection:
+                _draw_header(option, painter)
+            case QStyle.ControlElement.CE_TabBarTabShape:
+                _draw_tab(option, painter)
+            case QStyle.ControlElement.CE_MenuItem if _is_separator(option):
+                _draw_separator(option, painter)
+            case _:
+                if element == QStyle.ControlElement.CE_HeaderLabel:
+                    right = 0 if _is_sorted(option) else -_TITLE  # the sort indicator has a margin
+                    option.rect = option.rect.adjusted(_TITLE, 0, right, 0)
+                super().drawControl(element, option, painter, widget)
 
     def _draw_progress(
         self, option: QStyleOption, painter: QPainter, widget: QWidget | None
@@ -257,24 +271,6 @@ def row_height(text: QFontMetrics) -> int:
     return round(text.height() * ROW_HEIGHT)
 
 
-def _place_text(area: QRect, _option: QStyleOption, _widget: QWidget | None) -> QRect:
-    return area.adjusted(_CELL, 0, -_CELL, 0)
-
-
-def _place_icon(area: QRect, _option: QStyleOption, _widget: QWidget | None) -> QRect:
-    return area.translated(_CELL, 0)
-
-
-def _place_line(area: QRect, option: QStyleOption, _widget: QWidget | None) -> QRect:
-    return area if _is_part(option) else area.adjusted(FIELD_MARGIN, 0, -FIELD_MARGIN, 0)
-
-
-def _place_lines(area: QRect, option: QStyleOption, widget: QWidget | None) -> QRect:
-    if isinstance(widget, QPlainTextEdit):
-        return option.rect.adjusted(FRAME, FRAME, -FRAME, -FRAME)
-    return area
-
-
 def _is_part(option: QStyleOption) -> bool:
     """Whether this is the text field in a spin box or a combo box, which has no own frame."""
     return isinstance(option, QStyleOptionFrame) and not option.lineWidth
@@ -325,7 +321,9 @@ def _draw_box(option: QStyleOption, painter: QPainter) -> None:
     chosen, some = bool(option.state & _Flag.State_On), bool(option.state & _Flag.State_NoChange)
     _fill(option, painter, chosen=chosen or some)
     painter.drawRoundedRect(box, RADIUS / 2, RADIUS / 2)
-    painter.setPen(_mark(box))
+    ink, style = QColor(current_shades().highlighted), Qt.PenStyle.SolidLine
+    ends, corners = Qt.PenCapStyle.RoundCap, Qt.PenJoinStyle.RoundJoin
+    painter.setPen(QPen(ink, box.width() / 8, style, ends, corners))
     if some:
         middle = box.center().y()
         painter.drawLine(
@@ -333,11 +331,10 @@ def _draw_box(option: QStyleOption, painter: QPainter) -> None:
             QPointF(box.right() - box.width() / 4, middle),
         )
     elif chosen:
-        corners = ((0.24, 0.52), (0.43, 0.71), (0.77, 0.31))
-        points = [
-            QPointF(box.left() + x * box.width(), box.top() + y * box.height()) for x, y in corners
-        ]
-        painter.drawPolyline(QPolygonF(points))
+        tick = QPolygonF([QPointF(0.24, 0.52), QPointF(0.43, 0.71), QPointF(0.77, 0.31)])
+        painter.drawPolyline(
+            QTransform(box.width(), 0, 0, box.height(), box.left(), box.top()).map(tick)
+        )
 
 
 def _draw_circle(option: QStyleOption, painter: QPainter) -> None:
@@ -463,11 +460,8 @@ def _inside(option: QStyleOption, width: float) -> QRectF:
 
 def _draw_header(option: QStyleOption, painter: QPainter) -> None:
     """Draw the background of a column's title, with lines to the right and below."""
-    shades, area = current_shades(), option.rect
-    painter.fillRect(area, QColor(shades.window))
-    painter.setPen(QColor(shades.line))
-    painter.drawLine(area.bottomLeft(), area.bottomRight())
-    painter.drawLine(area.topRight(), area.bottomRight())
+    _draw_tool_bar(option, painter)
+    painter.drawLine(option.rect.topRight(), option.rect.bottomRight())
 
 
 def _draw_tool_bar(option: QStyleOption, painter: QPainter) -> None:
@@ -517,16 +511,6 @@ def _fill(option: QStyleOption, painter: QPainter, *, chosen: bool) -> None:
     painter.setBrush(full if chosen else QColor(shades.base if enabled else shades.window))
 
 
-def _mark(box: QRectF) -> QPen:
-    return QPen(
-        QColor(current_shades().highlighted),
-        box.width() / 8,
-        Qt.PenStyle.SolidLine,
-        Qt.PenCapStyle.RoundCap,
-        Qt.PenJoinStyle.RoundJoin,
-    )
-
-
 _DRAWN = {
     _Primitive.PE_IndicatorCheckBox: _draw_box,
     _Primitive.PE_IndicatorItemViewItemCheck: _draw_box,
@@ -541,13 +525,6 @@ _DRAWN = {
     _Primitive.PE_FrameTabWidget: _draw_tab_frame,
     _Primitive.PE_FrameTabBarBase: _draw_nothing,
 }
-_PLACES = {
-    _Part.SE_ItemViewItemText: _place_text,
-    _Part.SE_ItemViewItemDecoration: _place_icon,
-    _Part.SE_ItemViewItemCheckIndicator: _place_icon,
-    _Part.SE_LineEditContents: _place_line,
-    _Part.SE_ShapedFrameContents: _place_lines,
-}
 _ARROWS = {
     QStyle.ComplexControl.CC_SpinBox: {
         _Arrow.SC_SpinBoxUp: _Primitive.PE_IndicatorArrowUp,
@@ -557,26 +534,18 @@ _ARROWS = {
 }
 # The standard buttons of dialogs; desktops differ in whether they have icons, and Fusion's are old.
 _WITHOUT_ICON = frozenset(
-    {
-        QStyle.StandardPixmap.SP_DialogOkButton,
-        QStyle.StandardPixmap.SP_DialogCancelButton,
-        QStyle.StandardPixmap.SP_DialogCloseButton,
-        QStyle.StandardPixmap.SP_DialogYesButton,
-        QStyle.StandardPixmap.SP_DialogNoButton,
-    }
+    (
+        *(_Icon.SP_DialogOkButton, _Icon.SP_DialogCancelButton, _Icon.SP_DialogCloseButton),
+        *(_Icon.SP_DialogYesButton, _Icon.SP_DialogNoButton),
+    )
 )
 _ICONS: dict[QStyle.StandardPixmap, tuple[str, Status | None]] = {
-    QStyle.StandardPixmap.SP_MessageBoxQuestion: ("help", "working"),
-    QStyle.StandardPixmap.SP_MessageBoxInformation: ("info", "working"),
-    QStyle.StandardPixmap.SP_MessageBoxWarning: ("warning", "waiting"),
-    QStyle.StandardPixmap.SP_MessageBoxCritical: ("error", "problem"),
-    QStyle.StandardPixmap.SP_ToolBarHorizontalExtensionButton: ("right", None),
-    QStyle.StandardPixmap.SP_LineEditClearButton: ("close", None),
-}
-_CONTROLS = {
-    QStyle.ControlElement.CE_HeaderSection: _draw_header,
-    QStyle.ControlElement.CE_ToolBar: _draw_tool_bar,
-    QStyle.ControlElement.CE_TabBarTabShape: _draw_tab,
+    _Icon.SP_MessageBoxQuestion: ("help", "working"),
+    _Icon.SP_MessageBoxInformation: ("info", "working"),
+    _Icon.SP_MessageBoxWarning: ("warning", "waiting"),
+    _Icon.SP_MessageBoxCritical: ("error", "problem"),
+    _Icon.SP_ToolBarHorizontalExtensionButton: ("right", None),
+    _Icon.SP_LineEditClearButton: ("close", None),
 }
 
 
@@ -601,30 +570,21 @@ class _ThemeController(QObject):
     def set_theme(self, theme: Theme) -> None:
         """Use this theme, also for the system's own parts (title bars, file dialogs)."""
         self._theme = theme
-        if theme == "system":
-            self._hints.unsetColorScheme()
-        else:
-            self._hints.setColorScheme(
-                Qt.ColorScheme.Dark if theme == "dark" else Qt.ColorScheme.Light
-            )
+        scheme = {"light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark}
+        self._hints.setColorScheme(scheme.get(theme, Qt.ColorScheme.Unknown))
         self.update_palette()
 
     @Slot()
     def update_palette(self) -> None:
         """Set the colours if they have changed."""
-        palette = build_palette(self._select_shades())
+        dark = self._theme == "dark"
+        if self._theme == "system":
+            dark = self._hints.colorScheme() == Qt.ColorScheme.Dark
+        contrast = self._hints.accessibility().contrastPreference()
+        if contrast == Qt.ContrastPreference.HighContrast:
+            palette = build_palette(STRONG_DARK if dark else STRONG_LIGHT)
+        else:
+            palette = build_palette(DARK if dark else LIGHT)
         if palette != self._app.palette():
             self._app.setPalette(palette)
             QToolTip.setPalette(palette)
-
-    def _select_shades(self) -> Shades:
-        contrast = self._hints.accessibility().contrastPreference()
-        strong = contrast == Qt.ContrastPreference.HighContrast
-        if self._is_dark():
-            return STRONG_DARK if strong else DARK
-        return STRONG_LIGHT if strong else LIGHT
-
-    def _is_dark(self) -> bool:
-        if self._theme == "system":
-            return self._hints.colorScheme() == Qt.ColorScheme.Dark
-        return self._theme == "dark"

@@ -10,6 +10,7 @@ from typing import NamedTuple, cast
 from PySide6.QtCore import (
     QCoreApplication,
     QEvent,
+    QKeyCombination,
     QMimeData,
     QObject,
     QRect,
@@ -18,6 +19,7 @@ from PySide6.QtCore import (
     Qt,
     QTimer,
     Signal,
+    SignalInstance,
     Slot,
 )
 from PySide6.QtGui import (
@@ -44,15 +46,15 @@ from PySide6.QtWidgets import (
     QAbstractButton,
     QFileDialog,
     QFrame,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
+    QListWidget,
+    QListWidgetItem,
     QMessageBox,
     QPlainTextEdit,
     QPushButton,
     QSizePolicy,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -60,6 +62,7 @@ import mydata_like
 from mydata_like.core.formatting import format_lines
 from mydata_like.gui.theme import colours, metrics, texts
 from mydata_like.gui.theme.colours import Status, status_colour
+from mydata_like.gui.theme.layouts import frameless, hbox, vbox
 
 logger = logging.getLogger(__name__)
 
@@ -176,12 +179,10 @@ class RowIcon(NamedTuple):
 
     @property
     def icon(self) -> QIcon:
-        return _icon(self.shape, self.status)
+        return _kept_icon(self.shape, self.status)
 
 
-@cache
-def _icon(shape: str, status: Status | None) -> QIcon:
-    return icon(shape, status)
+_kept_icon = cache(icon)
 
 
 def mark_of(state: str) -> RowIcon | None:
@@ -213,9 +214,29 @@ def list_marks() -> dict[str, RowIcon]:
 class PlainLabel(QLabel):
     r"""A label that never interprets markup, and shows control characters as `\x1b`."""
 
-    def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        text: str = "",
+        parent: QWidget | None = None,
+        *,
+        wrap: bool = False,
+        selectable: bool = False,
+        quiet: bool = False,
+        heading: float = 0,
+    ) -> None:
+        """`wrap` allows several lines; `heading` is the factor of a bold text, see `scale`.
+
+        A `quiet` text has the colour of placeholders.
+        """
         super().__init__(format_lines(text), parent)
         self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setWordWrap(wrap)
+        if selectable:
+            self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        if quiet:
+            self.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        if heading:
+            self.scale(heading, bold=True)
 
     def setText(self, text: str) -> None:
         super().setText(format_lines(text))
@@ -321,15 +342,10 @@ class FoldedText(QWidget):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self._button = FoldButton(self.tr("Details"), self)
-        self._text = PlainLabel("", self)
-        self._text.setWordWrap(True)
-        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._text = PlainLabel("", self, wrap=True, selectable=True)
         self._text.hide()
         self._button.toggled.connect(self._text.setVisible)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._button)
-        layout.addWidget(self._text)
+        frameless(vbox(self._button, self._text, inside=self))
         self.hide()
 
     def text(self) -> str:
@@ -342,6 +358,34 @@ class FoldedText(QWidget):
             self._text.setText(text)
             self._button.setChecked(False)
         self.setVisible(bool(text))
+
+
+def action(
+    parent: QObject,
+    icon_name: str,
+    text: str,
+    effect: Callable[..., object] | SignalInstance | None = None,
+    *,
+    keys: QKeySequence | QKeySequence.StandardKey | QKeyCombination | Qt.Key | None = None,
+) -> QAction:
+    """Return an action; without the name of an icon it has none."""
+    made = QAction(text, parent)
+    if icon_name:
+        made.setIcon(icon(icon_name))
+    if keys is not None:
+        made.setShortcut(QKeySequence(keys))
+    if effect is not None:
+        made.triggered.connect(effect)
+    return made
+
+
+def push_button(
+    parent: QWidget, text: str, on_click: Callable[[], object] | SignalInstance, icon_name: str = ""
+) -> QPushButton:
+    """Return a button with an optional icon, and what a click does."""
+    button = QPushButton(icon(icon_name), text, parent) if icon_name else QPushButton(text, parent)
+    button.clicked.connect(on_click)
+    return button
 
 
 class Panel(QFrame):
@@ -363,17 +407,11 @@ class EmptyMessage(QWidget):
         picture = IconLabel(parent=self)
         picture.setFixedSize(metrics.PICTURE, metrics.PICTURE)
         picture.show_icon(icon(icon_name, "skipped"))
-        self._sentence = PlainLabel("", self)
-        self._sentence.setWordWrap(True)
+        self._sentence = PlainLabel("", self, wrap=True)
         self._sentence.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        self._content = QVBoxLayout()
+        self._content = vbox((picture, Qt.AlignmentFlag.AlignHCenter), self._sentence)
         self._content.setSpacing(metrics.SPACE)
-        self._content.addWidget(picture, 0, Qt.AlignmentFlag.AlignHCenter)
-        self._content.addWidget(self._sentence)
-        layout = QVBoxLayout(self)
-        layout.addStretch(2)
-        layout.addLayout(self._content)
-        layout.addStretch(3)
+        vbox(2, self._content, 3, inside=self)
 
     def add_button(self, button: QPushButton) -> None:
         """Add what can be done to see something."""
@@ -386,6 +424,44 @@ class EmptyMessage(QWidget):
     def setText(self, text: str) -> None:
         """Show a sentence."""
         self._sentence.setText(text)
+
+
+class Note(NamedTuple):
+    """One sentence, and the status that gives it icon and colour."""
+
+    status: Status
+    text: str
+
+
+NOTE_ICONS: dict[Status, str] = {  # the worst first
+    "problem": "error",
+    "waiting": "warning",
+    "skipped": "skipped",
+    "good": "check",
+}
+
+
+class NoteList(QListWidget):
+    """Sentences with icons, one in each row."""
+
+    def __init__(self, name: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.notes: list[Note] = []
+        self.setAccessibleName(name)
+        self.setWordWrap(True)
+        self.setResizeMode(QListWidget.ResizeMode.Adjust)
+        self.setSelectionMode(QListWidget.SelectionMode.NoSelection)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+
+    def show_notes(self, notes: Sequence[Note]) -> None:
+        """Show these notes; if only their numbers change, rows stay where they are."""
+        self.notes = list(notes)
+        while self.count() > len(notes):
+            self.takeItem(self.count() - 1)
+        for place, (status, text) in enumerate(notes):
+            item = self.item(place) or QListWidgetItem(self)
+            item.setText(text)
+            item.setIcon(icon(NOTE_ICONS[status], status))
 
 
 PROMPT_WIDTH = 50  # characters
@@ -410,9 +486,7 @@ class Toast(QFrame):
         self.setFrameShape(QFrame.Shape.StyledPanel)
         self._undo.setShortcut(QKeySequence.StandardKey.Undo)
         self.addAction(self._undo)
-        layout = QHBoxLayout(self)
-        layout.addWidget(self._message, 1, Qt.AlignmentFlag.AlignVCenter)
-        layout.addWidget(self._button)
+        hbox((self._message, 1), self._button, inside=self)
         self._button.clicked.connect(self._undo.trigger)
         self._undo.triggered.connect(self._on_undo)
         self._timer.timeout.connect(self._hide_unless_used)
@@ -458,37 +532,29 @@ class DropZone(QObject):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         match event.type():
-            case QEvent.Type.DragEnter | QEvent.Type.DragMove:
-                return self._accept_drag(cast("QDropEvent", event))
+            case QEvent.Type.DragEnter | QEvent.Type.DragMove | QEvent.Type.Drop:
+                return self._accept(cast("QDropEvent", event))
             case QEvent.Type.DragLeave:
                 self._frame.hide()
-            case QEvent.Type.Drop:
-                return self._accept_drop(cast("QDropEvent", event))
             case QEvent.Type.Resize:
                 self._frame.fit()
             case _:
                 pass
         return super().eventFilter(watched, event)
 
-    def _accept_drag(self, event: QDropEvent) -> bool:
-        if not local_paths(event.mimeData()):
-            return False
-        event.setDropAction(Qt.DropAction.CopyAction)
-        event.accept()
-        self._frame.fit()
-        self._frame.show()
-        self._frame.raise_()
-        return True
-
-    def _accept_drop(self, event: QDropEvent) -> bool:
-        self._frame.hide()
-        paths = local_paths(event.mimeData())
+    def _accept(self, event: QDropEvent) -> bool:
+        """Accept local files: show the frame while they are dragged, and take them at the end."""
+        dropped, paths = event.type() == QEvent.Type.Drop, local_paths(event.mimeData())
+        self._frame.setVisible(bool(paths) and not dropped)
         if not paths:
             return False
         event.setDropAction(Qt.DropAction.CopyAction)
         event.accept()
-        self._paths = paths
-        QTimer.singleShot(0, self._emit_dropped)  # the source program waits until this returns
+        self._frame.fit()
+        self._frame.raise_()
+        if dropped:
+            self._paths = paths
+            QTimer.singleShot(0, self._emit_dropped)  # the source program waits until this returns
         return True
 
     @Slot()
@@ -603,21 +669,25 @@ def choose_file(
     *,
     start: str = "",
     kinds: Sequence[str] = (),
+    new: bool = False,
 ) -> None:
-    """Open a dialog for an existing file, and report its path if one is chosen."""
-    dialog = _make(parent, title, on_chosen, start)
-    dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+    """Open a dialog for a file, existing or new, and report its path if one is chosen."""
+    dialog = QFileDialog(parent, title, start)
+    if new:
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    else:
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
     if kinds:
         dialog.setNameFilters(kinds)
-    dialog.open()
+    _open(dialog, on_chosen)
 
 
 def choose_folder(parent: QWidget, title: str, on_chosen: PathCallback, *, start: str = "") -> None:
     """Open a dialog for an existing folder, and report its path if one is chosen."""
-    dialog = _make(parent, title, on_chosen, start)
+    dialog = QFileDialog(parent, title, start)
     dialog.setFileMode(QFileDialog.FileMode.Directory)
     dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-    dialog.open()
+    _open(dialog, on_chosen)
 
 
 class _TargetDialog(QFileDialog):
@@ -639,20 +709,15 @@ def choose_target(
 ) -> None:
     """Open a dialog for a file to write, of one of these kinds, and report its path."""
     dialog = _TargetDialog(parent, title, start)
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setNameFilters(kinds)
     dialog.follow_kind(kinds[0])
     dialog.selectFile(name)
     dialog.filterSelected.connect(dialog.follow_kind)
+    _open(dialog, on_chosen)
+
+
+def _open(dialog: QFileDialog, on_chosen: PathCallback) -> None:
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.fileSelected.connect(on_chosen)
     dialog.open()
-
-
-def _make(parent: QWidget, title: str, on_chosen: PathCallback, start: str) -> QFileDialog:
-    dialog = QFileDialog(parent, title)
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    if start:
-        dialog.setDirectory(start)
-    dialog.fileSelected.connect(on_chosen)
-    return dialog

@@ -14,8 +14,8 @@ from mydata_like.gui.controller import WindowController
 from mydata_like.gui.run_state import PastRunState, Phase, RunState
 from mydata_like.gui.status_text import describe_problem
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import hbox, label
-from mydata_like.gui.theme.widgets import ElidedLabel, IconLabel, icon
+from mydata_like.gui.theme.layouts import hbox
+from mydata_like.gui.theme.widgets import ElidedLabel, IconLabel, PlainLabel, icon
 from mydata_like.gui.tray.tray_icon import needs_user
 
 translate = QCoreApplication.translate
@@ -183,14 +183,14 @@ class Banner(QToolBar):
         self._concerned = False
         self._last: PastRunState | None = None
         self._icon = IconLabel(1, self)
-        self._title = label(self, bold=True)
+        self._title = PlainLabel("", self, heading=1)
         self._text = ElidedLabel("", self)
         self._more = QPushButton(self.tr("Show &more"), self)
         self._close = QPushButton(self.tr("&Close message"), self)
 
         strip, gap = QWidget(self), self.fontMetrics().height() // 2
         parts = (self._icon, self._title, (self._text, 1), self._more, self._close)
-        hbox(*parts, on=strip, margins=(gap, 0, gap, 0))
+        hbox(*parts, inside=strip, margins=(gap, 0, gap, 0))
         self.addWidget(strip)
 
         window.addToolBarBreak()

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QMenu, QSystemTrayIcon
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.gui.status_text import amount_sentence, overview_sentence, safe_sentence
-from mydata_like.gui.theme.layouts import action
+from mydata_like.gui.theme.widgets import action
 from mydata_like.gui.tray.notifications import Notification
 from mydata_like.gui.tray.tray_icon import TrayIcon, choose_icon, draw_icon
 

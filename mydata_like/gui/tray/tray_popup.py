@@ -16,8 +16,9 @@ from mydata_like.gui.overview.recent_datasets import RecentDatasets
 from mydata_like.gui.overview.route_row import RouteRow
 from mydata_like.gui.run_state import LiveView, RunState
 from mydata_like.gui.status_text import safe_sentence
-from mydata_like.gui.theme.layouts import hbox, label, vbox
+from mydata_like.gui.theme.layouts import hbox, vbox
 from mydata_like.gui.theme.metrics import SECTION
+from mydata_like.gui.theme.widgets import PlainLabel
 
 WIDTH: Final = 64  # average characters, at least
 LONGEST: Final = 14  # average characters of a name, if the other one is as long
@@ -42,13 +43,13 @@ class TrayPopup(QFrame):
         self._headline = Headline(controller, self, SECTION)
         self._sent = SentBar(self)
         self._datasets = RecentDatasets(context, self)
-        self._safe = label(self, wrap=True)
+        self._safe = PlainLabel("", self, wrap=True)
         self._open = QPushButton(self.tr("&Open the window"), self)
         self.setWindowTitle(self.tr("Upload status"))
         self.setFrameShape(QFrame.Shape.StyledPanel)
 
-        last = hbox((self._safe, 1), (self._open, 0, Qt.AlignmentFlag.AlignBottom))
-        vbox(self._route, self._headline, self._sent, self._datasets, last, on=self)
+        last = hbox((self._safe, 1), (self._open, Qt.AlignmentFlag.AlignBottom))
+        vbox(self._route, self._headline, self._sent, self._datasets, last, inside=self)
         self._set_margins()
 
         controller.run_changed.connect(self._on_state)

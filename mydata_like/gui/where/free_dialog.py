@@ -21,9 +21,9 @@ from mydata_like.gui.base import AppContext
 from mydata_like.gui.table_model import Column, RowsModel, set_up_table
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import hbox, label, vbox
+from mydata_like.gui.theme.layouts import hbox, vbox
 from mydata_like.gui.theme.metrics import SECTION, SPACE
-from mydata_like.gui.theme.widgets import icon
+from mydata_like.gui.theme.widgets import PlainLabel, icon
 from mydata_like.gui.where.status_tasks import CleanupProgress, CleanupResults, clean_up
 from mydata_like.gui.where.status_view import keep_reason
 
@@ -67,8 +67,8 @@ class FreeDialog(QDialog):
         self._total = 0
         self._results = CleanupResults((), ())
         self._deleting = False
-        self._headline = label(self, scale=SECTION, bold=True, wrap=True)
-        self._explanation = label(self, wrap=True)
+        self._headline = PlainLabel("", self, heading=SECTION, wrap=True)
+        self._explanation = PlainLabel("", self, wrap=True)
         self._bar = QProgressBar(self)
         self._deletable = CleanupResultsModel(reasons=False, parent=self)
         self._kept = CleanupResultsModel(reasons=True, parent=self)
@@ -96,9 +96,9 @@ class FreeDialog(QDialog):
             self._explanation,
             self._bar,
             (self._tabs, 1),
-            (None, 0),
-            hbox(None, self._delete, self._close),
-            on=self,
+            0,
+            hbox(1, self._delete, self._close),
+            inside=self,
             spacing=SPACE,
         )
         width = self.fontMetrics().averageCharWidth()

@@ -29,9 +29,9 @@ from mydata_like.core.parsing import moment_of
 from mydata_like.gui.tables.columns import moment
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status, status_colour
-from mydata_like.gui.theme.layouts import hbox, label, vbox
+from mydata_like.gui.theme.layouts import Gap, hbox, vbox
 from mydata_like.gui.theme.metrics import LARGE_SPACE, SECTION, SPACE
-from mydata_like.gui.theme.widgets import IconLabel, drawing, icon
+from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, drawing, icon
 from mydata_like.gui.where.status_tasks import CleanupResults
 
 translate = QCoreApplication.translate
@@ -275,8 +275,8 @@ class Timeline(QWidget):
             mark.above = steps[number - 1].status if number else None
             mark.below = step.status if number + 1 < len(steps) else None
             future = step.status == "skipped"
-            word = label(self, step.word, bold=not future, quiet=future)
-            note = label(self, step.note, wrap=True, quiet=True, selectable=True)
+            word = PlainLabel(step.word, self, heading=0 if future else 1, quiet=future)
+            note = PlainLabel(step.note, self, wrap=True, quiet=True, selectable=True)
             for column, widget in enumerate((mark, word, note)):
                 self._grid.addWidget(widget, number, column)
                 widget.show()
@@ -333,8 +333,8 @@ class StatusCard(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._icon = IconLabel(ICON_SCALE, self)
-        self._headline = label(self, scale=SECTION, bold=True, wrap=True, selectable=True)
-        self._reason = label(self, wrap=True, selectable=True)
+        self._headline = PlainLabel("", self, heading=SECTION, wrap=True, selectable=True)
+        self._reason = PlainLabel("", self, wrap=True, selectable=True)
         self.check = QPushButton(icon("server"), self.tr("Check now"), self)
         self.free = QPushButton(icon("delete"), self.tr("Free space…"), self)
         self._verdict = StatusText("skipped", "info", "")
@@ -345,11 +345,11 @@ class StatusCard(QFrame):
         layout = QGridLayout(self)
         layout.setHorizontalSpacing(LARGE_SPACE)
         layout.setVerticalSpacing(SPACE)
-        layout.addWidget(label(self, self.tr("May I delete it?"), quiet=True), 0, 1)
+        layout.addWidget(PlainLabel(self.tr("May I delete it?"), self, quiet=True), 0, 1)
         layout.addWidget(self._icon, 1, 0, 2, 1, Qt.AlignmentFlag.AlignTop)
         layout.addWidget(self._headline, 1, 1)
         layout.addWidget(self._reason, 2, 1)
-        layout.addLayout(hbox(self.check, self.free, None, spacing=SPACE), 3, 1)
+        layout.addLayout(hbox(self.check, self.free, 1, spacing=SPACE), 3, 1)
         layout.setColumnStretch(1, 1)
 
     @property
@@ -377,11 +377,11 @@ class StatusView(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._status: PathStatus | None = None
-        self._name = label(self, scale=SECTION, bold=True, wrap=True, selectable=True)
-        self._folder_label = label(self, wrap=True, quiet=True, selectable=True)
+        self._name = PlainLabel("", self, heading=SECTION, wrap=True, selectable=True)
+        self._folder_label = PlainLabel("", self, wrap=True, quiet=True, selectable=True)
         self._steps = Timeline(self)
-        self._state_counts = label(self)
-        self._facts = label(self, wrap=True, selectable=True)
+        self._state_counts = PlainLabel("", self)
+        self._facts = PlainLabel("", self, wrap=True, selectable=True)
         self.page = QPushButton(icon("open"), self.tr("Open on the server"), self)
         self.folder = QPushButton(icon("folder"), self.tr("Open folder"), self)
         self._copy = QPushButton(icon("copy"), self.tr("Copy checksum"), self)
@@ -391,17 +391,17 @@ class StatusView(QWidget):
         vbox(
             self._name,
             self._folder_label,
-            gap // 2,
+            Gap(gap // 2),
             self._steps,
-            gap // 2,
+            Gap(gap // 2),
             self._facts,
             self._state_counts,
-            gap // 2,
-            hbox(self.page, self.folder, self._copy, None, spacing=SPACE),
-            gap,
+            Gap(gap // 2),
+            hbox(self.page, self.folder, self._copy, 1, spacing=SPACE),
+            Gap(gap),
             self.card,
-            None,
-            on=self,
+            1,
+            inside=self,
         )
 
     @property

@@ -6,14 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QObject, Slot
-from PySide6.QtWidgets import (
-    QComboBox,
-    QHeaderView,
-    QLineEdit,
-    QPushButton,
-    QTableView,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QHeaderView, QLineEdit, QPushButton, QTableView, QWidget
 
 from mydata_like.app import onboarding
 from mydata_like.app.onboarding import LayoutPreview, LayoutSample, SetupState
@@ -23,9 +16,8 @@ from mydata_like.gui.base import AppContext
 from mydata_like.gui.table_model import Column, RowsModel, style_table
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.style import CELL_MARGIN
-from mydata_like.gui.theme.widgets import choose_folder, icon
-from mydata_like.gui.wizard.step_base import CheckLabel, Readiness, WizardStep
-from mydata_like.settings.schema import Settings
+from mydata_like.gui.theme.widgets import choose_folder, push_button
+from mydata_like.gui.wizard.step_base import CheckLabel, WizardStep
 
 FILES, SIZE = 3, 4  # the columns that hold numbers
 
@@ -37,9 +29,9 @@ class PreviewModel(RowsModel[LayoutSample]):
         super().__init__(parent)
         self.instrument = ""
         self.columns = (
-            Column("owner", self.tr("Owner"), _owner, tip=_path),
+            Column("owner", self.tr("Owner"), lambda it: texts.plain(it.owner), tip=_path),
             Column("experiment", self.tr("Experiment"), self._experiment, tip=_path),
-            Column("dataset", self.tr("Dataset"), _dataset, tip=_path),
+            Column("dataset", self.tr("Dataset"), lambda it: texts.plain(it.dataset), tip=_path),
             Column("files", self.tr("Files"), _files, number=True, tip=_path),
             Column("size", self.tr("Size"), _size, number=True, tip=_path),
         )
@@ -51,14 +43,6 @@ class PreviewModel(RowsModel[LayoutSample]):
 
     def _experiment(self, sample: LayoutSample) -> str:
         return texts.plain(sample.experiment or f"{self.instrument} - …")
-
-
-def _owner(sample: LayoutSample) -> str:
-    return texts.plain(sample.owner)
-
-
-def _dataset(sample: LayoutSample) -> str:
-    return texts.plain(sample.dataset)
 
 
 def _files(sample: LayoutSample) -> str:
@@ -78,7 +62,7 @@ translate = QCoreApplication.translate
 
 def layout_name(layout: Layout) -> str:
     """Return a layout's name in the user's language."""
-    names = {
+    return {
         Layout.USERNAME_DATASET: translate("layouts", "User name / Dataset"),
         Layout.EMAIL_DATASET: translate("layouts", "E-mail address / Dataset"),
         Layout.USERNAME_EXPERIMENT_DATASET: translate(
@@ -97,13 +81,12 @@ def layout_name(layout: Layout) -> str:
         Layout.GROUP_EXPERIMENT_DATASET: translate("layouts", "User group / Experiment / Dataset"),
         Layout.EXPERIMENT_DATASET: translate("layouts", "Experiment / Dataset"),
         Layout.DATASET: translate("layouts", "Dataset"),
-    }
-    return names[layout]
+    }[layout]
 
 
 def layout_example(layout: Layout, instrument: str) -> str:
     """Return the path of an example file in this layout."""
-    examples = {
+    return {
         Layout.USERNAME_DATASET: "ada/2026-05-01 liver/image.tif",
         Layout.EMAIL_DATASET: "ada@example.org/2026-05-01 liver/image.tif",
         Layout.USERNAME_EXPERIMENT_DATASET: "ada/Mice 7/2026-05-01 liver/image.tif",
@@ -118,8 +101,7 @@ def layout_example(layout: Layout, instrument: str) -> str:
         Layout.GROUP_EXPERIMENT_DATASET: "Lab A/Mice 7/2026-05-01 liver/image.tif",
         Layout.EXPERIMENT_DATASET: "Mice 7/2026-05-01 liver/image.tif",
         Layout.DATASET: "2026-05-01 liver/image.tif",
-    }
-    return examples[layout]
+    }[layout]
 
 
 DIRECTORY, LAYOUT = "data.directory", "data.layout"
@@ -137,7 +119,7 @@ class FoldersStep(WizardStep):
         )
         self._found: LayoutPreview | None = None
         self.directory = QLineEdit(self)
-        self.browse = QPushButton(icon("folder"), self.tr("C&hoose…"), self)
+        self.browse = push_button(self, self.tr("C&hoose…"), self._choose_folder, "folder")
         self._directory_verdict = self.add_field(
             self.tr("Data &folder"), self.directory, self.browse, key=DIRECTORY
         )
@@ -147,26 +129,19 @@ class FoldersStep(WizardStep):
         self.example = self.add_field(self.tr("Folder &structure"), self.layout_box, key=LAYOUT)
         self.model = PreviewModel(self)
         self.table = self._make_table()
-        self.add(self.table)
         self.verdict = CheckLabel(self)
         self.suggestion = QPushButton(self)
         self.suggestion.hide()
         self.owners = CheckLabel(self, keeps_place=False)
         self.names = CheckLabel(self, keeps_place=False)
         self.left_out = CheckLabel(self, keeps_place=False)
-        for part in (self.verdict, self.suggestion, self.names, self.left_out, self.owners):
-            self.add(part)
+        self.add(
+            *(self.table, self.verdict, self.suggestion, self.names, self.left_out, self.owners)
+        )
 
-        self.directory.textEdited.connect(self._type)
-        self.browse.clicked.connect(self._choose_folder)
+        self.directory.textEdited.connect(self.look_typed)
         self.layout_box.currentIndexChanged.connect(self._choose_layout)
         self.suggestion.clicked.connect(self._take_suggestion)
-
-    @property
-    def readiness(self) -> Readiness:
-        if self.check.running:
-            return Readiness.CHECKING
-        return Readiness.READY if self._found is not None else Readiness.LACKING
 
     @property
     def chosen(self) -> Layout:
@@ -174,59 +149,43 @@ class FoldersStep(WizardStep):
         return Layout(self.layout_box.currentData())
 
     def fill(self, beginning: SetupState) -> None:
-        data = self.settings.data
-        self.directory.setText(str(data.directory or ""))
-        self.layout_box.setCurrentIndex(self.layout_box.findData(data.layout))
+        self.layout_box.setCurrentIndex(self.layout_box.findData(self.settings.data.layout))
         self._show_example()
-        self.guard(self.directory, self._directory_verdict)
-        self.guard(self.layout_box, self.example)
 
     def begin(self) -> None:
         self.directory.setFocus()
-        self._look()
+        self.look()
 
     def changes(self) -> dict[str, object]:
         return {DIRECTORY: self.directory.text().strip(), LAYOUT: self.chosen.value}
-
-    def is_done(self, beginning: SetupState) -> bool:
-        return beginning.loaded.settings.data.directory is not None
 
     def _make_table(self) -> QTableView:
         table = QTableView(self)
         style_table(table)
         table.setModel(self.model)
         table.setAccessibleName(self.tr("What the folders become"))
-        metrics = self.fontMetrics()
-        widths = {FILES: "20,000+", SIZE: "999.9 MB+"}
-        for column in range(self.model.columnCount()):
-            mode = (
-                QHeaderView.ResizeMode.Fixed if column in widths else QHeaderView.ResizeMode.Stretch
-            )
-            table.horizontalHeader().setSectionResizeMode(column, mode)
-        for column, longest in widths.items():
+        metrics, header = self.fontMetrics(), table.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        for column, longest in ((FILES, "20,000+"), (SIZE, "999.9 MB+")):
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Fixed)
             table.setColumnWidth(column, metrics.horizontalAdvance(longest) + 2 * CELL_MARGIN)
         table.setMinimumHeight(metrics.height() * 8)
         return table
 
     @Slot()
-    def _type(self) -> None:
-        self._look(typed=True)
-
-    @Slot()
     def _choose_layout(self) -> None:
         self._show_example()
         if self.isVisible():
-            self._look()
+            self.look()
 
     @Slot()
     def _choose_folder(self) -> None:
         title, start = self.tr("Data folder"), self.directory.text()
         choose_folder(self, title, self._take_folder, start=start)
 
-    @Slot(str)
     def _take_folder(self, path: str) -> None:
         self.directory.setText(str(Path(path)))
-        self._look()
+        self.look()
 
     @Slot()
     def _take_suggestion(self) -> None:
@@ -238,48 +197,39 @@ class FoldersStep(WizardStep):
         example = layout_example(self.chosen, self.settings.instrument.name)
         self.example.show_note(self.tr("For example: %1").replace("%1", texts.plain(example)))
 
-    def _look(self, *, typed: bool = False) -> None:
+    def look(self, *, typed: bool = False) -> None:
         """Scan the folders, and show what they would become."""
         self._found = None
         self.model.show(())
         self.model.instrument = self.settings.instrument.name
         self.suggestion.hide()
-        for label in (self.owners, self.names, self.left_out):
+        labels = (self.owners, self.names, self.left_out, self._directory_verdict, self.verdict)
+        for label in labels:
             label.clear()
-        self.check.cancel()
-        self._directory_verdict.clear()
-        self.verdict.clear()
-        settings = self._try_settings()
-        if settings is not None:
-            login = onboarding.Credentials(settings.server, self.config)
-            self.run_check(
-                partial(onboarding.preview_layout, settings, login),
-                self._show_preview,
-                self._show_failure,
-                progress=self._add_sample,
-                typed=typed,
-            )
-            self.verdict.show_checking(self.tr("Scanning the folders…"))
-        self.changed.emit()
-
-    def _try_settings(self) -> Settings | None:
-        """Return the settings with the values entered here, if they are valid enough for a scan."""
         text = self.directory.text().strip()
         wrong = self.find_wrong(DIRECTORY, text)
         if wrong:
             self._directory_verdict.show_wrong(self.tr("The folder %1.").replace("%1", wrong))
         if wrong or not text:
-            return None
-        changes = {"directory": Path(text).expanduser(), "layout": self.chosen}
-        data = self.settings.data.with_values(**changes)
-        return self.settings.with_values(data=data)
+            self.stop_check()
+            return
+        chosen = {"directory": Path(text).expanduser(), "layout": self.chosen}
+        settings = self.settings.with_values(data=self.settings.data.with_values(**chosen))
+        login = onboarding.Credentials(settings.server, self.config)
+        self.run_check(
+            self.verdict,
+            self.tr("Scanning the folders…"),
+            partial(onboarding.preview_layout, settings, login),
+            self._show_preview,
+            failed=self._show_failure,
+            progress=self._add_sample,
+            typed=typed,
+        )
 
-    @Slot(object)
     def _add_sample(self, sample: LayoutSample) -> None:
         self.model.append([sample])
 
-    @Slot(object)
-    def _show_preview(self, found: LayoutPreview) -> None:
+    def _show_preview(self, found: LayoutPreview) -> bool:
         self._found = found
         self._show_folders(found)
         if found.suggestion is not None:
@@ -292,7 +242,7 @@ class FoldersStep(WizardStep):
             )
         self._show_left_out(found)
         self._show_owners(found)
-        self.changed.emit()
+        return True
 
     def _show_folders(self, found: LayoutPreview) -> None:
         number = self.tr("%Ln dataset(s) found.", None, found.folders)
@@ -332,7 +282,6 @@ class FoldersStep(WizardStep):
             )
             self.owners.show_caution(f"{text} {_name_some(found.strangers)}")
 
-    @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
         self.verdict.clear()
         self._directory_verdict.show_problem(error.problem)

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtGui import QFontDatabase, QGuiApplication
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QPushButton, QWidget
 
 from mydata_like.app import onboarding
 from mydata_like.app.onboarding import PublicKeyInfo
@@ -21,8 +21,9 @@ from mydata_like.gui.base import AppContext
 from mydata_like.gui.settings_editor.connection_test_view import ConnectionTest
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import PlainLabel, icon
-from mydata_like.gui.wizard.step_base import CheckLabel, WizardStep
+from mydata_like.gui.theme.layouts import frameless, hbox, vbox
+from mydata_like.gui.theme.widgets import PlainLabel, icon, push_button
+from mydata_like.gui.wizard.step_base import CheckLabel, Readiness, WizardStep
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
@@ -51,42 +52,27 @@ class HostKeyPanel(QWidget):
         self._registered: RegisteredInstrument | None = None
         self._tasks = context.tasks
         self._check = BackgroundTask()
-        self._sentence = PlainLabel("", self)
-        self._sentence.setWordWrap(True)
-        self.fingerprint = QLineEdit(self)
-        self.fingerprint.setReadOnly(True)
-        self.fingerprint.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
-        self.fingerprint.setAccessibleName(self.tr("Fingerprint of the host's key"))
-        self.trust = QPushButton(icon("padlock"), self.tr("&Trust this host"), self)
+        self._sentence = PlainLabel("", self, wrap=True)
+        self.fingerprint = make_fingerprint(self)
+        self.trust = push_button(self, self.tr("&Trust this host"), self._trust, "padlock")
         self.verdict = CheckLabel(self)
         self.show_earlier = QCheckBox(self.tr("Show the &earlier key"), self)
-        self.earlier = PlainLabel("", self)
-        self.earlier.setWordWrap(True)
-        self.earlier.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-
-        line = QHBoxLayout()
-        line.addWidget(self.fingerprint, 1)
-        line.addWidget(self.trust)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self._sentence)
-        column.addLayout(line)
-        column.addWidget(self.show_earlier)
-        column.addWidget(self.earlier)
-        column.addWidget(self.verdict)
+        self.earlier = PlainLabel("", self, wrap=True, selectable=True)
+        line = hbox((self.fingerprint, 1), self.trust)
+        parts = (self._sentence, line, self.show_earlier, self.earlier, self.verdict)
+        frameless(vbox(*parts, inside=self))
         for part in (self.show_earlier, self.earlier, self):
             part.hide()
 
-        self.trust.clicked.connect(self._trust)
         self.show_earlier.toggled.connect(self.earlier.setVisible)
 
     def ask(self, registered: RegisteredInstrument) -> None:
         """Ask about the key of the next host, or about the folder."""
         self._registered = registered
+        self.show_earlier.setChecked(False)
         if registered.admission.new_folder is not None:
             self._ask_folder(registered.admission.new_folder)
-        else:
-            assert registered.host_key is not None
+        elif registered.host_key is not None:
             self._ask_host(registered.host_key)
         self.fingerprint.setCursorPosition(0)
         self.verdict.clear()
@@ -95,7 +81,6 @@ class HostKeyPanel(QWidget):
 
     def _ask_folder(self, new: NewFolder) -> None:
         self._sentence.setText(texts.engine_text(new.question))
-        self.show_earlier.setChecked(False)
         self.show_earlier.hide()
         self.fingerprint.setText(texts.plain(new.folder.host))
         self.fingerprint.setAccessibleName(self.tr("Folder of the staging area"))
@@ -125,12 +110,12 @@ class HostKeyPanel(QWidget):
         host = texts.plain(key.host)
         self._sentence.setText(text.replace("%1", host).replace("%2", str(key.port)))
         self.fingerprint.setText(key.fingerprint)
+        self.fingerprint.setAccessibleName(self.tr("Fingerprint of the host's key"))
         self.earlier.setText(
             self.tr("Earlier key of port %1: %2")
             .replace("%1", str(key.port))
             .replace("%2", texts.plain(", ".join(key.known)))
         )
-        self.show_earlier.setChecked(False)
         self.show_earlier.setVisible(bool(key.known))
 
     def stop(self) -> None:
@@ -142,16 +127,22 @@ class HostKeyPanel(QWidget):
         assert self._registered is not None
         self.trust.setEnabled(False)
         trust = partial(trust_host, self._registered)
-        self._check = self._tasks.run(trust, self._go_on, self._show_failure, writes=True)
+        self._check = self._tasks.run(trust, self._finish, self._show_failure, writes=True)
         self.verdict.show_checking(self.tr("Looking for the next host…"))
 
-    @Slot(object)
-    def _go_on(self, registered: RegisteredInstrument) -> None:
+    def _finish(self, registered: RegisteredInstrument) -> None:
         self.trusted.emit(registered)
 
-    @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
         self.verdict.show_problem(error.problem)
+
+
+def make_fingerprint(parent: QWidget) -> QLineEdit:
+    """Return a field for a fingerprint, which can be copied."""
+    field = QLineEdit(parent)
+    field.setReadOnly(True)
+    field.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+    return field
 
 
 ASK_AFTER = 15_000  # milliseconds between two checks for the approval
@@ -170,22 +161,17 @@ class KeyStep(WizardStep):
         self.approved = False
         self._key: PublicKeyInfo | None = None
         self.again = QTimer(self, singleShot=True, interval=ASK_AFTER)
-        self.fingerprint = QLineEdit(self)
-        self.fingerprint.setReadOnly(True)
-        self.fingerprint.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
-        copy = QPushButton(icon("copy"), self.tr("&Copy"), self)
-        copy.clicked.connect(self._copy_fingerprint)
+        self.fingerprint = make_fingerprint(self)
+        copy = push_button(self, self.tr("&Copy"), self._copy_fingerprint, "copy")
         self.verdict = self.add_field(self.tr("&Key fingerprint"), self.fingerprint, copy)
         self.notice = CheckLabel(self, keeps_place=False)
         self.waiting = self._make_waiting()
         self.host_key = HostKeyPanel(context, self)
         self.test = TestFilePanel(context, self)
-        for part in (self.notice, self.waiting, self.host_key, self.test):
-            self.add(part)
+        self.add(self.notice, self.waiting, self.host_key, self.test)
         self.add_space()
 
         self.copy_message.clicked.connect(self._copy_message)
-        self.ask_now.clicked.connect(self._ask)
         self.again.timeout.connect(self._ask)
         self.host_key.trusted.connect(self._take_approval)
         self.test.ended.connect(self.changed)
@@ -199,6 +185,10 @@ class KeyStep(WizardStep):
     def proved(self) -> bool:
         """Whether a test file was uploaded and verified."""
         return self.approved and self.test.proved
+
+    @property
+    def readiness(self) -> Readiness:
+        return Readiness.READY  # one need not wait for the approval
 
     def begin(self) -> None:
         self.approved = False
@@ -225,23 +215,14 @@ class KeyStep(WizardStep):
                 "notifies you when the key is approved."
             ),
             waiting,
+            wrap=True,
         )
-        text.setWordWrap(True)
-        self.copy_message = QPushButton(
-            icon("copy"), self.tr("Copy a &message for the administrator"), waiting
-        )
-        self.ask_now = QPushButton(icon("refresh"), self.tr("Check &again now"), waiting)
-        line = QHBoxLayout(waiting)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.addWidget(text, 1)
-        column = QVBoxLayout()
-        column.addWidget(self.copy_message)
-        column.addWidget(self.ask_now)
-        column.addStretch(1)
-        line.addLayout(column)
+        copy = self.tr("Copy a &message for the administrator")
+        self.copy_message = QPushButton(icon("copy"), copy, waiting)
+        self.ask_now = push_button(waiting, self.tr("Check &again now"), self._ask, "refresh")
+        frameless(hbox((text, 1), vbox(self.copy_message, self.ask_now, 1), inside=waiting))
         return waiting
 
-    @Slot(object)
     def _show_key(self, key: PublicKeyInfo) -> None:
         self._key = key
         self.fingerprint.setText(key.fingerprint)
@@ -254,22 +235,20 @@ class KeyStep(WizardStep):
         self.again.stop()
         self.ask_now.setEnabled(False)
         self.run_check(
+            self.verdict,
+            self.tr("Checking whether the key is approved…"),
             partial(register, self.config, self.settings),
             self._take_approval,
-            self._show_failure,
+            failed=self._show_failure,
             progress=self._show_notice,
         )
-        self.verdict.show_checking(self.tr("Checking whether the key is approved…"))
 
-    @Slot(object)
     def _show_notice(self, event: Event) -> None:
         if isinstance(event, Notice):
             self.notice.show_caution(texts.problem_text(event.problem))
 
-    @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
-        awaited = isinstance(error, NotApprovedError)
-        if awaited:
+        if isinstance(error, NotApprovedError):
             self.verdict.show_waiting(texts.problem_text(error))
         else:
             self.verdict.show_problem(error.problem)
@@ -280,7 +259,7 @@ class KeyStep(WizardStep):
         self.changed.emit()
 
     @Slot(object)
-    def _take_approval(self, registered: RegisteredInstrument) -> None:
+    def _take_approval(self, registered: RegisteredInstrument) -> bool:
         """Continue: confirm the keys of the staging hosts, then offer a test upload."""
         self.waiting.hide()
         self.approved = True
@@ -294,6 +273,7 @@ class KeyStep(WizardStep):
             self.host_key.hide()
             self.test.offer(self.settings)
         self.changed.emit()
+        return True
 
     @Slot()
     def _copy_fingerprint(self) -> None:
@@ -301,10 +281,7 @@ class KeyStep(WizardStep):
 
     @Slot()
     def _copy_message(self) -> None:
-        QGuiApplication.clipboard().setText(self._write_message())
-
-    def _write_message(self) -> str:
-        """Return the message to send to the administrator."""
+        """Copy the message to send to the administrator."""
         assert self._key is not None
         instrument = self.settings.instrument
         text = self.tr(
@@ -322,7 +299,7 @@ class KeyStep(WizardStep):
             ("%5", self._key.md5_fingerprint),
         ):
             text = text.replace(mark, value)
-        return text
+        QGuiApplication.clipboard().setText(text)
 
 
 class TestFilePanel(QWidget):
@@ -335,26 +312,18 @@ class TestFilePanel(QWidget):
         self.proved = False
         self._config = context.controller.config
         self._settings = Settings()
-        self.send = QPushButton(icon("start"), self.tr("&Send a test file"), self)
-        self.steps = ConnectionTest(context.tasks, self)
-        self.steps.setAccessibleName(self.tr("Steps of the test upload"))
+        self.send = push_button(self, self.tr("&Send a test file"), self._send, "start")
+        self.steps = ConnectionTest(self.tr("Steps of the test upload"), context.tasks, self)
         self.steps.setMinimumHeight(self.fontMetrics().height() * 14)
         self.verdict = CheckLabel(self)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.send, 0, Qt.AlignmentFlag.AlignLeft)
-        column.addWidget(self.verdict)
-        column.addWidget(self.steps)
+        frameless(vbox(hbox(self.send, 1), self.verdict, self.steps, inside=self))
         self.hide()
-        self.send.clicked.connect(self._send)
         self.steps.ended.connect(self._conclude)
-        self.steps.failed.connect(self._show_failure)
 
     def offer(self, settings: Settings) -> None:
         """Offer a test upload to the server of these settings."""
         self._settings = settings
         self.proved = False
-        self.steps.clear()
         self.steps.hide()
         self.verdict.show_note(
             self.tr("A small file is uploaded, verified on the server and deleted again.")
@@ -383,14 +352,6 @@ class TestFilePanel(QWidget):
             self.verdict.show_good(self.tr("Nothing failed, but not every step could be verified."))
         else:
             self.verdict.show_good(self.tr("The test upload succeeded. You can finish now."))
-        self._offer_again()
-
-    @Slot(object)
-    def _show_failure(self, error: UploaderError) -> None:
-        self.verdict.show_problem(error.problem)
-        self._offer_again()
-
-    def _offer_again(self) -> None:
         self.send.setText(self.tr("&Send it again"))
         self.send.setEnabled(True)
         self.ended.emit()

@@ -8,14 +8,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QDialog,
-    QDialogButtonBox,
-    QPushButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QPushButton, QWidget
 
 from mydata_like.app import mydata_import, onboarding
 from mydata_like.app.mydata_import import MyDataImport, Paragraph
@@ -25,6 +18,7 @@ from mydata_like.gui import setting_labels
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.settings_editor.secret_row import NO_KEYRING
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.layouts import fit_to_screen, vbox
 from mydata_like.gui.theme.widgets import TextArea
 from mydata_like.gui.wizard.step_base import CheckLabel
 from mydata_like.settings.pending_changes import KeyStore
@@ -56,13 +50,8 @@ class MyDataImportDialog(QDialog):
         self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
         self._buttons.addButton(self.take_over, QDialogButtonBox.ButtonRole.AcceptRole)
 
-        layout = QVBoxLayout(self)
-        layout.addWidget(self.verdict)
-        layout.addWidget(self.report, 1)
-        layout.addWidget(self.into_file)
-        layout.addWidget(self._buttons)
-        metrics = self.fontMetrics()
-        self.resize(metrics.averageCharWidth() * 90, metrics.height() * 26)
+        vbox(self.verdict, (self.report, 1), self.into_file, self._buttons, inside=self)
+        fit_to_screen(self, 90, 26)
 
         self._buttons.accepted.connect(self._import)
         self._buttons.rejected.connect(self.reject)
@@ -75,7 +64,6 @@ class MyDataImportDialog(QDialog):
         self._task.cancel()
         super().done(result)
 
-    @Slot(object)
     def _show_plan(self, plan: tuple[MyDataImport, Iterable[Paragraph]]) -> None:
         self._takeover, paragraphs = plan
         path = texts.plain(str(self._takeover.file.path))
@@ -89,16 +77,13 @@ class MyDataImportDialog(QDialog):
                 said = setting_labels.with_labels(_translate(line))
                 cursor.insertText(f"    {said}\n", plain)
             cursor.insertText("\n", plain)
-        cursor.insertText(self._describe_key(), plain)
+        key = self.tr("The API key is imported as well.")
+        if self._takeover.secret is None:
+            key = texts.engine_text(self._takeover.secret_problem)
+        cursor.insertText(key, plain)
         self.report.moveCursor(QTextCursor.MoveOperation.Start)
         self.take_over.setEnabled(True)
         self.take_over.setDefault(True)
-
-    def _describe_key(self) -> str:
-        assert self._takeover is not None
-        if self._takeover.secret is None:
-            return texts.engine_text(self._takeover.secret_problem)
-        return self.tr("The API key is imported as well.")
 
     @Slot()
     def _import(self) -> None:
@@ -108,12 +93,10 @@ class MyDataImportDialog(QDialog):
         carry = partial(import_mydata, self._config, self._takeover, store)
         self._task = self._tasks.run(carry, self._finish, self._show_failure, writes=True)
 
-    @Slot(object)
     def _finish(self, beginning: SetupState) -> None:
         self.carried_over.emit(beginning)
         self.accept()
 
-    @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
         self.take_over.setEnabled(self._takeover is not None)
         self.into_file.setVisible(error.problem_code == NO_KEYRING)

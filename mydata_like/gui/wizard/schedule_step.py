@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QTime, Slot
-from PySide6.QtWidgets import QButtonGroup, QCheckBox, QHBoxLayout, QRadioButton, QWidget
+from PySide6.QtWidgets import QButtonGroup, QCheckBox, QRadioButton, QWidget
 
 from mydata_like.gui import setting_labels
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.settings_editor.editors import ClockFormat
+from mydata_like.gui.theme.layouts import hbox
 from mydata_like.gui.theme.widgets import PlainLabel
-from mydata_like.gui.wizard.step_base import CheckLabel, WizardStep
+from mydata_like.gui.wizard.step_base import CheckLabel, Field, WizardStep
 from mydata_like.settings.schema import settings_by_key
 
 if TYPE_CHECKING:
@@ -45,20 +46,11 @@ class ScheduleStep(WizardStep):
         self._group = QButtonGroup(self)
 
         for kind, button in self.kinds.items():
-            button.setProperty("setting", KIND)
             self._group.addButton(button)
-            if kind == "daily":
-                line = QHBoxLayout()
-                line.addWidget(button)
-                line.addWidget(self.time)
-                line.addStretch(1)
-                self.add(line)
-            else:
-                self.add(button)
-        self.time.setProperty("setting", TIME)
-        self.at_login.setProperty("setting", AT_LOGIN)
-        for part in (self.verdict, PlainLabel("", self), self.at_login, self.note):
-            self.add(part)
+            self.fields.append(Field(KIND, button, self.verdict))
+            self.add(hbox(button, self.time, 1) if kind == "daily" else button)
+        self.fields.append(Field(AT_LOGIN, self.at_login, self.note))
+        self.add(self.verdict, PlainLabel("", self), self.at_login, self.note)
         self.add_space()
 
         self._group.buttonToggled.connect(self._show_choice)
@@ -79,9 +71,6 @@ class ScheduleStep(WizardStep):
         self.kinds[OTHER if other else schedule.kind].setChecked(True)
         self.time.setTime(QTime(schedule.time.hour, schedule.time.minute))
         self.at_login.setChecked(self.settings.window.start_at_login)
-        for button in self.kinds.values():
-            self.guard(button, self.verdict)
-        self.guard(self.at_login, self.note)
         self._show_choice()
 
     def begin(self) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QPushButton, QWidget
 
 from mydata_like.app import onboarding
 from mydata_like.app.onboarding import ServerCheckResult, SetupState
@@ -18,16 +18,15 @@ from mydata_like.core.ports import CancelSignal
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.settings_editor.secret_row import (
     NO_KEYRING,
-    FormerKeyQuestion,
+    FormerKeyButton,
     SecretPlace,
-    copy_api_key,
     locate_secret,
-    name_former,
 )
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import PlainLabel, choose_file, icon
+from mydata_like.gui.theme.layouts import hbox
+from mydata_like.gui.theme.widgets import PlainLabel, choose_file, icon, push_button
 from mydata_like.gui.wizard.mydata_import_dialog import MyDataImportDialog
-from mydata_like.gui.wizard.step_base import CheckLabel, Readiness, WizardStep
+from mydata_like.gui.wizard.step_base import WizardStep
 from mydata_like.settings.pending_changes import KeyStore, SecretChange, SecretKind
 from mydata_like.settings.schema import Server
 
@@ -53,50 +52,33 @@ class AddressStep(WizardStep):
         self.better = QPushButton(self)
         self.better.hide()
         self.add(self.better)
-        self._old = PlainLabel("", self)
-        self._old.setWordWrap(True)
+        self._old = PlainLabel("", self, wrap=True)
         self.import_button = QPushButton(icon("import"), self.tr("&Import from MyData…"), self)
-        self._choose_button = QPushButton(self.tr("&Choose a MyData.cfg…"), self)
-        self.demo = QPushButton(icon("start"), self.tr("&Try the demo"), self)
-
+        self._choose_button = push_button(self, self.tr("&Choose a MyData.cfg…"), self._choose_file)
+        self.demo = push_button(self, self.tr("&Try the demo"), self.demo_wanted, "start")
         self.add_space()
-        line = QHBoxLayout()
-        line.addWidget(self.import_button)
-        line.addWidget(self._choose_button)
-        line.addStretch(1)
-        line.addWidget(self.demo)
-        self.add(self._old)
-        self.add(line)
+        self.add(self._old, hbox(self.import_button, self._choose_button, 1, self.demo))
 
-        self.address.textEdited.connect(self._type)
+        self.address.textEdited.connect(self.look_typed)
         self.better.clicked.connect(self._take_better)
         self.import_button.clicked.connect(self._import_found)
-        self._choose_button.clicked.connect(self._choose_file)
-        self.demo.clicked.connect(self.demo_wanted)
-
-    @property
-    def readiness(self) -> Readiness:
-        if self.check.running:
-            return Readiness.CHECKING
-        return Readiness.READY if self._found else Readiness.LACKING
 
     def fill(self, beginning: SetupState) -> None:
-        self.address.setText(self.settings.server.url)
-        self.guard(self.address, self.verdict)
         self._legacy = beginning.legacy
         self.import_button.setVisible(self._legacy is not None)
-        self._old.setText(self._describe_legacy())
+        text = self.tr("Have you used MyData before? Its settings can be imported.")
+        if self._legacy is not None:
+            text = self.tr("MyData was used on this computer: %1")
+            text = text.replace("%1", texts.plain(str(self._legacy)))
+        self._old.setText(text)
 
     def begin(self) -> None:
         self.address.setFocus()
         if self.address.text():
-            self._check()
+            self.look()
 
     def changes(self) -> dict[str, object]:
         return {URL: self._found}
-
-    def is_done(self, beginning: SetupState) -> bool:
-        return bool(beginning.loaded.settings.server.url)
 
     def open_takeover(self, source: Path | None) -> MyDataImportDialog:
         """Show what MyData's settings would change, and import them if the user agrees."""
@@ -105,58 +87,33 @@ class AddressStep(WizardStep):
         sheet.open()
         return sheet
 
-    def _describe_legacy(self) -> str:
-        if self._legacy is None:
-            return self.tr("Have you used MyData before? Its settings can be imported.")
-        text = self.tr("MyData was used on this computer: %1")
-        return text.replace("%1", texts.plain(str(self._legacy)))
-
-    @Slot()
-    def _type(self) -> None:
-        self._check(typed=True)
-
-    def _check(self, *, typed: bool = False) -> None:
-        self._found = ""
+    def look(self, *, typed: bool = False) -> None:
         self.better.hide()
         text = self.address.text().strip()
         if text:
-            server = self.settings.server
-            find = partial(onboarding.check_address, server, text)
-            self.run_check(find, self._show_found, self._show_failure, typed=typed)
-            self.verdict.show_checking(self.tr("Connecting to the server…"))
+            find = partial(onboarding.check_address, self.settings.server, text)
+            checking = self.tr("Connecting to the server…")
+            self.run_check(self.verdict, checking, find, self._show_found, typed=typed)
         else:
-            self.check.cancel()
             self.verdict.clear()
-        self.changed.emit()
+            self.stop_check()
 
-    @Slot(object)
-    def _show_found(self, reached: ServerCheckResult) -> None:
-        if reached.problem is not None:
-            self._offer(reached)
-        else:
-            self._found = reached.url
-            self.verdict.show_good(
-                self.tr("This is a MyTardis server: %1").replace("%1", reached.url)
-            )
-        self.changed.emit()
-
-    def _offer(self, reached: ServerCheckResult) -> None:
-        assert reached.problem is not None
+    def _show_found(self, reached: ServerCheckResult) -> bool:
+        self._found = reached.url
+        if reached.problem is None:
+            said = self.tr("This is a MyTardis server: %1").replace("%1", reached.url)
+            self.verdict.show_good(said)
+            return True
         self.verdict.show_wrong(texts.engine_text(reached.problem.message))
-        self._better = reached.url
         self.better.setText(self.tr("&Use %1").replace("%1", texts.plain(reached.url)))
         self.better.show()
-
-    @Slot(object)
-    def _show_failure(self, error: UploaderError) -> None:
-        self.verdict.show_problem(error.problem)
-        self.changed.emit()
+        return False
 
     @Slot()
     def _take_better(self) -> None:
-        self.address.setText(self._better)
+        self.address.setText(self._found)
         self.address.setFocus()
-        self._check()
+        self.look()
 
     @Slot()
     def _import_found(self) -> None:
@@ -167,7 +124,6 @@ class AddressStep(WizardStep):
         kinds = self.tr("MyData's settings (*.cfg);;All files (*)").split(";;")
         choose_file(self, self.tr("Settings of MyData"), self._take_over, kinds=kinds)
 
-    @Slot(str)
     def _take_over(self, path: str) -> None:
         self.open_takeover(Path(path))
 
@@ -185,52 +141,39 @@ class AccountStep(WizardStep):
             "The account that uploads, usually the facility manager's. Its API key is on the "
             "server's page “Manage Account”."
         )
-        self._signed_in = False
         self._has_key = False
         self.username = QLineEdit(self)
         self.key = QLineEdit(self)
         self.key.setEchoMode(QLineEdit.EchoMode.Password)
-        self._page = QPushButton(icon("open"), self.tr("&Open the server's page"), self)
-        self.account_verdict = self.add_field(self.tr("&Account"), self.username, key=USERNAME)
-        self.verdict = self.add_field(self.tr("API &key"), self.key, self._page)
+        page = push_button(self, self.tr("&Open the server's page"), self._open_page, "open")
+        self.add_field(self.tr("&Account"), self.username, key=USERNAME)
+        self.verdict = self.add_field(self.tr("API &key"), self.key, page)
         self.into_file = QCheckBox(
             self.tr("Keep the key in a &file that only you can read (not encrypted)"), self
         )
         self.into_file.hide()
-        self._place = SecretPlace()
-        self.former = QPushButton(self)
-        self.former.hide()
-        self.add(self.into_file)
-        self.add(self.former)
+        self.former = FormerKeyButton(self.config, context.tasks, self)
+        self.add(self.into_file, self.former)
         self.add_space()
 
-        self.username.textEdited.connect(self._type)
-        self.key.textEdited.connect(self._type)
-        self._page.clicked.connect(self._open_page)
-        self.former.clicked.connect(self._ask_for_former)
-
-    @property
-    def readiness(self) -> Readiness:
-        if self.check.running:
-            return Readiness.CHECKING
-        return Readiness.READY if self._signed_in else Readiness.LACKING
+        self.username.textEdited.connect(self.look_typed)
+        self.key.textEdited.connect(self.look_typed)
+        self.former.used.connect(self._take_former)
+        self.former.failed.connect(self._show_refused_copy)
 
     def fill(self, beginning: SetupState) -> None:
         self._has_key = beginning.has_key
-        self.username.setText(self.settings.server.username)
         self.key.clear()
         self._show_stored()
-        self.guard(self.username, self.account_verdict)
 
     def begin(self) -> None:
         field = self.key if self.username.text() and not self._has_key else self.username
         field.setFocus()
-        self._check()
-        self._show_place(SecretPlace())
+        self.look()
+        self.former.hide()
         if not self._has_key and self.settings.server.username:
-            kind = SecretKind.API_KEY
-            locate = partial(locate_secret, self.settings, kind, self.config)
-            self._context.tasks.run(locate, self._show_place)
+            locate = partial(locate_secret, self.settings, SecretKind.API_KEY, self.config)
+            self._context.tasks.run(locate, self._offer_former)
 
     def changes(self) -> dict[str, object]:
         return {USERNAME: self.username.text().strip()}
@@ -252,67 +195,43 @@ class AccountStep(WizardStep):
         return True
 
     def is_done(self, beginning: SetupState) -> bool:
-        return beginning.has_key and bool(beginning.loaded.settings.server.username)
+        return beginning.has_key and super().is_done(beginning)
 
-    @Slot(object)
-    def _show_place(self, place: SecretPlace) -> None:
+    def _offer_former(self, place: SecretPlace) -> None:
         """Offer the key that is stored for another address of the server."""
-        self._place = place
-        self.former.setVisible(bool(place.former))
-        self.former.setText(name_former(place.former))
+        self.former.offer(self.settings, place.former)
 
     @Slot()
-    def _ask_for_former(self) -> None:
-        question = FormerKeyQuestion(self._place.former, self.settings.server.url, self)
-        question.confirmed.connect(self._use_former)
-        question.open()
-
-    @Slot()
-    def _use_former(self) -> None:
-        use = partial(copy_api_key, self.settings, self.config, self._place.former)
-        self._context.tasks.run(use, self._take_former, self._show_failure, writes=True)
-
-    @Slot(object)
-    def _take_former(self, _nothing: object) -> None:
+    def _take_former(self) -> None:
         self._has_key = True
-        self._show_place(SecretPlace())
         self.username.setText(self.settings.server.username)
         self._show_stored()
-        self._check()
+        self.look()
+
+    @Slot(object)
+    def _show_refused_copy(self, error: UploaderError) -> None:
+        self.verdict.show_problem(error.problem)
 
     def _show_stored(self) -> None:
         kept = self.tr("Already stored; leave empty to use it")
         self.key.setPlaceholderText(kept if self._has_key else "")
 
-    @Slot()
-    def _type(self) -> None:
-        self._check(typed=True)
-
-    def _check(self, *, typed: bool = False) -> None:
-        self._signed_in = False
+    def look(self, *, typed: bool = False) -> None:
         username, key = self.username.text().strip(), self.key.text().strip()
         kept = self._has_key and username == self.settings.server.username
         if username and (key or kept):
             server = self.settings.server.with_values(username=username)
             ask = partial(find_account_name, self.config, server, key)
-            self.run_check(ask, self._show_name, self._show_failure, typed=typed)
-            self.verdict.show_checking(self.tr("Checking the account…"))
+            checking = self.tr("Checking the account…")
+            self.run_check(self.verdict, checking, ask, self._show_name, typed=typed)
         else:
-            self.check.cancel()
             self.verdict.clear()
-        self.changed.emit()
+            self.stop_check()
 
-    @Slot(object)
-    def _show_name(self, name: str) -> None:
-        self._signed_in = True
+    def _show_name(self, name: str) -> bool:
         text = self.tr("You are signed in as %1.")
         self.verdict.show_good(text.replace("%1", texts.plain(name)))
-        self.changed.emit()
-
-    @Slot(object)
-    def _show_failure(self, error: UploaderError) -> None:
-        self.verdict.show_problem(error.problem)
-        self.changed.emit()
+        return True
 
     @Slot()
     def _open_page(self) -> None:
@@ -336,43 +255,27 @@ class InstrumentStep(WizardStep):
         self.instrument.setEditable(True)
         self.instrument.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self.contact, self.email = QLineEdit(self), QLineEdit(self)
+        contact = self.tr("&Contact person, for questions about this instrument")
+        email = self.tr("&E-mail of the contact person")
         self._facility_verdict = self.add_field(self.tr("&Facility"), self.facility, key=FACILITY)
         self.verdict = self.add_field(self.tr("&Instrument"), self.instrument, key=NAME)
-        self._contact_verdict = self.add_field(
-            self.tr("&Contact person, for questions about this instrument"),
-            self.contact,
-            key=CONTACT,
-        )
-        self._email_verdict = self.add_field(
-            self.tr("&E-mail of the contact person"), self.email, key=EMAIL
-        )
+        self.add_field(contact, self.contact, key=CONTACT)
+        self._email_verdict = self.add_field(email, self.email, key=EMAIL)
         self.add_space()
 
-        self.facility.activated.connect(self._ask)
+        self.facility.activated.connect(self.look_typed)
         self.instrument.editTextChanged.connect(self._judge)
         self.contact.textEdited.connect(self._judge)
         self.email.textEdited.connect(self._judge)
-
-    @property
-    def readiness(self) -> Readiness:
-        if self.check.running:
-            return Readiness.CHECKING
-        entered = all(self.changes().values()) and self._known is not None
-        wrong = any(self.find_wrong(key, value) for key, value in self.changes().items())
-        return Readiness.READY if entered and not wrong else Readiness.LACKING
 
     def fill(self, beginning: SetupState) -> None:
         instrument = self.settings.instrument
         _list(self.facility, (instrument.facility,) if instrument.facility else ())
         self.instrument.setEditText(instrument.name)
-        self.contact.setText(instrument.contact_name)
-        self.email.setText(instrument.contact_email)
-        for editor, verdict in self._fields():
-            self.guard(editor, verdict)
 
     def begin(self) -> None:
         self.instrument.setFocus()
-        self._ask()
+        self.look()
 
     def changes(self) -> dict[str, object]:
         return {
@@ -382,30 +285,16 @@ class InstrumentStep(WizardStep):
             EMAIL: self.email.text().strip(),
         }
 
-    def is_done(self, beginning: SetupState) -> bool:
-        settings = beginning.loaded.settings
-        return all(settings.value(key) for key in (FACILITY, NAME, CONTACT, EMAIL))
-
-    def _fields(self) -> tuple[tuple[QWidget, CheckLabel], ...]:
-        return (
-            (self.facility, self._facility_verdict),
-            (self.instrument, self.verdict),
-            (self.contact, self._contact_verdict),
-            (self.email, self._email_verdict),
-        )
-
-    @Slot()
-    def _ask(self) -> None:
+    def look(self, *, typed: bool = False) -> None:
         self._known = None
-        chosen = self.facility.currentText()
-        server = self.settings.server
-        find = partial(list_instruments, self.config, server, chosen)
-        self.run_check(find, self._show_place, self._show_failure)
-        self._facility_verdict.show_checking(self.tr("Loading the facilities…"))
-        self.changed.emit()
+        find = partial(
+            list_instruments, self.config, self.settings.server, self.facility.currentText()
+        )
+        loading = self.tr("Loading the facilities…")
+        del typed  # a facility is chosen
+        self.run_check(self._facility_verdict, loading, find, self._show_place)
 
-    @Slot(object)
-    def _show_place(self, place: InstrumentChoices) -> None:
+    def _show_place(self, place: InstrumentChoices) -> bool:
         chosen, name = self.facility.currentText(), self.instrument.currentText()
         names = [facility.name for facility in place.facilities]
         _list(self.facility, names)
@@ -417,11 +306,7 @@ class InstrumentStep(WizardStep):
             self.tr("Your account manages %Ln facility(s).", None, len(names))
         )
         self._judge()
-
-    @Slot(object)
-    def _show_failure(self, error: UploaderError) -> None:
-        self._facility_verdict.show_problem(error.problem)
-        self.changed.emit()
+        return self.checked
 
     @Slot()
     def _judge(self) -> None:
@@ -439,6 +324,9 @@ class InstrumentStep(WizardStep):
             self._email_verdict.show_wrong(self.tr("The address %1.").replace("%1", wrong))
         else:
             self._email_verdict.clear()
+        entered = self.changes()
+        valid = not any(self.find_wrong(key, value) for key, value in entered.items())
+        self.checked = self._known is not None and all(entered.values()) and valid
         self.changed.emit()
 
 

@@ -7,30 +7,22 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
-from PySide6.QtGui import QFont, QPalette
-from PySide6.QtWidgets import (
-    QDialog,
-    QFrame,
-    QHBoxLayout,
-    QPushButton,
-    QScrollArea,
-    QStackedWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtGui import QFont, QIcon, QPalette
+from PySide6.QtWidgets import QDialog, QFrame, QScrollArea, QStackedWidget, QWidget
 
 from mydata_like.app import onboarding, service_setup, settings_edit, settings_service
 from mydata_like.app.onboarding import SetupState
 from mydata_like.core.errors import UploaderError
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.tasks import BackgroundTask
+from mydata_like.gui.theme.layouts import hbox, vbox
 from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE, TITLE
-from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, icon, push_button
 from mydata_like.gui.wizard.folders_step import FoldersStep
 from mydata_like.gui.wizard.key_step import KeyStep
 from mydata_like.gui.wizard.schedule_step import ScheduleStep
 from mydata_like.gui.wizard.server_steps import AccountStep, AddressStep, InstrumentStep
-from mydata_like.gui.wizard.step_base import CheckIcon, CheckLabel, Readiness, WizardStep
+from mydata_like.gui.wizard.step_base import CHECK_ICON, CheckLabel, Readiness, WizardStep
 from mydata_like.settings.fields import plain_value
 from mydata_like.settings.pending_changes import SecretChange
 
@@ -42,26 +34,19 @@ class StepIndicator(QFrame):
         super().__init__(parent)
         self.setAutoFillBackground(True)
         self.setBackgroundRole(QPalette.ColorRole.Base)
-        column = QVBoxLayout(self)
-        column.setSpacing(SPACE)
-        self._rows: list[tuple[CheckIcon, PlainLabel]] = []
-        for number, name in enumerate(names, start=1):
-            sign, label = CheckIcon(self), PlainLabel(f"{number}  {name}", self)
-            line = QHBoxLayout()
-            line.addWidget(sign)
-            line.addWidget(label, 1)
-            column.addLayout(line)
-            self._rows.append((sign, label))
-        column.addStretch(1)
+        self._rows = [
+            (IconLabel(CHECK_ICON, self), PlainLabel(f"{number}  {name}", self))
+            for number, name in enumerate(names, start=1)
+        ]
+        lines = [hbox(sign, (label, 1)) for sign, label in self._rows]
+        vbox(*lines, 1, inside=self).setSpacing(SPACE)
         self.setMinimumWidth(self.fontMetrics().averageCharWidth() * 22)
 
     def show_place(self, place: int) -> None:
         """Mark the page of this index as the current one."""
         for index, (sign, label) in enumerate(self._rows):
-            if index < place:
-                sign.show_icon("check", "good")
-            else:
-                sign.show_icon("right" if index == place else "")
+            done = icon("check", "good") if index < place else QIcon()
+            sign.show_icon(icon("right") if index == place else done)
             font = QFont(label.font())
             font.setBold(index == place)
             label.setFont(font)
@@ -91,45 +76,45 @@ class SetupWizard(QDialog):
         self.schedule = ScheduleStep(context)
         self.key = KeyStep(context)
         self.steps: tuple[WizardStep, ...] = (
-            self.address,
-            self.account,
-            self.place,
-            self.folders,
-            self.schedule,
-            self.key,
+            *(self.address, self.account, self.place),
+            *(self.folders, self.schedule, self.key),
         )
-        self._make_frame()
+        names = (
+            *(self.tr("Server"), self.tr("Account"), self.tr("Instrument")),
+            *(self.tr("Data"), self.tr("When"), self.tr("Approval")),
+        )
+        self._trail = StepIndicator(names, self)
+        self._stack = self._stack_up()
+        self._title = PlainLabel("", self, wrap=True, heading=TITLE)
+        self._explanation = PlainLabel("", self, wrap=True)
+        self.verdict = CheckLabel(self, keeps_place=False)
+        self.later = push_button(self, self.tr("&Later"), self.reject)
+        self.again = push_button(self, self.tr("Check a&gain"), self._check_again, "refresh")
+        self.back = push_button(self, self.tr("&Back"), self._go_back)
+        self.start_now = push_button(self, self.tr("Start &now"), self._start_now, "start")
+        self.next = push_button(self, self.tr("&Next"), self._go_on)
+        for button in (self.later, self.again, self.back, self.start_now):
+            button.setAutoDefault(False)
+        self.next.setDefault(True)
+        buttons = hbox(self.later, self.again, 1, self.back, self.start_now, self.next)
+        page = (self._title, self._explanation, (self._stack, 1), self.verdict, buttons)
+        hbox(self._trail, (vbox(*page), 1), inside=self).setSpacing(LARGE_SPACE)
+        metrics = self.fontMetrics()
+        wanted = QSize(metrics.averageCharWidth() * 130, metrics.height() * 44)
+        room = parent.window().size() if parent else self.screen().availableSize()
+        self.resize(wanted.boundedTo(room))
 
-        buttons = QHBoxLayout()
-        buttons.addWidget(self.later)
-        buttons.addWidget(self.again)
-        buttons.addStretch(1)
-        buttons.addWidget(self.back)
-        buttons.addWidget(self.start_now)
-        buttons.addWidget(self.next)
-        right = QVBoxLayout()
-        right.addWidget(self._title)
-        right.addWidget(self._explanation)
-        right.addWidget(self._stack, 1)
-        right.addWidget(self.verdict)
-        right.addLayout(buttons)
-        layout = QHBoxLayout(self)
-        layout.addWidget(self._trail)
-        layout.addLayout(right, 1)
-        layout.setSpacing(LARGE_SPACE)
-        self._choose_size()
-
-        self.next.clicked.connect(self._go_on)
-        self.again.clicked.connect(self._check_again)
-        self.back.clicked.connect(self._go_back)
-        self.later.clicked.connect(self.reject)
-        self.start_now.clicked.connect(self._start_now)
         self.address.demo_wanted.connect(self.demo_wanted)
         for step in self.steps:
             step.changed.connect(self._follow)
             step.taken_over.connect(self._start_with)
 
-        self._read()
+        self._stack.setEnabled(False)
+        self.next.setEnabled(False)
+        self.back.setEnabled(False)
+        self.verdict.show_checking(self.tr("Reading the settings…"))
+        begin = partial(onboarding.find_setup_state, context.controller.config)
+        self._reading = context.tasks.run(begin, self._start_with, self._show_failure)
 
     @property
     def step(self) -> WizardStep:
@@ -156,52 +141,6 @@ class SetupWizard(QDialog):
             area.verticalScrollBar().rangeChanged.connect(step.keep_gap)
             stack.addWidget(area)
         return stack
-
-    def _make_frame(self) -> None:
-        """Build the frame around the pages."""
-        self._trail = StepIndicator(self._name_steps(), self)
-        self._stack = self._stack_up()
-        self._title = PlainLabel("", self)
-        self._title.scale(TITLE, bold=True)
-        self._title.setWordWrap(True)
-        self._explanation = PlainLabel("", self)
-        self._explanation.setWordWrap(True)
-        self.verdict = CheckLabel(self, keeps_place=False)
-        self.later = QPushButton(self.tr("&Later"), self)
-        self.again = QPushButton(icon("refresh"), self.tr("Check a&gain"), self)
-        self.back = QPushButton(self.tr("&Back"), self)
-        self.start_now = QPushButton(icon("start"), self.tr("Start &now"), self)
-        self.next = QPushButton(self.tr("&Next"), self)
-        for button in (self.later, self.again, self.back, self.start_now):
-            button.setAutoDefault(False)
-        self.next.setDefault(True)
-
-    def _name_steps(self) -> list[str]:
-        return [
-            self.tr("Server"),
-            self.tr("Account"),
-            self.tr("Instrument"),
-            self.tr("Data"),
-            self.tr("When"),
-            self.tr("Approval"),
-        ]
-
-    def _choose_size(self) -> None:
-        """Resize to the preferred size of the pages, within the screen."""
-        metrics = self.fontMetrics()
-        liked = QSize(metrics.averageCharWidth() * 130, metrics.height() * 44)
-        parent = self.parentWidget()
-        room = parent.window().size() if parent else self.screen().availableSize()
-        self.resize(liked.boundedTo(room))
-
-    def _read(self) -> None:
-        """Read the current settings."""
-        self._stack.setEnabled(False)
-        self.next.setEnabled(False)
-        self.back.setEnabled(False)
-        self.verdict.show_checking(self.tr("Reading the settings…"))
-        begin = partial(onboarding.find_setup_state, self._context.controller.config)
-        self._reading = self._context.tasks.run(begin, self._start_with, self._show_failure)
 
     @Slot(object)
     def _start_with(self, beginning: SetupState) -> None:
@@ -233,27 +172,20 @@ class SetupWizard(QDialog):
     @Slot()
     def _follow(self) -> None:
         """Enable Next as soon as the page is complete."""
-        readiness = self.step.readiness
+        readiness, last = self.step.readiness, self.step is self.key
         self.next.setEnabled(readiness is not Readiness.LACKING and not self._keeping.running)
-        self.again.setVisible(self.step.lost and self.step is not self.key)
-        self._name_next()
+        self.again.setVisible(self.step.lost and not last)
+        self.start_now.setVisible(last and self.key.ready)
+        self.later.setVisible(not last)
+        finish = self.tr("&Finish") if self.key.approved else self.tr("Cl&ose and wait")
+        self.next.setText(finish if last else self.tr("&Next"))
+        if last and self.key.proved:
+            self.next.setFocus()
         if readiness is Readiness.CHECKING or not self._eager:
             return
         self._eager = False
         if readiness is Readiness.READY:
             self._go_on()
-
-    def _name_next(self) -> None:
-        self.start_now.setVisible(self.step is self.key and self.key.ready)
-        if self.step is not self.key:
-            self.next.setText(self.tr("&Next"))
-            self.later.setVisible(True)
-            return
-        text = self.tr("&Finish") if self.key.approved else self.tr("Cl&ose and wait")
-        self.next.setText(text)
-        self.later.setVisible(False)
-        if self.key.proved:
-            self.next.setFocus()
 
     @Slot()
     def _go_on(self) -> None:
@@ -268,8 +200,12 @@ class SetupWizard(QDialog):
         self.next.setEnabled(False)
         self._stack.setEnabled(False)
         self.verdict.clear()
-        config = self._context.controller.config
-        keep = partial(save_setup, config, self._find_changes(), self.step.new_key())
+        config, settings = self._context.controller.config, self.step.settings
+        entered = self.step.changes().items()
+        changes = {
+            key: value for key, value in entered if value != plain_value(settings.value(key))
+        }
+        keep = partial(save_setup, config, changes, self.step.new_key())
         self._keeping = self._context.tasks.run(keep, self._take_kept, self._refuse, writes=True)
 
     @Slot()
@@ -277,21 +213,10 @@ class SetupWizard(QDialog):
         self.accept()
         self.start_wanted.emit()
 
-    def _find_changes(self) -> dict[str, object]:
-        """Return the changes to the current settings."""
-        settings = self.step.settings
-        return {
-            key: value
-            for key, value in self.step.changes().items()
-            if value != plain_value(settings.value(key))
-        }
-
-    @Slot(object)
     def _take_kept(self, beginning: SetupState) -> None:
         self._take(beginning)
         self._show_step(self._stack.currentIndex() + 1)
 
-    @Slot(object)
     def _refuse(self, error: UploaderError) -> None:
         """Stay on the page: it could not be saved."""
         self._stack.setEnabled(True)
@@ -311,7 +236,6 @@ class SetupWizard(QDialog):
         self._keeping.cancel()
         self._show_step(self._stack.currentIndex() - 1)
 
-    @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
         self.verdict.show_problem(error.problem)
 

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
-from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QLayout,
-    QPushButton,
-    QSizePolicy,
-    QStyle,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import QLayout, QLineEdit, QPushButton, QSizePolicy, QWidget
 
 from mydata_like.core.errors import Problem, UploaderError
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.tasks import TYPING, BackgroundTask
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status
-from mydata_like.gui.theme.widgets import PlainLabel, icon, set_tip
+from mydata_like.gui.theme.layouts import frameless, hbox, vbox
+from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, icon, set_tip
 from mydata_like.settings.pending_changes import SecretChange
 from mydata_like.settings.schema import Settings, check_values
 
@@ -33,28 +27,7 @@ if TYPE_CHECKING:
 
     from mydata_like.app.onboarding import SetupState
 
-
-class CheckIcon(QWidget):
-    """A small icon in the colour of its status in the current theme."""
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._name = ""
-        self._status: Status | None = None
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-
-    def show_icon(self, name: str, status: Status | None = None) -> None:
-        """Show the icon of this name; an empty one shows nothing."""
-        self._name, self._status = name, status
-        self.update()
-
-    def sizeHint(self) -> QSize:
-        side = self.style().pixelMetric(QStyle.PixelMetric.PM_SmallIconSize)
-        return QSize(side, max(side, self.fontMetrics().height()))
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        if self._name:
-            icon(self._name, self._status).paint(QPainter(self), self.rect())
+CHECK_ICON = 0.75  # the size of the icon of a check, times that of icons next to a text
 
 
 class CheckLabel(QWidget):
@@ -64,15 +37,10 @@ class CheckLabel(QWidget):
         super().__init__(parent)
         self._keeps_place = keeps_place
         self.setVisible(keeps_place)
-        self._sign = CheckIcon(self)
-        self._text = PlainLabel("", self)
-        self._text.setWordWrap(True)
-        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._sign = IconLabel(CHECK_ICON, self)
+        self._text = PlainLabel("", self, wrap=True, selectable=True)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._sign, 0, Qt.AlignmentFlag.AlignTop)
-        layout.addWidget(self._text, 1)
+        frameless(hbox((self._sign, Qt.AlignmentFlag.AlignTop), (self._text, 1), inside=self))
 
     @property
     def text(self) -> str:
@@ -112,7 +80,7 @@ class CheckLabel(QWidget):
         self.show_wrong(texts.problem_text(problem))
 
     def _show_text(self, name: str, text: str, status: Status | None) -> None:
-        self._sign.show_icon(name, status)
+        self._sign.show_icon(icon(name, status) if name else QIcon())
         self._text.setText(texts.plain(text))
         self.setVisible(self._keeps_place or bool(text))
 
@@ -123,6 +91,14 @@ class Readiness(Enum):
     LACKING = "lacking"  # a value is missing or invalid
     CHECKING = "checking"  # a check is running
     READY = "ready"
+
+
+class Field(NamedTuple):
+    """The widget for the setting `key`, and the label below it."""
+
+    key: str
+    editor: QWidget
+    verdict: CheckLabel
 
 
 class WizardStep(QWidget):
@@ -137,11 +113,12 @@ class WizardStep(QWidget):
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
+        self.fields: list[Field] = []
         self.check = BackgroundTask()  # the latest check
+        self.checked = True  # the values are complete, and the latest check has found nothing wrong
         self.settings = Settings()
         self._locked_by: Mapping[str, str] = {}
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column = frameless(vbox(inside=self))
 
     @Slot(int, int)
     def keep_gap(self, _lowest: int, highest: int) -> None:
@@ -156,7 +133,9 @@ class WizardStep(QWidget):
 
     @property
     def readiness(self) -> Readiness:
-        return Readiness.READY
+        if self.check.running:
+            return Readiness.CHECKING
+        return Readiness.READY if self.checked else Readiness.LACKING
 
     @property
     def lost(self) -> bool:
@@ -164,13 +143,23 @@ class WizardStep(QWidget):
         return self.check.failed
 
     def take(self, beginning: SetupState) -> None:
-        """Show the current settings."""
+        """Show the current settings; disable the fields that an administrator has set."""
         self.settings = beginning.loaded.settings
         self._locked_by = beginning.loaded.locked_by
+        for key, editor, _ in self.fields:
+            if isinstance(editor, QLineEdit):
+                editor.setText(str(self.settings.value(key) or ""))
         self.fill(beginning)
+        for key, editor, verdict in self.fields:
+            who = self._locked_by.get(key, "")
+            editor.setEnabled(not who)
+            said = self.tr("Set by %1.").replace("%1", texts.plain(who)) if who else ""
+            set_tip(editor, said)
+            if who:
+                verdict.show_caution(said)
 
     def fill(self, beginning: SetupState) -> None:
-        """Fill the fields with the current settings."""
+        """Fill the fields that are not a line of text with the current settings."""
 
     def begin(self) -> None:
         """Check the fields when the page becomes visible."""
@@ -178,6 +167,14 @@ class WizardStep(QWidget):
     def end(self) -> None:
         """Cancel checks when the user leaves the page."""
         self.check.cancel()
+
+    def look(self, *, typed: bool = False) -> None:
+        """Check the fields; if `typed`, the user is typing."""
+
+    @Slot()
+    def look_typed(self) -> None:
+        """Check the fields after a pause in typing."""
+        self.look(typed=True)
 
     def changes(self) -> dict[str, object]:
         """Return the entered settings by their keys."""
@@ -194,8 +191,8 @@ class WizardStep(QWidget):
 
     def is_done(self, beginning: SetupState) -> bool:
         """Return whether the page is complete."""
-        del beginning
-        return False
+        settings = beginning.loaded.settings
+        return bool(self.fields) and all(settings.value(field.key) for field in self.fields)
 
     def minimumSizeHint(self) -> QSize:
         """Return the height for this width; Qt assumes the maximum height of each text."""
@@ -204,57 +201,71 @@ class WizardStep(QWidget):
 
     def run_check(
         self,
+        verdict: CheckLabel,
+        text: str,
         function: Callable[..., Any],
-        done: Callable[[Any], object],
-        failed: Callable[[UploaderError], object],
+        done: Callable[[Any], bool],
         *,
+        failed: Callable[[UploaderError], object] | None = None,
         progress: Callable[[Any], object] | None = None,
         typed: bool = False,
     ) -> None:
-        """Start a check that replaces the previous one; if `typed`, after a pause in typing."""
+        """Start a check that replaces the previous one; if `typed`, after a pause in typing.
+
+        The verdict shows a text until it ends, and then what failed, unless `failed` shows that.
+        `done` shows the result, and returns whether the page is complete.
+        """
         self.check.cancel()
+        self.checked = False
+        verdict.show_checking(text)
         self.check = self._context.tasks.run(
-            function, done, failed, progress=progress, cancel=True, delay=TYPING if typed else 0
+            function,
+            partial(self._take_result, done),
+            failed or partial(self._take_failure, verdict),
+            progress=progress,
+            cancel=True,
+            delay=TYPING if typed else 0,
         )
+        self.changed.emit()
+
+    def stop_check(self) -> None:
+        """Cancel the check; the page is not complete."""
+        self.check.cancel()
+        self.checked = False
+        self.changed.emit()
+
+    def _take_result(self, done: Callable[[Any], bool], result: object) -> None:
+        self.checked = done(result)
+        self.changed.emit()
+
+    def _take_failure(self, verdict: CheckLabel, error: UploaderError) -> None:
+        verdict.show_problem(error.problem)
+        self.changed.emit()
 
     def add_field(self, label: str, editor: QWidget, *beside: QWidget, key: str = "") -> CheckLabel:
         """Add a field with its label above and its result below; `key` is that of its setting."""
         caption = PlainLabel(label, self)
         caption.setBuddy(editor)
-        line = QHBoxLayout()
-        line.addWidget(editor, 1)
-        for widget in beside:
-            line.addWidget(widget)
         verdict = CheckLabel(self)
-        self._column.addWidget(caption)
-        self._column.addLayout(line)
-        self._column.addWidget(verdict)
+        self.add(caption, hbox((editor, 1), *beside), verdict)
         self._column.addSpacing(self.fontMetrics().height() // 3)
-        editor.setProperty("setting", key)
+        if key:
+            self.fields.append(Field(key, editor, verdict))
         return verdict
 
-    def add(self, part: QWidget | QLayout) -> None:
-        """Add another widget."""
-        if isinstance(part, QPushButton):
-            self._column.addWidget(part, 0, Qt.AlignmentFlag.AlignLeft)
-        elif isinstance(part, QWidget):
-            self._column.addWidget(part)
-        else:
-            self._column.addLayout(part)
+    def add(self, *parts: QWidget | QLayout) -> None:
+        """Add other widgets."""
+        for part in parts:
+            if isinstance(part, QPushButton):
+                self._column.addWidget(part, 0, Qt.AlignmentFlag.AlignLeft)
+            elif isinstance(part, QWidget):
+                self._column.addWidget(part)
+            else:
+                self._column.addLayout(part)
 
     def add_space(self) -> None:
         """Add stretchable space."""
         self._column.addStretch(1)
-
-    def guard(self, editor: QWidget, verdict: CheckLabel) -> None:
-        """Disable the fields that an administrator has set."""
-        who = self._locked_by.get(str(editor.property("setting")), "")
-        editor.setEnabled(not who)
-        set_tip(editor, "")
-        if who:
-            said = self.tr("Set by %1.").replace("%1", texts.plain(who))
-            verdict.show_caution(said)
-            set_tip(editor, said)
 
     def find_wrong(self, key: str, value: object) -> str:
         """Return why a value of a setting is invalid; empty if it is valid."""
