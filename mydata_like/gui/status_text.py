@@ -1,6 +1,5 @@
 """The sentence that summarises the state of program and data."""
 
-import re
 from typing import NamedTuple
 
 from PySide6.QtCore import QCoreApplication
@@ -74,9 +73,9 @@ def limit_sentence(measured: StagesMeasured | None) -> str:
         return ""
     name = limit_name(measured.limit)
     if not measured.byte_rate:
-        return translate("sentences", "The limit: %1").replace("%1", name)
-    text = translate("sentences", "The limit: %1, at %2").replace("%1", name)
-    return text.replace("%2", texts.rate(measured.byte_rate))
+        return texts.filled(translate("sentences", "The limit: %1"), name)
+    text = translate("sentences", "The limit: %1, at %2")
+    return texts.filled(text, name, texts.rate(measured.byte_rate))
 
 
 def _describe_run(sums: RunProgressed) -> str:
@@ -103,7 +102,7 @@ def amount_sentence(state: RunState) -> str:
         text = translate("sentences", "%1 of %2 sent, %3 %, at %4")
     amounts = texts.size(sent), texts.size(sums.wanted_bytes)
     words = (*amounts, texts.count(100 * sent // sums.wanted_bytes), texts.rate(state.speed))
-    return re.sub("%([1-4])", lambda mark: words[int(mark[1]) - 1], text)
+    return texts.filled(text, *words)
 
 
 def _describe_rest(state: RunState) -> str:
@@ -129,7 +128,7 @@ def _describe_rest(state: RunState) -> str:
     text = translate(
         "sentences", "%1; %Ln file(s), %2, exist only on this computer", None, risk.files
     )
-    return text.replace("%1", why).replace("%2", texts.size(risk.bytes))
+    return texts.filled(text, why, texts.size(risk.bytes))
 
 
 def _describe_open(state: RunState, last: PastRunState) -> str:
@@ -168,8 +167,8 @@ def _describe_safe(state: RunState, last: PastRunState) -> str:
     if state.kept:
         text = translate("sentences", "%Ln file(s) are safe on the server", None, last.verified)
     if last.compared is not None:
-        text = translate("sentences", "%1, last compared %2").replace("%1", text)
-        text = text.replace("%2", texts.moment(last.compared))
+        both = translate("sentences", "%1, last compared %2")
+        text = texts.filled(both, text, texts.moment(last.compared))
     if state.kept:
         both = translate(
             "sentences",
@@ -216,5 +215,5 @@ def safe_sentence(state: RunState) -> str:
     text = text.replace("%1", texts.moment(whole.started))
     if whole.compared is None:
         return text
-    compared = translate("sentences", "%1 Last compared with it %2.").replace("%1", text)
-    return compared.replace("%2", texts.moment(whole.compared))
+    compared = translate("sentences", "%1 Last compared with it %2.")
+    return texts.filled(compared, text, texts.moment(whole.compared))

@@ -69,6 +69,17 @@ class Column(NamedTuple):
         return None
 
 
+def header_of(
+    columns: Sequence[Column], section: int, orientation: Qt.Orientation, role: int
+) -> Any:
+    """Return what the header of a model with these columns shows."""
+    if orientation is Qt.Orientation.Vertical or not 0 <= section < len(columns):
+        return None
+    if role == Qt.ItemDataRole.DisplayRole:
+        return columns[section].title
+    return columns[section].alignment if role == Qt.ItemDataRole.TextAlignmentRole else None
+
+
 class ColumnsModel(QAbstractTableModel):
     """A table model with titled columns."""
 
@@ -82,13 +93,7 @@ class ColumnsModel(QAbstractTableModel):
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
-        if orientation is Qt.Orientation.Vertical or not 0 <= section < len(self.columns):
-            return None
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self.columns[section].title
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return self.columns[section].alignment
-        return None
+        return header_of(self.columns, section, orientation, role)
 
 
 class RowsModel(ColumnsModel, Generic[Row]):

@@ -63,3 +63,7 @@ def test_what_is_cut_short_is_whole_in_its_tool_tip(qtbot, text):
 def test_an_error_says_what_to_do_on_a_line_of_its_own():
     assert texts.error_text(SettingsError("No.", hint="Do\x1bthis.")) == "No.\nDo\\x1bthis."
     assert texts.error_text(SettingsError("No.")) == "No."
+
+
+def test_a_name_that_looks_like_a_placeholder_is_shown_as_it_is():
+    assert texts.filled("%1: %2", "%2.tif", "It is locked.") == "%2.tif: It is locked."

@@ -81,7 +81,6 @@ class DropDialog(QDialog):
         self._costs: Costs | None = None  # of the last run
         self._place = context.controller.place
         self.model = SourcesModel(self._paths, settings.server.username, self)
-        self.notes = NoteList(self.tr("Notes"), self)
         self._conflicts: list[Conflict] = []
         self._failure: Note | None = None  # of the scan
         self._check_failure: Note | None = None  # why the conflicts are unknown
@@ -90,21 +89,16 @@ class DropDialog(QDialog):
         self._title, self._sum = PlainLabel("", self, heading=TITLE), PlainLabel("", self)
         self._tree = QTreeView(self)
         hint = self.tr("Double-click an owner, experiment or dataset to change it.")
+        advice = PlainLabel(hint, self)
+        self.notes = NoteList(self.tr("Notes"), self)
         self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
         self.upload = self._buttons.addButton(
             self.tr("&Upload"), QDialogButtonBox.ButtonRole.AcceptRole
         )
 
         self._set_up_tree()
-        vbox(
-            self._title,
-            self._sum,
-            (self._tree, 3),
-            PlainLabel(hint, self),
-            (self.notes, 2),
-            self._buttons,
-            inside=self,
-        )
+        head, tree, notes = (self._title, self._sum), (self._tree, 3), (self.notes, 2)
+        vbox(*head, tree, advice, notes, self._buttons, inside=self)
         metrics = self.fontMetrics()
         self.resize(metrics.averageCharWidth() * 130, metrics.height() * 30)
         self.upload.setDefault(True)

@@ -313,6 +313,5 @@ def _describe_contents(row: SourceRow) -> Iterator[Note]:
         status: Status = "skipped" if code.startswith("skipped.") else "waiting"
         if code.startswith("waiting."):
             text = translate("drop", "%Ln file(s) wait, such as %1: %2", None, left.number)
-        text = text.replace("%1", texts.plain(left.example.rpartition(b"/")[2]))
-        why = texts.engine_text(left.problem.message)
-        yield Note(status, text.replace("%2", why))
+        first = texts.plain(left.example.rpartition(b"/")[2])
+        yield Note(status, texts.filled(text, first, texts.engine_text(left.problem.message)))

@@ -1,6 +1,5 @@
 """The Overview: whether the data is safe, the active run, and what to do."""
 
-import re
 from collections.abc import Sequence
 
 from PySide6.QtCore import QCoreApplication, QEvent, QRectF, QSize, Qt, Slot
@@ -139,17 +138,13 @@ class SetByServer(Panel):
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         self._decisions: Sequence[ServerDecision] = ()
+        title = PlainLabel(self.tr("The server sets some settings"), self, heading=1, wrap=True)
         self._lines = PlainLabel("", self, wrap=True)
         advice = self.tr(
             "Ask the facility's administrator whether this is intended. What you save in the "
             "settings takes precedence until the server's settings change again."
         )
-        vbox(
-            PlainLabel(self.tr("The server sets some settings"), self, heading=1, wrap=True),
-            self._lines,
-            PlainLabel(advice, self, wrap=True, quiet=True),
-            inside=self,
-        )
+        vbox(title, self._lines, PlainLabel(advice, self, wrap=True, quiet=True), inside=self)
         self.hide()
 
     def show_state(self, state: RunState) -> None:
@@ -162,8 +157,7 @@ class SetByServer(Panel):
     def _describe(self, decision: ServerDecision) -> str:
         label = look_up(CONTEXT, decision.setting.about.label)
         parts = label, self._shorten(decision.value), self._shorten(decision.instead_of)
-        text = self.tr("%1: %2 instead of %3")
-        return re.sub("%([123])", lambda mark: parts[int(mark[1]) - 1], text)
+        return texts.filled(self.tr("%1: %2 instead of %3"), *parts)
 
     def _shorten(self, text: str) -> str:
         shown = texts.plain(text) or self.tr("(empty)")
@@ -187,13 +181,13 @@ class OpenProblems(QFrame):
         self._controller, self._memory = context.controller, context.memory
         self._seen: tuple[bool, PastRunState | None] = (False, None)
         self.query = LedgerQuery(context, parent, group_problems)
+        title = PlainLabel(self.tr("Needs your attention"), self, heading=1)
         self._more = PlainLabel("", self, quiet=True)
         self._layout = QGridLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setHorizontalSpacing(LARGE_SPACE)
         self._layout.setVerticalSpacing(SPACE)
         self._layout.setColumnStretch(1, 1)
-        title = PlainLabel(self.tr("Needs your attention"), self, heading=1)
         self._layout.addWidget(title, 0, 0, 1, 3)
         self.rows = [_Row(self) for _ in range(MAX_ROWS)]
         for number, row in enumerate(self.rows, 1):

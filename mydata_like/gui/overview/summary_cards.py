@@ -22,9 +22,10 @@ class SummaryCard(Panel):
     def __init__(self, title: str, parent: QWidget) -> None:
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
+        name = PlainLabel(title, self)
         self._fact = PlainLabel("", self, heading=SECTION)
         self._more = PlainLabel("", self, wrap=True)
-        vbox(PlainLabel(title, self), self._fact, self._more, 1, inside=self)
+        vbox(name, self._fact, self._more, 1, inside=self)
 
     def show_fact(self, fact: str, more: str = "") -> None:
         """Show a fact."""
@@ -63,8 +64,8 @@ class SummaryRow(QWidget):
         if risk.files:
             more = texts.size(risk.bytes)
             if risk.oldest is not None:
-                more = self.tr("%1; the oldest is from %2").replace("%1", more)
-                more = more.replace("%2", texts.moment(risk.oldest))
+                both = self.tr("%1; the oldest is from %2")
+                more = texts.filled(both, more, texts.moment(risk.oldest))
             if state.kept:
                 more += self.tr(
                     "; %Ln more file(s) differ from the server's copies, which you kept",
@@ -111,8 +112,8 @@ class SummaryRow(QWidget):
             return self.tr("None yet"), ""
         if last.sent:
             more = self.tr("%Ln file(s), %1 in %2", None, last.sent)
-            more = more.replace("%1", texts.size(last.bytes - last.omitted))
-            more = more.replace("%2", texts.span(last.seconds))
+            size, span = texts.size(last.bytes - last.omitted), texts.span(last.seconds)
+            more = texts.filled(more, size, span)
         elif last.problem is not None:
             more = self.tr("It ended early, and no file was sent completely.")
         elif last.failed or last.waiting or last.left_behind:
@@ -143,9 +144,9 @@ class UnfinishedList(Panel):
         self._controller = controller
         self._sources: Sequence[KnownSource] = ()
         self.rows: list[UnfinishedRow] = []
+        title = PlainLabel(self.tr("Added folders that are not finished"), self)
         self._rest = PlainLabel("", self)
         self._lines = vbox(spacing=SPACE)
-        title = PlainLabel(self.tr("Added folders that are not finished"), self)
         vbox(title, self._lines, self._rest, inside=self)
         self.hide()
 

@@ -47,7 +47,6 @@ class HistoryPage(Page):
         export = action_button(self._export, self)
         self._runs.add_title(PageTitle(translate("pages", "History"), self._runs))
         self._runs.add_top_widgets(self._message, export)
-        self.setTabOrder(export, self._runs.table)
         vbox(self._title, (self._files, 1), inside=self._file_area, margins=(0, SPACE, 0, 0))
         self._file_area.setVisible(False)
         parts = (self._runs, self._file_area)

@@ -111,7 +111,6 @@ class ProblemsPage(Page):
         self._chosen.hide()
         hide = action_button(self._hide, right)
         self._files.add_top_widgets(hide)
-        self.setTabOrder(hide, self._files.table)
         vbox(self._card, self._chosen, (self._files, 1), inside=right, margins=(SPACE, 0, 0, 0))
         splitter = KeptSplitter(
             "problems",

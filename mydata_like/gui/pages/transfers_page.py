@@ -199,8 +199,7 @@ class TransfersModel(RowsModel[Row]):
     def _sent(self, row: Row) -> str:
         if isinstance(row, WaitingFile):
             return texts.size(row.size)
-        text = self.tr("%1 of %2").replace("%1", texts.size(row.done))
-        return text.replace("%2", texts.size(row.size))
+        return texts.filled(self.tr("%1 of %2"), texts.size(row.done), texts.size(row.size))
 
     def _time_left(self, transfer: ActiveTransfer) -> str:
         if not transfer.rate:

@@ -171,7 +171,7 @@ def _files(row: RunRow) -> str:
     sent, replaced = (texts.count(int(number(row, name))) for name in ("sent", "replaced"))
     if not number(row, "replaced"):
         return sent
-    return translate("runs", "%1, %2 replaced").replace("%1", sent).replace("%2", replaced)
+    return texts.filled(translate("runs", "%1, %2 replaced"), sent, replaced)
 
 
 def _replaced_tip(row: RunRow) -> str:

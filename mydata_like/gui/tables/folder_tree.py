@@ -1,6 +1,6 @@
 """Owners, experiments, datasets and folders as a tree that loads its branches when opened."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -9,23 +9,20 @@ from PySide6.QtCore import (
     QCoreApplication,
     QModelIndex,
     QObject,
-    QPersistentModelIndex,
     Qt,
     Signal,
 )
 
 from mydata_like.core.queries import FolderGroup
+from mydata_like.gui.table_model import NO_PARENT, Column, Index, header_of
 from mydata_like.gui.tables.columns import FRACTION, STATUS
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import RowIcon, icon, list_marks
 
 translate = QCoreApplication.translate
 
-Index = QModelIndex | QPersistentModelIndex
-NO_PARENT = QModelIndex()
 ICONS = ("person", "experiment", "dataset", "folder")  # of owners and so on, downwards
-STATE, PROGRESS, FILES, SIZE = 1, 2, 3, 4  # the numbers of columns
-ALIGNED = dict.fromkeys((FILES, SIZE), Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+PROGRESS, FILES, SIZE = 2, 3, 4  # the numbers of columns
 
 
 class Parents(NamedTuple):
@@ -78,14 +75,15 @@ class FolderTree(QAbstractItemModel):
         self._requested: set[Parents] = set()
         self._next = 1
         self._phase = RunPhase.AT_REST
-        self._columns: list[tuple[str, Callable[[FolderGroup], str]]] = [
-            (self.tr("Folder"), self._name),
-            (self.tr("State"), lambda group: mark_of_folder(group, self._phase).word),
-            (self.tr("Verified"), self._progress),
-            (self.tr("Files"), lambda group: texts.count(group.found)),
-            (self.tr("Size"), lambda group: texts.size(group.found_bytes)),
-            (self.tr("Not verified"), self._unverified),
-        ]
+        files, size = self.tr("Files"), self.tr("Size")
+        self._columns = (
+            Column("folder", self.tr("Folder"), self._name),
+            Column("state", self.tr("State"), lambda it: self._mark(it).word, mark=self._mark),
+            Column("verified", self.tr("Verified"), self._progress),
+            Column("files", files, lambda it: texts.count(it.found), number=True),
+            Column("size", size, lambda it: texts.size(it.found_bytes), number=True),
+            Column("not-verified", self.tr("Not verified"), self._unverified),
+        )
 
     def opened(self) -> list[Parents]:
         """Return the queries that refresh all displayed lines."""
@@ -169,28 +167,22 @@ class FolderTree(QAbstractItemModel):
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
-        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return self._columns[section][0]
-        return ALIGNED.get(section) if role == Qt.ItemDataRole.TextAlignmentRole else None
+        return header_of(self._columns, section, orientation, role)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        group = self.group(index)
+        group, column = self.group(index), index.column()
         if group is None:
             return None
-        column, roles = index.column(), Qt.ItemDataRole
-        if role == roles.DisplayRole:
-            return self._columns[column][1](group)
-        if role == roles.TextAlignmentRole:
-            return ALIGNED.get(column)
-        if role == roles.DecorationRole and column == 0:
+        if role == Qt.ItemDataRole.DecorationRole and column == 0:
             return icon(ICONS[min(self._node(index).depth, len(ICONS)) - 1])
         if role == FRACTION and column == PROGRESS:
             return group.verified_share if group.wanted > 0 else None
         if role == STATUS and column == PROGRESS:
-            return mark_of_folder(group, self._phase).status
-        if role == roles.DecorationRole and column == STATE:
-            return mark_of_folder(group, self._phase).icon
-        return None
+            return self._mark(group).status
+        return self._columns[column].data(group, role)
+
+    def _mark(self, group: FolderGroup) -> RowIcon:
+        return mark_of_folder(group, self._phase)
 
     def _fill(self, node: Node, groups: list[FolderGroup]) -> None:
         """Add children to a line that has none."""
@@ -242,8 +234,7 @@ class FolderTree(QAbstractItemModel):
         if group.wanted <= 0:
             return ""
         text = self.tr("%1 of %2", "number of files of a total")
-        text = text.replace("%1", texts.count(group.verified))
-        return text.replace("%2", texts.count(group.wanted))
+        return texts.filled(text, texts.count(group.verified), texts.count(group.wanted))
 
     def _unverified(self, group: FolderGroup) -> str:
         parts = (

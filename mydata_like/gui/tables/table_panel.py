@@ -131,14 +131,18 @@ class TablePanel(QWidget):
         """Show a button that starts a run while there are no rows at all."""
         self._start = StartButton(self._controller, self)
         self._empty.add_button(self._start)
+        QWidget.setTabOrder(self._all, self._start)
 
     def add_title(self, title: QWidget) -> None:
         """Add a title on the left of the filters."""
         self._top.insertWidget(0, title)
 
     def add_top_widgets(self, *widgets: QWidget) -> None:
-        """Add widgets next to the number of rows."""
+        """Add widgets next to the number of rows; the keyboard reaches them before the table."""
         fill(self._top, *widgets)
+        reached = [it for it in widgets if it.focusPolicy() != Qt.FocusPolicy.NoFocus]
+        for before, after in pairwise((self._only, *reached)):
+            QWidget.setTabOrder(before, after)
 
     def showEvent(self, event: QShowEvent) -> None:
         """Show what has changed while the table was not visible."""

@@ -238,9 +238,8 @@ def _describe_kept(results: CleanupResults) -> StatusText:
         None,
         len(results.freed),
     )
-    return StatusText(
-        "problem", "error", headline, text.replace("%1", texts.plain(first.key)).replace("%2", why)
-    )
+    reason = texts.filled(text, texts.plain(first.key), why)
+    return StatusText("problem", "error", headline, reason)
 
 
 def keep_reason(result: DeletedFile | KeptFile) -> str:
@@ -332,6 +331,7 @@ class StatusCard(QFrame):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        question = PlainLabel(self.tr("May I delete it?"), self, quiet=True)
         self._icon = IconLabel(ICON_SCALE, self)
         self._headline = PlainLabel("", self, heading=SECTION, wrap=True, selectable=True)
         self._reason = PlainLabel("", self, wrap=True, selectable=True)
@@ -345,7 +345,7 @@ class StatusCard(QFrame):
         layout = QGridLayout(self)
         layout.setHorizontalSpacing(LARGE_SPACE)
         layout.setVerticalSpacing(SPACE)
-        layout.addWidget(PlainLabel(self.tr("May I delete it?"), self, quiet=True), 0, 1)
+        layout.addWidget(question, 0, 1)
         layout.addWidget(self._icon, 1, 0, 2, 1, Qt.AlignmentFlag.AlignTop)
         layout.addWidget(self._headline, 1, 1)
         layout.addWidget(self._reason, 2, 1)
@@ -433,12 +433,8 @@ class StatusView(QWidget):
         checksum = entry.checksum if entry and not other else ""
         facts = [texts.size(status.size)]
         facts += [self.tr("MD5 %1").replace("%1", checksum)] if checksum else []
-        kept = [
-            self.tr("An earlier version (%1) is kept until %2.")
-            .replace("%1", texts.size(copy.size))
-            .replace("%2", texts.moment(moment_of(copy.until)))
-            for copy in status.kept
-        ]
+        earlier = self.tr("An earlier version (%1) is kept until %2.")
+        kept = [texts.filled(earlier, texts.size(it.size), moment(it.until)) for it in status.kept]
         self._facts.setText("\n".join([" · ".join(facts), *kept]))
         self._copy.setVisible(bool(checksum))
         self._state_counts.hide()
