@@ -227,6 +227,13 @@ def turn(controller, phase):
     controller._set(phase=phase, missing=())
 
 
+def test_the_rows_are_counted_in_the_plural(spoken, still_context, written, open_page):
+    spoken("en")
+    fill(written)
+
+    assert open_page(still_context)._files._count.text() == "5 rows"
+
+
 def test_what_can_be_done_depends_on_what_is_selected(qtbot, still_context, written, open_page):
     fill(written)
     page = open_page(still_context)

@@ -12,7 +12,7 @@ from io import StringIO
 from itertools import pairwise
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -51,6 +51,8 @@ from mydata_like.gui.theme.widgets import (
 )
 from mydata_like.settings.atomic_write import PRIVATE_FILE
 from mydata_like.settings.schema import Settings
+
+translate = QCoreApplication.translate
 
 FILTER_DELAY = 120  # milliseconds after the last key when the filter is applied
 
@@ -196,7 +198,9 @@ class TablePanel(QWidget):
     @Slot()
     def _show_status(self) -> None:
         rows, problem, view = self.model.rowCount(), self.model.problem, self.model.view
-        text = self.tr("%Ln row(s)", "", rows) if self.model.complete else self.tr("counting…")
+        # With numbers, `tr` looks only for texts of the object's own class, here of a subclass.
+        text = translate("TablePanel", "%Ln row(s)", None, rows)
+        text = text if self.model.complete else self.tr("counting…")
         self._count.setText(text if rows else "")
         self._count.setMinimumWidth(self._count.sizeHint().width())
         self._stack.setCurrentIndex(0 if rows else 1)
