@@ -17,7 +17,7 @@ from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.demo_launcher import DemoLauncher
-from mydata_like.gui.drop.drop_target import accept_drops
+from mydata_like.gui.drop.drop_target import DropTarget
 from mydata_like.gui.dry_run import DryRunDialog
 from mydata_like.gui.help_menu import HelpDialog
 from mydata_like.gui.launch_options import LaunchOptions
@@ -133,7 +133,7 @@ class Program(QObject):
             self.window.mark_demo()
         self.presence = AppShell(self.context, self.window, start)
         self.drawer = SettingsDialogOpener(self.context, self.window)
-        self.arrival = accept_drops(self.context, self.window)
+        self.arrival = DropTarget(self.context, self.window)
 
         self.controller.settings_changed.connect(self._choose_log_level)
         self.controller.page_wanted.connect(self._open_dialog)

@@ -5,14 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QObject, Qt, Signal, Slot
-from PySide6.QtWidgets import (
-    QDialog,
-    QDialogButtonBox,
-    QHeaderView,
-    QProgressBar,
-    QTableView,
-    QWidget,
-)
+from PySide6.QtWidgets import QDialogButtonBox, QHeaderView, QProgressBar, QTableView, QWidget
 
 from mydata_like.core.events import (
     Event,
@@ -34,7 +27,7 @@ from mydata_like.gui.engine_process import Engine, engine_command
 from mydata_like.gui.setting_labels import with_labels
 from mydata_like.gui.table_model import Column, Index, RowsModel, set_up_table
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import vbox
+from mydata_like.gui.theme.layouts import Dialog, vbox
 from mydata_like.gui.theme.widgets import PlainLabel, RowIcon, mark_of
 from mydata_like.hostos.clock import SystemClock
 
@@ -164,15 +157,13 @@ def _mark_left(event: Left) -> RowIcon | None:
     return mark_of(STATE_BY_EVENT[type(event)])
 
 
-class DryRunDialog(QDialog):
+class DryRunDialog(Dialog):
     """A dialog that scans the data directory, checks the server and shows what a run would do."""
 
     upload_wanted = Signal()
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setWindowTitle(self.tr("Dry run"))
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        super().__init__(self.tr("Dry run"), parent, 140, 34)
         self._controller = context.controller
         self._progress = RunProgress(SystemClock())
         self._summed = self._wanted = False
@@ -201,8 +192,6 @@ class DryRunDialog(QDialog):
 
         tables = ((self._table, 2), (self._left_table, 1))
         vbox(self._summary, self._busy, *tables, self._more, self._buttons, inside=self)
-        width = self.fontMetrics().averageCharWidth()
-        self.resize(width * 140, width * 80)
 
         self._engine = Engine(engine_command("scan", context.controller.config), self)
         self._engine.events_received.connect(self._take_events)

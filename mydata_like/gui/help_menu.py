@@ -4,13 +4,13 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtGui import QAction, QGuiApplication
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QTabWidget, QTextBrowser, QWidget
+from PySide6.QtWidgets import QDialogButtonBox, QLabel, QTabWidget, QTextBrowser, QWidget
 
 from mydata_like import __version__
 from mydata_like.gui.tasks import Tasks
-from mydata_like.gui.theme.layouts import fit_to_screen, hbox, vbox
+from mydata_like.gui.theme.layouts import Dialog, hbox, vbox
 from mydata_like.gui.theme.metrics import TITLE
 from mydata_like.gui.theme.widgets import PlainLabel, app_icon, find_resources, push_button
 from mydata_like.hostos.dependencies import PROGRAM, Component, describe_versions, list_components
@@ -18,13 +18,11 @@ from mydata_like.hostos.dependencies import PROGRAM, Component, describe_version
 CHANGES: Final = "CHANGELOG.md"
 
 
-class HelpDialog(QDialog):
+class HelpDialog(Dialog):
     """How to begin, what is new, the keyboard shortcuts, and versions with licences."""
 
     def __init__(self, tasks: Tasks, actions: list[QAction], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setWindowTitle(self.tr("Help"))
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        super().__init__(self.tr("Help"), parent, 90, 39)
         first = self._make_text(self.tr("Getting started"))
         first.setMarkdown(self._describe_start())
         news = self._make_text(self.tr("What is new"))
@@ -41,7 +39,6 @@ class HelpDialog(QDialog):
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         buttons.rejected.connect(self.reject)
         vbox(tabs, buttons, inside=self)
-        fit_to_screen(self, 90, 39)
         tasks.run(describe_versions, self._show_versions)
         tasks.run(list_components, self._show_components)
 

@@ -13,10 +13,10 @@ from mydata_like.app.settings_service import find_places, ledger_file, save_sett
 from mydata_like.core.extra_sources import Destination
 from mydata_like.gui.drop.drop_dialog import DropDialog
 from mydata_like.gui.drop.drop_model import SourceColumn
-from mydata_like.gui.drop.drop_target import accept_drops
+from mydata_like.gui.drop.drop_target import DropTarget
 from mydata_like.gui.drop.import_dialog import ImportDialog
 from mydata_like.gui.run_state import Phase
-from mydata_like.gui.theme.widgets import DropFrame
+from mydata_like.gui.theme.widgets import DropZone
 from mydata_like.gui.window import MainWindow, list_pages
 from mydata_like.gui.wizard.mydata_import_dialog import MyDataImportDialog
 
@@ -54,12 +54,12 @@ class Target:
         self.window.setCentralWidget(self.inner)
         self.window.resize(400, 300)
         qtbot.addWidget(self.window)
-        self.arrival = accept_drops(context, self.window)
+        self.arrival = DropTarget(context, self.window)
         self.sheets = []
         self.arrival.opened.connect(self.sheets.append)
         self.window.show()
         self.qtbot = qtbot
-        self.frame = self.window.findChild(DropFrame)
+        self.frame = self.window.findChild(DropZone)
 
     def drag(self, mime):
         event = QDragEnterEvent(Entered(9, 9), Qt.DropAction.CopyAction, mime, BUTTON, KEYS)
@@ -175,7 +175,7 @@ def desktop(still_context, folder, qtbot):
     """A file manager, which says a path as text, too, over the main window."""
     window = MainWindow(still_context)
     qtbot.addWidget(window)
-    accept_drops(still_context, window)
+    DropTarget(still_context, window)
     window.show()
     mime = carried(folder)
     mime.setText(str(folder))
@@ -186,7 +186,7 @@ def desktop(still_context, folder, qtbot):
 def test_fields_leave_files_to_the_window(desktop, name):
     window = desktop.window
     window.show_page(name)
-    frame = window.findChild(DropFrame)
+    frame = window.findChild(DropZone)
     for field in window.findChildren(QLineEdit):
         if field.isVisible():
             desktop.enter(field)

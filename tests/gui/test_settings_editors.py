@@ -167,5 +167,5 @@ def test_keys_of_other_settings_are_called_by_their_labels(qtbot):
 
     row.show_draft(draft)
 
-    assert "Allow unencrypted http" in row.problem
-    assert "server.allow_http" not in row.problem
+    assert "Allow unencrypted http" in row.problem.text
+    assert "server.allow_http" not in row.problem.text

@@ -18,7 +18,6 @@ from PySide6.QtCore import (
 )
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QDialog,
     QDialogButtonBox,
     QHeaderView,
     QLineEdit,
@@ -38,7 +37,7 @@ from mydata_like.gui.drop.drop_model import SourceColumn, SourcesModel, list_not
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.table_model import column_width
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import vbox
+from mydata_like.gui.theme.layouts import Dialog, vbox
 from mydata_like.gui.theme.metrics import TITLE
 from mydata_like.gui.theme.widgets import Note, NoteList, PlainLabel
 
@@ -61,7 +60,7 @@ WIDTHS = {  # in characters; the name gets the rest
 }
 
 
-class DropDialog(QDialog):
+class DropDialog(Dialog):
     """Shows the dropped folders while they are scanned; *Upload* can be chosen at any time."""
 
     added = Signal(object)  # the paths to upload
@@ -69,10 +68,8 @@ class DropDialog(QDialog):
     def __init__(
         self, context: AppContext, paths: Sequence[bytes], parent: QWidget | None = None
     ) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        super().__init__(self.tr("Upload"), parent, 130, 30)
         self.setWindowModality(Qt.WindowModality.WindowModal)
-        self.setWindowTitle(self.tr("Upload"))
         settings = context.controller.settings
         self._controller = context.controller
         self._tasks = context.tasks
@@ -99,8 +96,6 @@ class DropDialog(QDialog):
         self._set_up_tree()
         head, tree, notes = (self._title, self._sum), (self._tree, 3), (self.notes, 2)
         vbox(*head, tree, advice, notes, self._buttons, inside=self)
-        metrics = self.fontMetrics()
-        self.resize(metrics.averageCharWidth() * 130, metrics.height() * 30)
         self.upload.setDefault(True)
 
         self._timer.timeout.connect(self._show)

@@ -15,7 +15,7 @@ SETTINGS_ENDINGS = (b".cfg", b".toml")
 
 
 class DropTarget(QObject):
-    """Accepts files dropped on a window or chosen in a file dialog."""
+    """Accepts files and folders dropped anywhere on a window, or chosen in a file dialog."""
 
     opened = Signal(object)  # the sheet
     added = Signal(object)  # the paths that a run will upload
@@ -24,15 +24,15 @@ class DropTarget(QObject):
         super().__init__(window)
         self._context = context
         self._window = window
-        self._paths: Sequence[bytes] = ()
+        DropZone(window).dropped.connect(self.take)
 
     @Slot(object)
     def take(self, paths: Sequence[bytes]) -> None:
         """Open the drop dialog for folders and files; a single settings file is imported."""
         if len(paths) == 1 and paths[0].lower().endswith(SETTINGS_ENDINGS):
             path = Path(os.fsdecode(paths[0]))
-            self._paths = paths
-            self._context.tasks.run(partial(find_settings_kind, path), self._take_file)
+            find, done = partial(find_settings_kind, path), partial(self._take_file, path)
+            self._context.tasks.run(find, done)
         else:
             self._open_drop(paths)
 
@@ -44,8 +44,7 @@ class DropTarget(QObject):
     def _take_name(self, name: str) -> None:
         self.take([os.fsencode(name)])
 
-    def _take_file(self, kind: str) -> None:
-        path = Path(os.fsdecode(self._paths[0]))
+    def _take_file(self, path: Path, kind: str) -> None:
         match kind:
             case "mydata":
                 # Imported here, as few users need it.
@@ -60,7 +59,7 @@ class DropTarget(QObject):
 
                 self._open(ImportDialog(self._context, path, self._window))
             case _:
-                self._open_drop(self._paths)
+                self._open_drop([os.fsencode(path)])
 
     def _open_drop(self, paths: Sequence[bytes]) -> None:
         # Imported here, as few users need it.
@@ -73,13 +72,6 @@ class DropTarget(QObject):
     def _open(self, sheet: QDialog) -> None:
         sheet.open()
         self.opened.emit(sheet)
-
-
-def accept_drops(context: AppContext, window: QWidget) -> DropTarget:
-    """Accept files and folders dropped anywhere on a window."""
-    arrival = DropTarget(context, window)
-    DropZone(window).dropped.connect(arrival.take)
-    return arrival
 
 
 def find_settings_kind(path: Path) -> str:

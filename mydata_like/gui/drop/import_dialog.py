@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QWidget
+from PySide6.QtWidgets import QDialogButtonBox, QWidget
 
 from mydata_like.app import mydata_import, settings_service
 from mydata_like.app.mydata_import import SettingsImport
@@ -14,21 +14,19 @@ from mydata_like.core.errors import UploaderError
 from mydata_like.gui import setting_labels
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import fit_to_screen, vbox
+from mydata_like.gui.theme.layouts import Dialog, vbox
 from mydata_like.gui.theme.metrics import TITLE
 from mydata_like.gui.theme.widgets import Note, NoteList, PlainLabel
 from mydata_like.settings.fields import format_value
 from mydata_like.settings.schema import settings_by_key
 
 
-class ImportDialog(QDialog):
+class ImportDialog(Dialog):
     """Shows what another settings file would change; one click imports it."""
 
     def __init__(self, context: AppContext, source: Path, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        super().__init__(self.tr("Import settings"), parent, 80, 22)
         self.setWindowModality(Qt.WindowModality.WindowModal)
-        self.setWindowTitle(self.tr("Import settings"))
         self._context = context
         self._source = source
         self._copying: SettingsImport | None = None
@@ -43,7 +41,6 @@ class ImportDialog(QDialog):
         self.take_over.setEnabled(False)
         self.take_over.setDefault(True)
         vbox(title, self._summary, (self.notes, 1), self._buttons, inside=self)
-        fit_to_screen(self, 80, 22)
 
         self._buttons.accepted.connect(self._take_over)
         self._buttons.rejected.connect(self.reject)

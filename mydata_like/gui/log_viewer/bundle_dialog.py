@@ -6,27 +6,26 @@ from pathlib import Path
 
 from PySide6.QtCore import Slot
 from PySide6.QtGui import QFontDatabase
-from PySide6.QtWidgets import QCheckBox, QDialog, QListWidget, QSplitter, QWidget
+from PySide6.QtWidgets import QCheckBox, QListWidget, QSplitter, QWidget
 
 from mydata_like.app import support_bundle
 from mydata_like.app.support_bundle import BundleDocument
 from mydata_like.core.errors import UploaderError
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import fit_to_screen, hbox, vbox
+from mydata_like.gui.theme.layouts import Dialog, hbox, vbox
 from mydata_like.gui.theme.widgets import PlainLabel, TextArea, choose_target, push_button
 
 DEFAULT_NAME = "mydata-like-support.zip"
 
 
-class BundleDialog(QDialog):
+class BundleDialog(Dialog):
     """Lists every file of the bundle with its text, and saves exactly these."""
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(self.tr("Support bundle"), parent, 150, 36)
         self._context = context
         self._documents: Sequence[BundleDocument] = ()
-        self.setWindowTitle(self.tr("Support bundle"))
         self._message = PlainLabel("", self, wrap=True)
         self._list = QListWidget(self)
         self._list.setAccessibleName(self.tr("Files of the bundle"))
@@ -50,7 +49,6 @@ class BundleDialog(QDialog):
         splitter.setSizes([width * 28, width * 110])
         buttons = hbox(self._include_names, 1, self._save, self._cancel)
         vbox(self._message, (splitter, 1), buttons, inside=self)
-        fit_to_screen(self, 150, 36)
 
         self._include_names.toggled.connect(self._collect)
         self._list.currentRowChanged.connect(self._show_document)

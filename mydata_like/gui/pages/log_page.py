@@ -244,6 +244,4 @@ class LogPage(Page):
         # Imported here, as few users need it.
         from mydata_like.gui.log_viewer.bundle_dialog import BundleDialog
 
-        dialog = BundleDialog(self._context, self)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
+        BundleDialog(self._context, self).open()

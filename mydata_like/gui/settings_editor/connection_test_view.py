@@ -5,16 +5,16 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import QSize, Signal, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QProgressBar, QStyle, QWidget
+from PySide6.QtWidgets import QDialogButtonBox, QProgressBar, QStyle, QWidget
 
 from mydata_like.app.settings_service import Secret
 from mydata_like.core.errors import UploaderError
 from mydata_like.gui.tasks import BackgroundTask, Tasks
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status
-from mydata_like.gui.theme.layouts import fit_to_screen, vbox
+from mydata_like.gui.theme.layouts import Dialog, vbox
 from mydata_like.gui.theme.metrics import SECTION
 from mydata_like.gui.theme.widgets import Note, NoteList, PlainLabel
 from mydata_like.settings.pending_changes import SecretChange, SecretKind
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from mydata_like.app.connection_test import TestStep
     from mydata_like.engine.pipeline import CancelFlag
 
-WIDE, HIGH = 80, 24  # in characters and lines
 _STATUS: dict[str, Status] = {
     "ok": "good",
     "unproven": "waiting",
@@ -90,16 +89,14 @@ class ConnectionTest(NoteList):
         self.scrollToBottom()
 
 
-class ConnectionTestDialog(QDialog):
+class ConnectionTestDialog(Dialog):
     """Tests the connection with settings that may not be saved yet; closing it ends the test."""
 
     def __init__(self, tasks: Tasks, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(self.tr("Connection test"))
+        super().__init__(self.tr("Connection test"), parent, 80, 24)
         self.test = ConnectionTest(self.tr("Steps of the test"), tasks, self)
         title = self.tr("Testing the connection to the server")
-        self._head = PlainLabel(title, self, wrap=True, heading=SECTION)
+        self.head = PlainLabel(title, self, wrap=True, heading=SECTION)
         self._bar = QProgressBar(self)
         self._bar.setRange(0, 0)
         self._bar.setTextVisible(False)
@@ -109,17 +106,11 @@ class ConnectionTestDialog(QDialog):
             self.tr("Copy as &text"), QDialogButtonBox.ButtonRole.ActionRole
         )
         copy.setAutoDefault(False)
-        vbox(self._head, self._bar, (self.test, 1), self._buttons, inside=self)
-        fit_to_screen(self, WIDE, HIGH)
+        vbox(self.head, self._bar, (self.test, 1), self._buttons, inside=self)
 
         self.test.ended.connect(self._finish)
         self._buttons.rejected.connect(self.reject)
         copy.clicked.connect(self._copy_text)
-
-    @property
-    def conclusion(self) -> str:
-        """The overall result."""
-        return self._head.text()
 
     def done(self, code: int) -> None:
         self.test.stop()
@@ -132,14 +123,14 @@ class ConnectionTestDialog(QDialog):
             "unproven": self.tr("Nothing failed, but not every step could be verified"),
             "failed": self.tr("The test failed"),
         }
-        self._head.setText(conclusions[worst])
+        self.head.setText(conclusions[worst])
         self._bar.hide()
         self._buttons.setStandardButtons(QDialogButtonBox.StandardButton.Close)
 
     @Slot()
     def _copy_text(self) -> None:
         lines = (note.text for note in self.test.notes)
-        QGuiApplication.clipboard().setText("\n".join((self.conclusion, *lines)))
+        QGuiApplication.clipboard().setText("\n".join((self.head.text(), *lines)))
 
 
 def _test(

@@ -224,7 +224,6 @@ class ListEditor(Editor[TextArea]):
         super().__init__(setting, TextArea(), parent)
         self.field.setTabChangesFocus(True)
         self.field.setLineWrapMode(TextArea.LineWrapMode.NoWrap)
-        self._fit()
         self.field.textChanged.connect(self._fit)
         self.field.textChanged.connect(self.edited)
 
@@ -238,6 +237,7 @@ class ListEditor(Editor[TextArea]):
     def _show(self, value: Any) -> None:
         lines = value if isinstance(value, list | tuple) else [value]
         self.field.setPlainText("\n".join(map(str, lines)))
+        self._fit()
 
     @Slot()
     def _fit(self) -> None:

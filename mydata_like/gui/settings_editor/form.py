@@ -5,7 +5,7 @@ from itertools import chain
 
 from PySide6.QtCore import QCoreApplication, QEvent, Qt, Signal, Slot
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolButton, QWidget
 
 from mydata_like.core.model import Layout
 from mydata_like.gui import setting_labels
@@ -76,38 +76,35 @@ class StatusIcon(QWidget):
             self._picture.show_icon(icon(name, status))
 
 
-class SideNote(QWidget):
-    """A row that is not a setting: a label, an explanation, and a widget."""
+class FormRow(QWidget):
+    """A label and an explanation to the left, and a column with the field to the right."""
 
     def __init__(self, title: str, text: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.label = PlainLabel(title, self)
+        self.searched = f"{title} {text}"
+        self.label = PlainLabel(title.replace("&", "&&"), self, wrap=True)
         self.help = HintLabel(text, self)
-        self.column = lay_side_by_side(self, self.label, self.help)
+        self.help.scale(SMALL)
+        gap = self.fontMetrics().averageCharWidth()
+        left, self.column = vbox(self.label, self.help, 1), vbox()
+        left.setSpacing(gap // 4)
+        self.column.setSpacing(gap // 4)
+        line = hbox((left, 1), (self.column, 1), inside=self)
+        line.setContentsMargins(0, gap // 2, 0, gap // 2)
+        line.setSpacing(gap * 3)
+        self.source = StatusIcon(self)
+        self.problem = StatusIcon(self)
+        self.reset = QToolButton(self)
+        self.reset.setText(translate("SettingRow", "Reset"))
+        self.reset.setAutoRaise(True)
+        name = translate("SettingRow", "Reset: %1").replace("%1", title)
+        self.reset.setAccessibleName(name)
+        self.reset.hide()
 
     def matches(self, sought: str) -> bool:
-        """Return whether it contains all words of a search."""
-        return fits(sought, f"{self.label.text()} {self.help.text()}")
-
-
-def fits(sought: str, said: str) -> bool:
-    """Return whether its texts contain all words of a search."""
-    folded = said.casefold()
-    return all(word in folded for word in sought.casefold().split())
-
-
-def lay_side_by_side(whole: QWidget, label: PlainLabel, text: HintLabel) -> QVBoxLayout:
-    """Put label and explanation to the left; return the column to the right, for the field."""
-    text.scale(SMALL)
-    label.setWordWrap(True)
-    gap = whole.fontMetrics().averageCharWidth()
-    left, right = vbox(label, text, 1), vbox()
-    left.setSpacing(gap // 4)
-    right.setSpacing(gap // 4)
-    line = hbox((left, 1), (right, 1), inside=whole)
-    line.setContentsMargins(0, gap // 2, 0, gap // 2)
-    line.setSpacing(gap * 3)
-    return right
+        """Return whether its texts contain all words of a search."""
+        searched = self.searched.casefold()
+        return all(word in searched for word in sought.casefold().split())
 
 
 class InlineMessage(QWidget):
@@ -156,54 +153,36 @@ class InlineMessage(QWidget):
 CHANGED_MARK = "●"
 
 
-class SettingRow(QWidget):
+class SettingRow(FormRow):
     """Shows one setting of a draft, and signals when the user changes it."""
 
     edited = Signal(object)  # the row itself
     reset_wanted = Signal(object)  # the row itself
 
     def __init__(self, setting: Setting, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        label, explanation = setting_labels.label_of(setting), setting_labels.help_of(setting)
+        super().__init__(label, explanation, parent)
         self.setting = setting
+        choices = [setting_labels.name_choice(setting, choice) for choice in setting.choices]
+        about = setting.about
+        self.searched += " ".join(("", setting.key, about.label, *choices, *about.legacy))
         self.editor = make_editor(setting, self)
-        self._label = PlainLabel(setting_labels.label_of(setting).replace("&", "&&"), self)
-        self._label.setBuddy(self.editor.field)
-        self._help = HintLabel(setting_labels.help_of(setting), self)
-        self._source = StatusIcon(self)
-        self._problem = StatusIcon(self)
-        self._reset = QToolButton(self)
-        self._reset.setText(self.tr("Reset"))
-        self._reset.setAutoRaise(True)
-        self._reset.setAccessibleName(
-            self.tr("Reset: %1").replace("%1", setting_labels.label_of(setting))
-        )
-
-        keep = self._reset.sizePolicy()
+        self.label.setBuddy(self.editor.field)
+        keep = self.reset.sizePolicy()
         keep.setRetainSizeWhenHidden(True)
-        self._reset.setSizePolicy(keep)
-        right = lay_side_by_side(self, self._label, self._help)
-        right.addWidget(self.editor)
-        right.addLayout(hbox((self._source, 1), self._reset))
-        right.addWidget(self._problem)
-        right.addStretch(1)
+        self.reset.setSizePolicy(keep)
+        self.column.addWidget(self.editor)
+        self.column.addLayout(hbox((self.source, 1), self.reset))
+        self.column.addWidget(self.problem)
+        self.column.addStretch(1)
 
         self.editor.edited.connect(self._emit_edited)
-        self._reset.clicked.connect(self._want_reset)
+        self.reset.clicked.connect(self._want_reset)
 
     @property
     def key(self) -> str:
         """The dotted key of the setting."""
         return self.setting.key
-
-    @property
-    def problem(self) -> str:
-        """The error message."""
-        return self._problem.text
-
-    @property
-    def source(self) -> str:
-        """The text about the source of the value."""
-        return self._source.text
 
     def show_draft(self, draft: PendingChanges) -> None:
         """Show the value and all texts about it."""
@@ -216,24 +195,17 @@ class SettingRow(QWidget):
         self.editor.set_fixed(fixed=bool(fixed_by))
         # An invalid value prevents saving, so it can be corrected even if it is not used.
         self.setEnabled(not describe_unused(self.key, draft) or self.key in draft.problems)
-        self._reset.setVisible(draft.is_own(self.key))
-        self._source.show_text(*self._describe(draft, fixed_by))
+        self.reset.setVisible(draft.is_own(self.key))
+        self.source.show_text(*self._describe(draft, fixed_by))
         problem = draft.problems.get(self.key, "")
         if problem:
             label = setting_labels.label_of(self.setting)
             said = f"{label}: {setting_labels.with_labels(texts.engine_text(problem))}"
-            self._problem.show_text(said, "problems", "problem")
+            self.problem.show_text(said, "problems", "problem")
         elif self.key in draft.missing:
-            self._problem.show_text(self.tr("Needed before a run can start"), "waiting", "waiting")
+            self.problem.show_text(self.tr("Needed before a run can start"), "waiting", "waiting")
         else:
-            self._problem.show_text("")
-
-    def matches(self, sought: str) -> bool:
-        """Return whether the texts of the setting contain all words of a search."""
-        about = self.setting.about
-        choices = [setting_labels.name_choice(self.setting, it) for it in self.setting.choices]
-        shown = (setting_labels.label_of(self.setting), setting_labels.help_of(self.setting))
-        return fits(sought, " ".join((*shown, self.key, about.label, *choices, *about.legacy)))
+            self.problem.show_text("")
 
     def _describe(self, draft: PendingChanges, fixed_by: str) -> tuple[str, str, Status | None]:
         """Return the source of the value, with its icon and status."""
@@ -265,11 +237,11 @@ class Form(QWidget):
     """All settings of one tab, below the headings of their sections."""
 
     def __init__(
-        self, tab: Tab, asides: Mapping[str, SideNote], parent: QWidget | None = None
+        self, tab: Tab, asides: Mapping[str, FormRow], parent: QWidget | None = None
     ) -> None:
         """`asides` stand after the setting whose key they have."""
         super().__init__(parent)
-        self._parts: dict[QWidget, list[SettingRow | SideNote]] = {}  # by section
+        self._parts: dict[QWidget, list[SettingRow | FormRow]] = {}  # by section
         gap = self.fontMetrics().lineSpacing()
         for name in tab.sections:
             section = QWidget(self)

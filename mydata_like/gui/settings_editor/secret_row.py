@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from PySide6.QtCore import QCoreApplication, QTimer, Signal, Slot
-from PySide6.QtWidgets import QLineEdit, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 
 from mydata_like.app import settings_service
 from mydata_like.core.errors import SettingsError, UploaderError
 from mydata_like.gui import setting_labels
 from mydata_like.gui.settings_editor.editors import Choice
-from mydata_like.gui.settings_editor.form import CHANGED_MARK, SideNote, StatusIcon
+from mydata_like.gui.settings_editor.form import CHANGED_MARK, FormRow
 from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.layouts import hbox
@@ -37,11 +37,6 @@ class SecretPlace(NamedTuple):
     place: str = ""
     problem: SettingsError | None = None
     former: str = ""
-
-    @property
-    def removable(self) -> bool:
-        """Whether the program stored the secret there, so that it can remove it."""
-        return self.place in OWN_PLACES
 
 
 def describe_secret(kind: SecretKind) -> tuple[str, str]:
@@ -105,7 +100,7 @@ class FormerKeyButton(QPushButton):
         self.failed.emit(error)
 
 
-class SecretRow(SideNote):
+class SecretRow(FormRow):
     """Accepts a new secret, or a request to remove the stored one.
 
     While nothing uses the secret, the row is disabled unless there is something to remove.
@@ -123,12 +118,9 @@ class SecretRow(SideNote):
         self._place = SecretPlace()
         self._forgets = False
         self._line = QLineEdit(self)
-        self._store = Choice(self)
+        self.store = Choice(self)
         self.removal = push_button(self, self.tr("Forget"), self.forget)
         self.former = FormerKeyButton(config, tasks, self)
-        self._reset = QToolButton(self)
-        self._state = StatusIcon(self)
-        self._problem = StatusIcon(self)
         self._timer = QTimer(self, interval=ASK_AFTER, singleShot=True)
         self.setFocusProxy(self._line)
 
@@ -137,46 +129,33 @@ class SecretRow(SideNote):
         self._line.setEchoMode(QLineEdit.EchoMode.Password)
         self._line.setAccessibleName(label)
         self._line.setAccessibleDescription(self.help.text())
-        self._store.addItem(self.tr("In the system's keyring"), "keyring")
-        self._store.addItem(self.tr("In a file, not encrypted"), "file")
-        self._store.setAccessibleName(self.tr("Storage: %1").replace("%1", label))
+        self.store.addItem(self.tr("In the system's keyring"), "keyring")
+        self.store.addItem(self.tr("In a file, not encrypted"), "file")
+        self.store.setAccessibleName(self.tr("Storage: %1").replace("%1", label))
         self.removal.setAccessibleName(self.tr("Forget: %1").replace("%1", label))
-        self._reset.setText(self.tr("Reset"))
-        self._reset.setAutoRaise(True)
-        self._reset.setAccessibleName(self.tr("Reset: %1").replace("%1", label))
 
         gap = self.fontMetrics().averageCharWidth()
         self.column.addWidget(self._line)
         for main, button, above in (
-            (self._store, self.removal, gap),
-            (self._state, self._reset, 0),
+            (self.store, self.removal, gap),
+            (self.source, self.reset, 0),
         ):
             line = hbox((main, 1), button)
             line.setContentsMargins(0, above, 0, 0)
             line.setSpacing(gap)
             self.column.addLayout(line)
         self.column.addWidget(self.former)
-        self.column.addWidget(self._problem)
+        self.column.addWidget(self.problem)
         self.column.addStretch(1)
 
         self._line.textEdited.connect(self._take_text)
-        self._store.activated.connect(self._take_text)
+        self.store.activated.connect(self._take_text)
         self.former.used.connect(self._take_former)
         self.former.failed.connect(self._refuse_former)
-        self._reset.clicked.connect(self._take_back)
+        self.reset.clicked.connect(self._take_back)
         self._timer.timeout.connect(self._ask)
 
         self._show_state()
-
-    @property
-    def state(self) -> str:
-        """The text about the storage of the secret."""
-        return self._state.text
-
-    @property
-    def problem(self) -> str:
-        """The text about why the secret was not stored."""
-        return self._problem.text
 
     @property
     def change(self) -> SecretChange | None:
@@ -184,7 +163,7 @@ class SecretRow(SideNote):
         text = self._line.text().strip()
         if not text and not self._forgets:
             return None
-        store: KeyStore = "file" if self._store.currentData() == "file" else "keyring"
+        store: KeyStore = "file" if self.store.currentData() == "file" else "keyring"
         return SecretChange(text or None, store, self._kind)
 
     def propose(self, text: str) -> None:
@@ -194,7 +173,7 @@ class SecretRow(SideNote):
 
     def complain(self, text: str) -> None:
         """Show why the secret was not stored."""
-        self._problem.show_text(text, "problems", "problem")
+        self.problem.show_text(text, "problems", "problem")
 
     def look_at(self, settings: Settings | None, unused: str = "") -> None:
         """Look up soon where the secret of these settings is stored.
@@ -220,11 +199,6 @@ class SecretRow(SideNote):
     def _take_text(self) -> None:
         self._show_change(forgets=False)
 
-    def choose_store(self, store: str) -> None:
-        """Choose the storage of a new secret: `keyring` or `file`."""
-        self._store.setCurrentIndex(self._store.findData(store))
-        self._take_text()
-
     @Slot()
     def forget(self) -> None:
         """Request the removal of the secret."""
@@ -238,7 +212,7 @@ class SecretRow(SideNote):
 
     def _show_change(self, *, forgets: bool) -> None:
         self._forgets = forgets
-        self._problem.show_text("")
+        self.problem.show_text("")
         self._show_state()
 
     @Slot()
@@ -270,21 +244,21 @@ class SecretRow(SideNote):
         self._line.setPlaceholderText(
             self.tr("Stored; type a new one to replace it") if stored else ""
         )
-        self.removal.setEnabled(stored and place.removable and not self._forgets)
-        self._reset.setVisible(change is not None)
+        self.removal.setEnabled(stored and place.place in OWN_PLACES and not self._forgets)
+        self.reset.setVisible(change is not None)
         self.setEnabled(stored or change is not None or not self._unused)
         if change is not None:
             said = self.tr("New: stored with OK") if change.text else self.tr("Removed with OK")
-            self._state.show_text(f"{CHANGED_MARK} {said}", "", "working")
+            self.source.show_text(f"{CHANGED_MARK} {said}", "", "working")
         elif stored:
             said = self.tr("Stored in %1").replace("%1", self._name_place(place.place))
-            self._state.show_text(said, "key")
+            self.source.show_text(said, "key")
         elif self._unused:
-            self._state.show_text(self._unused)
+            self.source.show_text(self._unused)
         elif place.owner != self._owner:
-            self._state.show_text(self.tr("Looking up where it is stored"))
+            self.source.show_text(self.tr("Looking up where it is stored"))
         else:
-            self._state.show_text(self._describe_absence(place), "waiting", "waiting")
+            self.source.show_text(self._describe_absence(place), "waiting", "waiting")
 
     def _describe_absence(self, place: SecretPlace) -> str:
         """Return why no secret is known."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QHideEvent, QKeyEvent, QShowEvent
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QWidget
+from PySide6.QtWidgets import QDialogButtonBox, QWidget
 
 from mydata_like.app import settings_edit
 from mydata_like.app.settings_edit import SettingsProposal
@@ -17,11 +17,11 @@ from mydata_like.gui import setting_labels
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.settings_editor import secret_row
 from mydata_like.gui.settings_editor.connection_test_view import ConnectionTestDialog
-from mydata_like.gui.settings_editor.form import InlineMessage, SideNote, describe_unused
+from mydata_like.gui.settings_editor.form import FormRow, InlineMessage, describe_unused
 from mydata_like.gui.settings_editor.secret_row import SecretRow
 from mydata_like.gui.settings_editor.tabs import SettingsTabs
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import fit_to_screen, hbox, vbox
+from mydata_like.gui.theme.layouts import Dialog, hbox, vbox
 from mydata_like.gui.theme.widgets import PlainLabel, choose_file, choose_target, push_button
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.pending_changes import PendingChanges, SecretChange, SecretKind
@@ -33,7 +33,7 @@ SHOWN = 5
 TOLD_AGAIN = 20_000  # milliseconds between two updates of the times
 
 
-class SchedulePreview(SideNote):
+class SchedulePreview(FormRow):
     """Shows the next start times of a schedule, or describes when runs start."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -43,16 +43,11 @@ class SchedulePreview(SideNote):
             parent,
         )
         self._settings: Settings | None = None
-        self._message = PlainLabel("", self, wrap=True)
-        self.column.addWidget(self._message)
+        self.message = PlainLabel("", self, wrap=True)
+        self.column.addWidget(self.message)
         self._timer = QTimer(self, interval=TOLD_AGAIN)
         self._timer.timeout.connect(self._show_starts)
         self._show_starts()
-
-    @property
-    def said(self) -> str:
-        """The displayed text."""
-        return self._message.text()
 
     def show_settings(self, settings: Settings | None) -> None:
         """Show the next starts of these settings; None if they are invalid."""
@@ -70,10 +65,10 @@ class SchedulePreview(SideNote):
     @Slot()
     def _show_starts(self) -> None:
         if self._settings is None:
-            self._message.setText(self.tr("They are shown once the schedule is complete."))
+            self.message.setText(self.tr("They are shown once the schedule is complete."))
             return
         now = datetime.datetime.now(datetime.UTC)
-        self._message.setText(describe_starts(self._settings, now, None))
+        self.message.setText(describe_starts(self._settings, now, None))
 
 
 def describe_starts(
@@ -101,29 +96,25 @@ def find_starts(
 ) -> Iterator[datetime.datetime]:
     """Yield the next few start times, in UTC."""
     rule = Rule.of(settings.schedule)
-    moment: datetime.datetime | None = now
+    moment = next_start(rule, now, zone)
     for _ in range(SHOWN):
-        moment = next_start(rule, moment, zone) if moment else None
-        if moment is None:
-            return
-        yield moment
+        if moment is not None:
+            yield moment
+            moment = next_start(rule, moment, zone)
 
 
 ACCOUNT, ACCESS_KEY = "server.username", "transfer.s3_access_key"  # each has a secret
-WIDE, HIGH = 120, 42  # in characters and lines
 REMARKS = 4  # shown of an imported file
 
 
-class SettingsDialog(QDialog):
+class SettingsDialog(Dialog):
     """Shows all settings; OK saves only the changed ones."""
 
     left_unsaved = Signal(object)  # unsaved changes by dotted key
     settled = Signal()  # the unsaved changes were restored, or others were saved
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(self.tr("Settings"))
+        super().__init__(self.tr("Settings"), parent, 120, 42)
         self._context = context
         self._wanted = ""  # the key to show first
         self._unsaved: Mapping[str, object] = {}  # unsaved changes of the last time
@@ -155,7 +146,6 @@ class SettingsDialog(QDialog):
             button.setAccessibleDescription(meaning)
         foot = hbox(self.importing, self.exporting, self.trying, 1, self.buttons)
         vbox((self.panes, 1), self.notice, foot, inside=self)
-        fit_to_screen(self, WIDE, HIGH)
 
         self.buttons.accepted.connect(self.accept)
         self.buttons.rejected.connect(self.reject)

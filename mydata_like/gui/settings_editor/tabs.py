@@ -7,7 +7,7 @@ from PySide6.QtGui import QIcon, QKeySequence, QShortcut
 from PySide6.QtWidgets import QFrame, QLineEdit, QScrollArea, QTabBar, QWidget
 
 from mydata_like.gui import setting_labels
-from mydata_like.gui.settings_editor.form import Form, SettingRow, SideNote
+from mydata_like.gui.settings_editor.form import Form, FormRow, SettingRow
 from mydata_like.gui.theme.layouts import frameless, vbox
 from mydata_like.gui.theme.widgets import PlainLabel, icon
 from mydata_like.settings.pending_changes import PendingChanges
@@ -19,7 +19,7 @@ class SettingsTabs(QWidget):
 
     edited = Signal()
 
-    def __init__(self, asides: Mapping[str, SideNote], parent: QWidget | None = None) -> None:
+    def __init__(self, asides: Mapping[str, FormRow], parent: QWidget | None = None) -> None:
         """`asides` stand after the setting whose key they have."""
         super().__init__(parent)
         self._asides = asides

@@ -28,7 +28,7 @@ from mydata_like.gui.speed_test.speedtest_process import (
     ReportedValue,
     SpeedTestReport,
 )
-from mydata_like.gui.speed_test.speedtest_texts import NOTHING, files_a_second, rate_of, stage_title
+from mydata_like.gui.speed_test.speedtest_texts import NOTHING, files_a_second, stage_title
 from mydata_like.gui.table_model import Column, RowsModel, column_width, style_table
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import accent, quiet, status_colour
@@ -44,15 +44,13 @@ _LEAST = 0.5  # the scale starts at this share of the lowest rate
 
 
 class Bar(NamedTuple):
-    """One part, or their sum: its rate on the scale and as text, and those of an earlier test."""
+    """One part, or their sum: its rate, and that of an earlier test."""
 
     title: str
     rate: float
-    text: str
     is_limit: bool = False  # the slowest part
     is_sum: bool = False  # all parts together
     earlier: float | None = None
-    earlier_text: str = ""
 
 
 class Scale(NamedTuple):
@@ -85,11 +83,9 @@ def bars_of(report: SpeedTestReport, workload: str, earlier: SpeedTestReport | N
         Bar(
             stage_title(stage),
             speed.rates[stage],
-            rate_of(workload, speed.rates[stage]),
             is_limit=stage == speed.limit,
             is_sum=stage == TOGETHER,
             earlier=before.get(stage),
-            earlier_text=rate_of(workload, before[stage]) if stage in before else "",
         )
         for stage in (*STAGES, TOGETHER)
         if stage in speed.rates
@@ -200,18 +196,18 @@ class BarChart(QWidget):
 
     def _mark(self, bar: Bar) -> str:
         """Return the label of a bar: its figure, the earlier one, and whether it is the limit."""
-        text = bar.text
-        if bar.earlier_text:
-            text = self.tr("%1 (%2)", "a rate, and an earlier one")
-            text = text.replace("%1", bar.text).replace("%2", bar.earlier_text)
+        text = self._unit(bar.rate)
+        if bar.earlier is not None:
+            both = self.tr("%1 (%2)", "a rate, and an earlier one")
+            text = both.replace("%1", text).replace("%2", self._unit(bar.earlier))
         return self.tr("%1, the slowest").replace("%1", text) if bar.is_limit else text
 
     def _describe(self, bar: Bar) -> str:
         """Return a bar as text for screen readers."""
         text = self.tr("%1: %2", "a stage and its rate")
-        text = text.replace("%1", bar.title).replace("%2", bar.text)
-        if bar.earlier_text:
-            text += self.tr("; earlier %1").replace("%1", bar.earlier_text)
+        text = text.replace("%1", bar.title).replace("%2", self._unit(bar.rate))
+        if bar.earlier is not None:
+            text += self.tr("; earlier %1").replace("%1", self._unit(bar.earlier))
         return text + self.tr("; this is the slowest") if bar.is_limit else text
 
     def _bold(self) -> QFont:

@@ -1,10 +1,11 @@
-"""Layouts that are written as what they contain, and the size of dialogs."""
+"""Layouts that are written as what they contain, and dialogs with a size in characters."""
 
 from typing import NamedTuple, TypeVar
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import (
     QBoxLayout,
+    QDialog,
     QFrame,
     QHBoxLayout,
     QLayout,
@@ -97,8 +98,17 @@ def scrolled(content: QWidget, parent: QWidget) -> QScrollArea:
     return area
 
 
-def fit_to_screen(window: QWidget, characters: int, lines: int) -> None:
-    """Resize a window, but leave a margin around it on a small screen."""
-    metrics, room = window.fontMetrics(), window.screen().availableSize() * ROOM
-    wanted = QSize(metrics.averageCharWidth() * characters, metrics.lineSpacing() * lines)
-    window.resize(wanted.boundedTo(room))
+class Dialog(QDialog):
+    """A dialog of its own size, but with a margin around it on a small screen.
+
+    It is deleted when it is closed.
+    """
+
+    def __init__(self, title: str, parent: QWidget | None, characters: int, lines: int) -> None:
+        """`characters` and `lines` are its size."""
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(title)
+        metrics, room = self.fontMetrics(), self.screen().availableSize() * ROOM
+        wanted = QSize(metrics.averageCharWidth() * characters, metrics.lineSpacing() * lines)
+        self.resize(wanted.boundedTo(room))

@@ -518,14 +518,17 @@ def local_paths(mime: QMimeData) -> list[bytes]:
     return [os.fsencode(url.toLocalFile()) for url in mime.urls() if url.isLocalFile()]
 
 
-class DropZone(QObject):
-    """Accepts drops on a widget; `dropped` reports the paths as bytes."""
+class DropZone(QWidget):
+    """Accepts drops on a widget, which a frame marks; `dropped` reports the paths as bytes."""
 
     dropped = Signal(object)
 
     def __init__(self, widget: QWidget) -> None:
         super().__init__(widget)
-        self._frame = DropFrame(widget)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.hide()
+        self._target = widget
         self._paths: Sequence[bytes] = ()
         widget.setAcceptDrops(True)
         widget.installEventFilter(self)
@@ -535,9 +538,9 @@ class DropZone(QObject):
             case QEvent.Type.DragEnter | QEvent.Type.DragMove | QEvent.Type.Drop:
                 return self._accept(cast("QDropEvent", event))
             case QEvent.Type.DragLeave:
-                self._frame.hide()
+                self.hide()
             case QEvent.Type.Resize:
-                self._frame.fit()
+                self.setGeometry(self._target.rect())
             case _:
                 pass
         return super().eventFilter(watched, event)
@@ -545,13 +548,13 @@ class DropZone(QObject):
     def _accept(self, event: QDropEvent) -> bool:
         """Accept local files: show the frame while they are dragged, and take them at the end."""
         dropped, paths = event.type() == QEvent.Type.Drop, local_paths(event.mimeData())
-        self._frame.setVisible(bool(paths) and not dropped)
+        self.setGeometry(self._target.rect())
+        self.setVisible(bool(paths) and not dropped)
+        self.raise_()
         if not paths:
             return False
         event.setDropAction(Qt.DropAction.CopyAction)
         event.accept()
-        self._frame.fit()
-        self._frame.raise_()
         if dropped:
             self._paths = paths
             QTimer.singleShot(0, self._emit_dropped)  # the source program waits until this returns
@@ -560,21 +563,6 @@ class DropZone(QObject):
     @Slot()
     def _emit_dropped(self) -> None:
         self.dropped.emit(self._paths)
-
-
-class DropFrame(QWidget):
-    """The frame and the text that mark a drop target."""
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._target = parent
-        self.hide()
-
-    def fit(self) -> None:
-        """Cover the whole widget."""
-        self.setGeometry(self._target.rect())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         step = self.fontMetrics().height() / 2
@@ -591,7 +579,8 @@ class DropFrame(QWidget):
         font.setBold(True)
         painter.setFont(font)
         painter.setPen(self.palette().windowText().color())
-        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, self.tr("Drop to upload"))
+        said = translate("DropFrame", "Drop to upload")
+        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, said)
 
 
 class PathLineEdit(QLineEdit):

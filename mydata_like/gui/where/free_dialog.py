@@ -6,7 +6,6 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import (
-    QDialog,
     QHeaderView,
     QProgressBar,
     QPushButton,
@@ -21,7 +20,7 @@ from mydata_like.gui.base import AppContext
 from mydata_like.gui.table_model import Column, RowsModel, set_up_table
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import hbox, vbox
+from mydata_like.gui.theme.layouts import Dialog, hbox, vbox
 from mydata_like.gui.theme.metrics import SECTION, SPACE
 from mydata_like.gui.theme.widgets import PlainLabel, icon
 from mydata_like.gui.where.status_tasks import CleanupProgress, CleanupResults, clean_up
@@ -51,7 +50,7 @@ def _describe_name(result: DeletedFile | KeptFile) -> str:
 PROGRESS_INTERVAL = 250  # milliseconds between two updates of the progress
 
 
-class FreeDialog(QDialog):
+class FreeDialog(Dialog):
     """Shows which files the server allows to delete, and deletes them if the user confirms."""
 
     freed = Signal()  # files were deleted
@@ -59,7 +58,7 @@ class FreeDialog(QDialog):
     def __init__(
         self, context: AppContext, paths: Sequence[Path], parent: QWidget | None = None
     ) -> None:
-        super().__init__(parent)
+        super().__init__(self.tr("Free space"), parent, 130, 34)
         self._tasks = context.tasks
         self._place = context.controller.place
         self._progress = CleanupProgress()
@@ -67,7 +66,7 @@ class FreeDialog(QDialog):
         self._total = 0
         self._results = CleanupResults((), ())
         self._deleting = False
-        self._headline = PlainLabel("", self, heading=SECTION, wrap=True)
+        self._headline = PlainLabel("", self, wrap=True, heading=SECTION)
         self._explanation = PlainLabel("", self, wrap=True)
         self._bar = QProgressBar(self)
         self._deletable = CleanupResultsModel(reasons=False, parent=self)
@@ -77,7 +76,6 @@ class FreeDialog(QDialog):
         self._close = QPushButton(self.tr("Cancel"), self)
         self._timer = QTimer(self, interval=PROGRESS_INTERVAL)
 
-        self.setWindowTitle(self.tr("Free space"))
         self._bar.setTextVisible(False)
         self._bar.setAccessibleName(self.tr("Progress"))
         names = (self.tr("Files to delete"), self.tr("Files to keep"))
@@ -91,18 +89,9 @@ class FreeDialog(QDialog):
         self._tabs.hide()
         self._delete.hide()
         self._close.setDefault(True)
-        vbox(
-            self._headline,
-            self._explanation,
-            self._bar,
-            (self._tabs, 1),
-            0,
-            hbox(1, self._delete, self._close),
-            inside=self,
-            spacing=SPACE,
-        )
-        width = self.fontMetrics().averageCharWidth()
-        self.resize(width * 130, self.fontMetrics().height() * 34)
+        head = (self._headline, self._explanation, self._bar)
+        buttons = hbox(1, self._delete, self._close)
+        vbox(*head, (self._tabs, 1), 0, buttons, inside=self).setSpacing(SPACE)
 
         self._delete.clicked.connect(self._start_deleting)
         self._close.clicked.connect(self.reject)

@@ -36,11 +36,6 @@ class PreviewModel(RowsModel[LayoutSample]):
             Column("size", self.tr("Size"), _size, number=True, tip=_path),
         )
 
-    @property
-    def named_by_server(self) -> bool:
-        """Whether only the server knows the full name of an experiment."""
-        return any(not sample.experiment for sample in self.rows)
-
     def _experiment(self, sample: LayoutSample) -> str:
         return texts.plain(sample.experiment or f"{self.instrument} - …")
 
@@ -236,7 +231,7 @@ class FoldersStep(WizardStep):
             text = self.tr("Did you mean “%1”? &Use it")
             self.suggestion.setText(text.replace("%1", layout_name(found.suggestion)))
             self.suggestion.show()
-        if self.model.named_by_server:
+        if any(not sample.experiment for sample in self.model.rows):
             self.names.show_note(
                 self.tr("The server completes “…” with the full name of the owner.")
             )

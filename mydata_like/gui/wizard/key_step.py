@@ -36,11 +36,6 @@ class RegisteredInstrument(NamedTuple):
     admission: RegistrationResult
     host_key: HostKey | None
 
-    @property
-    def has_question(self) -> bool:
-        """Whether the user has to trust a host or to confirm the folder."""
-        return self.host_key is not None or self.admission.new_folder is not None
-
 
 class HostKeyPanel(QWidget):
     """Shows the key of a host, or the folder, that the user has not confirmed yet."""
@@ -267,7 +262,7 @@ class KeyStep(WizardStep):
         self.verdict.show_good(
             self.tr("The key is approved for the storage box “%1”.").replace("%1", box)
         )
-        if registered.has_question:
+        if registered.host_key is not None or registered.admission.new_folder is not None:
             self.host_key.ask(registered)
         else:
             self.host_key.hide()

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QPushButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QDialogButtonBox, QPushButton, QWidget
 
 from mydata_like.app import mydata_import, onboarding
 from mydata_like.app.mydata_import import MyDataImport, Paragraph
@@ -18,21 +18,19 @@ from mydata_like.gui import setting_labels
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.settings_editor.secret_row import NO_KEYRING
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import fit_to_screen, vbox
+from mydata_like.gui.theme.layouts import Dialog, vbox
 from mydata_like.gui.theme.widgets import TextArea
 from mydata_like.gui.wizard.step_base import CheckLabel
 from mydata_like.settings.pending_changes import KeyStore
 
 
-class MyDataImportDialog(QDialog):
+class MyDataImportDialog(Dialog):
     """Shows what each setting of MyData becomes; one click imports all of them."""
 
     carried_over = Signal(object)  # a Beginning
 
     def __init__(self, context: AppContext, source: Path | None, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(self.tr("Import from MyData"))
+        super().__init__(self.tr("Import from MyData"), parent, 90, 26)
         self._config = context.controller.config
         self._takeover: MyDataImport | None = None
         self._tasks = context.tasks
@@ -51,7 +49,6 @@ class MyDataImportDialog(QDialog):
         self._buttons.addButton(self.take_over, QDialogButtonBox.ButtonRole.AcceptRole)
 
         vbox(self.verdict, (self.report, 1), self.into_file, self._buttons, inside=self)
-        fit_to_screen(self, 90, 26)
 
         self._buttons.accepted.connect(self._import)
         self._buttons.rejected.connect(self.reject)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from mydata_like.app.onboarding import SetupState
 
-CHECK_ICON = 0.75  # the size of the icon of a check, times that of icons next to a text
+CHECK_ICON = 0.9  # the size of the icon of a check, times that of icons next to a text
 
 
 class CheckLabel(QWidget):
