@@ -300,7 +300,6 @@ class WherePage(Page):
         status = self._view.status
         if status is not None:
             dialog = FreeDialog(self._context, [status.path], self)
-            dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
             dialog.freed.connect(self._status_query.ask_now)
             dialog.finished.connect(self._status_query.ask_now)
             dialog.open()
