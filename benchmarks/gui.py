@@ -173,7 +173,6 @@ def measure(config: Path, rows: int) -> dict[str, float]:
     wait(lambda: controller.loaded is not None and not tasks.busy)
     page = TransfersPage(AppContext(controller, tasks, WindowState(controller)))
     page.resize(1100, 720)
-    page.show()
     app.processEvents()
     renew = QTimer(page, interval=1000)
     renew.timeout.connect(controller.ledger_changed)
@@ -190,7 +189,7 @@ def measure(config: Path, rows: int) -> dict[str, float]:
 def _measure(page: TransfersPage, rows: int) -> dict[str, float]:
     panel = page._files
     model, table = panel.model, panel.table
-    found = {"open": timed(page.show_page, lambda: model.row(0) is not None)}
+    found = {"open": timed(page.show, lambda: model.row(0) is not None)}
     found["all in order"] = timed(lambda: None, lambda: model.complete)
     jumps, chance = [], random.Random(1)
     for _ in range(JUMPS):

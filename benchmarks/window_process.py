@@ -22,7 +22,6 @@ from PySide6.QtWidgets import QApplication
 
 from benchmarks.gui import Probe, judge, timed, wait
 from mydata_like.gui.application import SWITCH_INTERVAL, Program, collected_here
-from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.launch_options import LaunchOptions
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.theme import style
@@ -62,7 +61,7 @@ def _use(program: Program, app: QApplication, rest: float) -> dict[str, float]:
     program.open()
     wait(lambda: program.controller.state.phase is Phase.IDLE)
     program.window.show()
-    program.window.show_page(NavigationRequest("transfers"))
+    program.window.show_page("transfers")
     program.controller.start()
     wait(lambda: program.controller.state.sums.sent > _SENT)
     found = _look_at_run(program, app)

@@ -42,7 +42,7 @@ from PySide6.QtWidgets import (
 
 from mydata_like.app.settings_service import find_places, find_state, load_settings
 from mydata_like.gui.application import Program
-from mydata_like.gui.base import NavigationRequest, Page
+from mydata_like.gui.base import Page
 from mydata_like.gui.launch_options import LaunchOptions
 from mydata_like.gui.theme.colours import status_colour
 from mydata_like.gui.theme.widgets import IconLabel
@@ -103,7 +103,7 @@ class WindowReader:
         self._program.close()
 
     def _turn_to(self, name: str) -> Page:
-        self._window.show_page(NavigationRequest(name))
+        self._window.show_page(name)
         self._settle()
         return self._window.find_page(name)
 

@@ -26,7 +26,7 @@ from mydata_like.gui.settings_editor.dialog_opener import SettingsDialogOpener
 from mydata_like.gui.tasks import BackgroundTask, Tasks
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme_settings import ThemeSettings, apply_first_appearance
-from mydata_like.gui.tray.app_shell import SETTINGS, AppShell
+from mydata_like.gui.tray.app_shell import AppShell
 from mydata_like.gui.tray.crash_handler import CrashHandler, UiHangDetector
 from mydata_like.gui.tray.notifications import Notification, is_at_work
 from mydata_like.gui.tray.single_instance import InstanceServer
@@ -62,7 +62,7 @@ class ApprovalWatcher(QObject):
     @Slot()
     def _ask(self) -> None:
         if not self._task.running:
-            ask = partial(check_approval, self._controller.settings, self._controller.config)
+            ask = partial(check_approval, *self._controller.place)
             self._task = self._tasks.run(ask, failed=self._log_failure, cancel=True)
 
     @Slot(object)
@@ -136,16 +136,11 @@ class Program(QObject):
         self.arrival = DropTarget(self.context, self.window)
 
         self.controller.settings_changed.connect(self._choose_log_level)
-        self.window.dry_run_wanted.connect(self._open_dry_run)
-        self.window.help_wanted.connect(self._open_help)
-        self.window.set_up_wanted.connect(self._set_up)
-        self.window.settings_wanted.connect(self.drawer.open)
+        self.controller.page_wanted.connect(self._open_dialog)
         self.drawer.left_unsaved.connect(self._show_unsaved)
-        self.window.folders_wanted.connect(self.arrival.choose)
         self.arrival.added.connect(self._confirm_added)
         self.presence.paths_given.connect(self._take_paths)
         self.controller.command_refused.connect(self._show_refusal)
-        self.window.demo_wanted.connect(self.demonstration.open)
 
     def open(self) -> None:
         """Start reading the settings; the window is shown when that is done."""
@@ -157,7 +152,27 @@ class Program(QObject):
         self.controller.close()
         self.tasks.close()
 
-    @Slot()
+    @Slot(object, object)
+    def _open_dialog(self, name: str, what: str) -> None:
+        """Open what is asked for if it is a dialog; the window shows pages."""
+        match name:
+            case "settings":
+                self.drawer.open(what)
+            case "set-up":
+                self._set_up()
+            case "demo":
+                self.demonstration.open()
+            case "add-folders":
+                self.arrival.choose()
+            case "dry-run":
+                dialog = DryRunDialog(self.context, self.window)
+                dialog.upload_wanted.connect(self.controller.start)
+                dialog.open()
+            case "help":
+                HelpDialog(self.tasks, self.window.list_actions(), self.window).open()
+            case _:
+                pass
+
     def _set_up(self) -> None:
         from mydata_like.gui.wizard import SetupWizard  # imported here, since few starts need it
 
@@ -171,7 +186,7 @@ class Program(QObject):
     def _show_unsaved(self) -> None:
         title = self.tr("The settings were not saved")
         text = self.tr("Your changes can be restored.")
-        self.presence.banner.show_notification(Notification(None, title, text, SETTINGS))
+        self.presence.banner.show_notification(Notification(None, title, text, "settings"))
 
     @Slot(object)
     def _take_paths(self, paths: tuple[Path, ...]) -> None:
@@ -188,24 +203,12 @@ class Program(QObject):
             name = texts.plain(Path(os.fsdecode(paths[0])).name)
             text = self.tr("“%1” is scanned and then uploaded.").replace("%1", name)
         banner.show_notification(Notification(None, self.tr("Added"), text, "", is_at_work))
-        banner.follow(self.controller.state)
 
     @Slot(object)
     def _show_refusal(self, problem: Problem) -> None:
         said = texts.engine_text(problem.message).rstrip(".")
         message = Notification(None, said, texts.engine_text(problem.hint), "", is_at_work)
         self.presence.banner.show_notification(message)
-        self.presence.banner.follow(self.controller.state)
-
-    @Slot()
-    def _open_dry_run(self) -> None:
-        dialog = DryRunDialog(self.context, self.window)
-        dialog.upload_wanted.connect(self.controller.start)
-        dialog.open()
-
-    @Slot()
-    def _open_help(self) -> None:
-        HelpDialog(self.tasks, self.window.list_actions(), self.window).open()
 
     @Slot()
     def _choose_log_level(self) -> None:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from PySide6.QtCore import QEvent, Signal
+from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from mydata_like.gui.controller import WindowController
@@ -22,9 +22,7 @@ class AppContext(NamedTuple):
 
 
 class Page(QWidget):
-    """A page of the window, active only while it is visible."""
-
-    wanted = Signal(object)  # a NavigationRequest
+    """A page of the window."""
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -33,10 +31,10 @@ class Page(QWidget):
                 title.scale(TITLE, bold=True)
 
     def show_page(self) -> None:
-        """Start the work of the page when it becomes visible."""
+        """Start the work of the page when the user chooses it."""
 
     def hide_page(self) -> None:
-        """Stop the work that is needed only while the page is visible."""
+        """Stop what concerns only the page when the user chooses another one."""
 
     def look_for(self, what: str) -> None:
         """Show the content that another page requests: a filter, a path or a key."""
@@ -45,27 +43,14 @@ class Page(QWidget):
 PAGE_MARGINS = (LARGE_SPACE, LARGE_SPACE, LARGE_SPACE, SPACE)  # left, top, right, bottom
 
 
-def page_layout(page: Page, *parts: Part) -> QVBoxLayout:
-    """Return the layout of a page with its parts, and the margins that all pages share."""
-    layout = vbox(*parts, inside=page)
-    layout.setContentsMargins(*PAGE_MARGINS)
-    layout.setSpacing(SPACE)
-    return layout
+def page_layout(page: QWidget, *parts: Part) -> QVBoxLayout:
+    """Return the layout of a page, with the margins that all pages share."""
+    return vbox(*parts, inside=page, spacing=SPACE, margins=PAGE_MARGINS)
 
 
 class PageTitle(PlainLabel):
     """The name of a page, in the size of titles; it follows changes of the page's font."""
 
     def __init__(self, text: str, parent: QWidget) -> None:
-        super().__init__(text, parent, heading=TITLE)
-
-
-class NavigationRequest(NamedTuple):
-    """A request to show a page.
-
-    `page` can also be "settings", "set-up" or "demo". `what` is the requested content of the page,
-    or the key of a setting; empty for the default.
-    """
-
-    page: str
-    what: str = ""
+        super().__init__(text, parent)
+        self.scale(TITLE, bold=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import QObject, QTimer, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
@@ -22,19 +22,19 @@ from mydata_like.core.events import (
     Notice,
     RunFinished,
     RunPaused,
+    RunProgressed,
     RunResumed,
     RunScheduled,
     RunStarted,
     ServerSilent,
+    parse_event,
 )
 from mydata_like.core.extra_sources import KnownSource
 from mydata_like.core.formatting import format_path
 from mydata_like.engine.progress import NO_PROGRESS
-from mydata_like.gui.engine_process import Engine, RestartBackoff, UploadEngine
-from mydata_like.gui.pending_sources import Order
+from mydata_like.gui.engine_process import Engine, Order, RestartBackoff, UploadEngine
 from mydata_like.gui.run_state import (
     TRANSITIONS,
-    CurrentRunState,
     Effect,
     LiveRun,
     LiveView,
@@ -45,14 +45,13 @@ from mydata_like.gui.run_state import (
     Trigger,
     with_server,
 )
-from mydata_like.gui.status_reader import Look, StatusReader
 from mydata_like.gui.tasks import BackgroundTask, Tasks
 from mydata_like.hostos.clock import SystemClock
-from mydata_like.settings.layers import Loaded
+from mydata_like.settings.layers import LayerSources, Loaded
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from mydata_like.app.ledger_status import CurrentRun, PastRunRow, StatusReport
+    from mydata_like.app.ledger_status import CurrentRun, KnownStatus, PastRunRow, StatusReport
 
 logger = logging.getLogger(__name__)
 
@@ -72,8 +71,56 @@ WAITS = Problem(
 )
 
 
+class Look(NamedTuple):
+    """What a look at this installation has found; without a status, `problem` says why.
+
+    `settings_changed` means that another program has written the settings files since the look
+    before.
+    """
+
+    settings_changed: bool
+    status: "StatusReport | None" = None
+    problem: Problem | None = None
+
+
+class StatusReader:
+    """Reads the status of this installation, if something has changed it; in one thread at a time.
+
+    A look that follows another one costs little while nothing has changed.
+    """
+
+    def __init__(self) -> None:
+        self._known: KnownStatus | None = None
+        self._stamp: tuple[tuple[int, int], ...] | None = None  # of the settings files
+
+    def look(self, settings: Settings, config: Path | None, sources: LayerSources) -> Look:
+        """Return the current status."""
+        # Imported here, in the background, since the window appears without it.
+        from mydata_like.app.ledger_status import renew_status
+
+        stamp = tuple(_stamp(file) for file in (sources.user, sources.managed) if file)
+        known, self._stamp = self._stamp, stamp
+        changed = known is not None and known != stamp
+        try:
+            self._known = renew_status(settings, config, self._known)
+        except UploaderError as error:
+            return Look(changed, problem=error.problem)
+        return Look(changed, self._known.report)
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    try:
+        status = file.stat()
+    except OSError:
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
+
+
 class WindowController(QObject):
-    """Starts the engine, sends it commands, processes its events, and holds the settings."""
+    """Starts the engine, sends it commands, processes its events, and holds the settings.
+
+    It also passes on which page or dialog a part of the window asks for.
+    """
 
     settings_changed = Signal()
     run_changed = Signal(object)  # a RunState
@@ -82,6 +129,10 @@ class WindowController(QObject):
     problem_raised = Signal(object)  # a Problem to show to the user
     command_refused = Signal(object)  # a Problem: why a command was not carried out
     next_listed = Signal(object)  # a NextListed, the answer to `list_next`
+    # The name of a page or dialog, and what it is to show: a filter, a path, or the key of a
+    # setting; empty for the default. Dialogs are "settings", "set-up", "demo", "dry-run",
+    # "add-folders" and "help". An empty name only brings the window to the front.
+    page_wanted = Signal(object, object)
 
     def __init__(self, config: Path | None, tasks: Tasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -119,6 +170,11 @@ class WindowController(QObject):
         self._follow_timer.stop()
         if self._engine is not None:
             self._engine.let_go()
+
+    @property
+    def place(self) -> tuple[Settings, Path | None]:
+        """The settings and the file that they come from, as the use cases of `app` take them."""
+        return self.settings, self.config
 
     @property
     def engine(self) -> Engine | None:
@@ -195,7 +251,7 @@ class WindowController(QObject):
         # Imported here, as the start does not need it; the look has imported it.
         from mydata_like.app.run_control import control_runs
 
-        give = partial(control_runs, self.settings, self.config, command)
+        give = partial(control_runs, *self.place, command)
         self._tasks.run(give, self._look_at_run, self._refuse_control, cancel=True)
 
     @Slot(object)
@@ -233,12 +289,11 @@ class WindowController(QObject):
         """Retry failed files at or below a path, in a new run if none is active."""
         if self.state.is_steerable:
             self._order("retry", path=format_path(path))
-        elif Path(os.fsdecode(path)).is_absolute():
-            # A run over the data directory does not scan it.
+        elif Path(os.fsdecode(path)).is_absolute():  # a run over the data directory skips it
             # Imported here, as the start does not need it.
             from mydata_like.app.source_service import find_source_of
 
-            ask = partial(find_source_of, self.settings, self.config, path)
+            ask = partial(find_source_of, *self.place, path)
             self._tasks.run(ask, self._carry_again)
         else:
             self.start()
@@ -261,9 +316,9 @@ class WindowController(QObject):
         # Imported here, as the start does not need it.
         from mydata_like.app.source_service import remove_source
 
-        remove = partial(remove_source, self.settings, self.config, source.path)
+        remove = partial(remove_source, *self.place, source.path)
         done = partial(self._drop_source, source)
-        self._tasks.run(remove, done, self._refuse_removal, writes=True)
+        self._tasks.run(remove, done, self._refuse_command, writes=True)
 
     def _drop_source(self, source: KnownSource, _nothing: object) -> None:
         left = tuple(one for one in self.state.sources if one.path != source.path)
@@ -272,8 +327,12 @@ class WindowController(QObject):
         self.ledger_changed.emit()
 
     @Slot(object)
-    def _refuse_removal(self, error: UploaderError) -> None:
+    def _refuse_command(self, error: UploaderError) -> None:
         self.command_refused.emit(error.problem)
+
+    def open_page(self, name: str, what: str = "") -> None:
+        """Ask for a page or dialog, as `page_wanted` describes it."""
+        self.page_wanted.emit(name, what)
 
     def show_test(self, *, under_way: bool) -> None:
         """Note that a speed test of this window has started or ended; no run starts during one."""
@@ -335,7 +394,7 @@ class WindowController(QObject):
     def _look(self) -> None:
         """Look for changes of the settings, the ledger, the locks and the state files."""
         if not self._look_task.running and self.loaded is not None:
-            look = partial(self._status.look, self.settings, self.config, self.loaded.sources)
+            look = partial(self._status.look, *self.place, self.loaded.sources)
             self._look_task = self._tasks.run(look, self._take_look)
 
     @Slot()
@@ -344,7 +403,7 @@ class WindowController(QObject):
         # Imported here, as the start does not need it; the look has imported it.
         from mydata_like.app.ledger_status import find_current_run
 
-        ask = partial(find_current_run, self.settings, self.config)
+        ask = partial(find_current_run, *self.place)
         self._tasks.run(ask, self._take_current_run, self._miss_current_run, latest=True)
 
     @Slot(object)
@@ -354,7 +413,7 @@ class WindowController(QObject):
         if found is None:
             self._look()
         else:
-            self._set(**self._describe_elsewhere(CurrentRunState.of(found)))
+            self._set(**self._describe_elsewhere(found))
 
     @Slot(object)
     def _miss_current_run(self, error: UploaderError) -> None:
@@ -386,10 +445,9 @@ class WindowController(QObject):
         )
         if not self.state.ours:
             ended = next((past for past in found.runs if past.finished is not None), None)
-            current = found.current and CurrentRunState.of(found.current)
             last = _later(self.state.last, ended)
-            self._set(last=last, **self._describe_rest(current))
-            if current is not None:
+            self._set(last=last, **self._describe_rest(found.current))
+            if found.current is not None:
                 self.ledger_changed.emit()
         # An engine that ended unexpectedly is restarted, so that scheduled runs still take place.
         broken = self.state.phase is Phase.BROKEN
@@ -403,7 +461,7 @@ class WindowController(QObject):
         ):
             self._begin()
 
-    def _describe_rest(self, current: CurrentRunState | None) -> dict[str, object]:
+    def _describe_rest(self, current: "CurrentRun | None") -> dict[str, object]:
         """Return the changes of the state while no run of this window is active."""
         if self.state.missing or self._testing:
             phase = Phase.UNSET if self.state.missing else Phase.TESTING
@@ -414,20 +472,33 @@ class WindowController(QObject):
             return {}
         return {"phase": Phase.IDLE, "problem": None}
 
-    def _describe_elsewhere(self, found: CurrentRunState) -> dict[str, object]:
-        """Return the changes of the state by the progress of a run of another program."""
-        same = self.state.elsewhere and self.state.run in ("", found.run)
-        asked = same and (
-            self.state.phase is Phase.STOPPING
-            or (self.state.phase is Phase.PAUSING and found.phase is Phase.RUNNING)
-        )
+    def _describe_elsewhere(self, found: "CurrentRun") -> dict[str, object]:
+        """Return the changes of the state by the progress of a run of another program.
+
+        The row of a run has no totals if another version wrote another format. There is no row
+        while the run is starting.
+        """
+        row, phase = found.row, Phase.RUNNING if found.row else Phase.STARTING
+        if found.active is None:
+            phase = Phase.ELSEWHERE
+        elif found.paused is not None:
+            phase = Phase.PAUSED
+        run = row.run if row else ""
+        try:
+            totals = parse_event(row.summary) if row else None
+        except ValueError:
+            totals = None
+        if self.state.elsewhere and self.state.run in ("", run):
+            asked = self.state.phase
+            if asked is Phase.STOPPING or (asked is Phase.PAUSING and phase is Phase.RUNNING):
+                phase = asked  # the run has not obeyed yet
         return {
-            "phase": self.state.phase if asked else found.phase,
+            "phase": phase,
             "elsewhere": True,
             "problem": found.paused,
-            "run": found.run,
-            "reason": found.reason,
-            "sums": found.sums,
+            "run": run,
+            "reason": str(row.summary.get("reason", "")) if row else "",
+            "sums": totals if isinstance(totals, RunProgressed) else NO_PROGRESS,
             "measured": None,
         }
 

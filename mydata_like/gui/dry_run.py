@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from PySide6.QtCore import QAbstractItemModel, QCoreApplication, QObject, Qt, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QDialogButtonBox, QHeaderView, QProgressBar, QTableView, QWidget
 
 from mydata_like.core.events import (
@@ -25,16 +25,14 @@ from mydata_like.engine.progress import RunProgress
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.engine_process import Engine, engine_command
 from mydata_like.gui.setting_labels import with_labels
-from mydata_like.gui.table_model import Column, Index, RowsModel, column_width, style_table
+from mydata_like.gui.table_model import Column, Index, RowsModel, set_up_table
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.layouts import Dialog, vbox
 from mydata_like.gui.theme.widgets import PlainLabel, RowIcon, mark_of
 from mydata_like.hostos.clock import SystemClock
 
 translate = QCoreApplication.translate
-FOLDER, OWNER, EXPERIMENT, DATASET, FOUND, KNOWN, MISSING = range(7)
-# In characters; the folder gets the rest.
-WIDTHS = {OWNER: 12, EXPERIMENT: 25, DATASET: 24, FOUND: 10, KNOWN: 16, MISSING: 16}
+FOLDER, MISSING = 0, 6  # the numbers of columns; the folder gets the rest of the width
 # Files to name: those that would not be sent, and those that would replace others.
 LeftFile = FileWaiting | FileSkipped | FileFailed | FileWanted
 Left = LeftFile | FolderSkipped | FolderFailed
@@ -67,41 +65,43 @@ class PlanModel(RowsModel[PlannedFolder]):
         self._places: dict[bytes, int] = {}
         self.columns = (
             Column("folder", self.tr("Folder"), lambda row: row.path),
-            Column("owner", self.tr("Owner"), lambda row: row.owner),
-            Column("experiment", self.tr("Experiment"), lambda row: row.experiment),
-            Column("dataset", self.tr("Dataset"), lambda row: row.dataset),
-            _count_column("found", self.tr("Found"), lambda row: row.found),
-            _count_column("known", self.tr("On the server"), lambda row: row.known),
-            _count_column("missing", self.tr("Not there yet"), lambda row: row.found - row.known),
+            Column("owner", self.tr("Owner"), lambda row: row.owner, width=12),
+            Column("experiment", self.tr("Experiment"), lambda row: row.experiment, width=25),
+            Column("dataset", self.tr("Dataset"), lambda row: row.dataset, width=24),
+            _count_column("found", self.tr("Found"), lambda row: row.found, 10),
+            _count_column("known", self.tr("On the server"), lambda row: row.known, 16),
+            _count_column(
+                "missing", self.tr("Not there yet"), lambda row: row.found - row.known, 16
+            ),
         )
 
     def add(self, events: list[Event]) -> None:
         """Add events of the dry run."""
         found = [event for event in events if isinstance(event, FolderFound)]
-        for place, event in enumerate(found, len(self.rows)):
-            self._places[event.path] = place
+        self._places |= {event.path: at for at, event in enumerate(found, len(self.rows))}
         self.append([self._plan(event) for event in found])
-        for files in events:
-            match files:
-                case FilesSeen() if files.folder in self._places:
-                    self.rows[self._places[files.folder]].found += files.files
-                case FilesKnown() if files.folder in self._places:
-                    self.rows[self._places[files.folder]].known += files.files
-                case _:
-                    pass
-        if self.rows:
-            last = self.index(len(self.rows) - 1, MISSING)
-            self.dataChanged.emit(self.index(0, FOUND), last)
+        counted = [event for event in events if isinstance(event, FilesSeen | FilesKnown)]
+        for files in counted:
+            place = self._places.get(files.folder)
+            if place is not None and isinstance(files, FilesSeen):
+                self.rows[place].found += files.files
+            elif place is not None:
+                self.rows[place].known += files.files
+        if counted:
+            last = self.index(len(self.rows) - 1, len(self.columns) - 1)
+            self.dataChanged.emit(self.index(0, 0), last)
 
     def _plan(self, event: FolderFound) -> PlannedFolder:
         owner = event.owner or self.tr("(the account)")
         title = event.title or self.tr("(named after the owner)")
-        path, dataset = texts.plain(event.path), texts.plain(event.dataset)
-        return PlannedFolder(path, texts.plain(owner), texts.plain(title), dataset)
+        plain = texts.plain
+        return PlannedFolder(plain(event.path), plain(owner), plain(title), plain(event.dataset))
 
 
-def _count_column(name: str, title: str, count: Callable[[PlannedFolder], int]) -> Column:
-    return Column(name, title, lambda row: texts.count(count(row)), number=True)
+def _count_column(
+    name: str, title: str, count: Callable[[PlannedFolder], int], width: int
+) -> Column:
+    return Column(name, title, lambda row: texts.count(count(row)), width=width, number=True)
 
 
 class LeftModel(RowsModel[Left]):
@@ -109,8 +109,9 @@ class LeftModel(RowsModel[Left]):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        path = self.tr("File or folder")
         self.columns = (
-            Column("path", self.tr("File or folder"), _path_of, mark=_mark_left, tip=_tip_of),
+            Column("path", path, _path_of, width=48, mark=_mark_left, tip=_tip_of),
             Column("remark", self.tr("Remark"), _reason_of, tip=_tip_of),
         )
 
@@ -171,18 +172,16 @@ class DryRunDialog(Dialog):
         self._busy.setRange(0, 0)
         self._busy.setAccessibleName(self.tr("The dry run is in progress"))
         self._model = PlanModel(self)
-        self._table = self._make_table(self._model, self.tr("Folders"))
+        self._table = set_up_table(QTableView(self), self._model, self.tr("Folders"))
         header = self._table.horizontalHeader()
         header.setSectionResizeMode(FOLDER, QHeaderView.ResizeMode.Stretch)
-        for column, characters in WIDTHS.items():
-            header.resizeSection(column, column_width(self._table, characters))
         self._left = LeftModel(self)
-        table = self._make_table(self._left, self.tr("Files and folders with remarks"))
-        table.horizontalHeader().resizeSection(0, column_width(table, 48))
-        table.horizontalHeader().setStretchLastSection(True)
-        table.setTextElideMode(Qt.TextElideMode.ElideRight)  # the start of a reason matters most
-        table.hide()
-        self._left_table = table
+        remarks = self.tr("Files and folders with remarks")
+        self._left_table = set_up_table(QTableView(self), self._left, remarks)
+        self._left_table.horizontalHeader().setStretchLastSection(True)
+        # The start of a reason matters most.
+        self._left_table.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self._left_table.hide()
         self._more = PlainLabel("", self)
         self._more.hide()
         self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
@@ -190,17 +189,16 @@ class DryRunDialog(Dialog):
             self.tr("&Upload now"), QDialogButtonBox.ButtonRole.AcceptRole
         )
         self._enable_upload()
+
         tables = ((self._table, 2), (self._left_table, 1))
         vbox(self._summary, self._busy, *tables, self._more, self._buttons, inside=self)
 
         self._engine = Engine(engine_command("scan", context.controller.config), self)
-
         self._engine.events_received.connect(self._take_events)
         self._engine.ended.connect(self._take_end)
         self._buttons.rejected.connect(self.reject)
         self._buttons.accepted.connect(self._upload_now)
         self._controller.run_changed.connect(self._enable_upload)
-
         self._engine.start()
 
     @property
@@ -211,13 +209,6 @@ class DryRunDialog(Dialog):
     def done(self, result: int) -> None:
         self._engine.give_up()
         super().done(result)
-
-    def _make_table(self, model: QAbstractItemModel, name: str) -> QTableView:
-        table = QTableView(self)
-        style_table(table)
-        table.setModel(model)
-        table.setAccessibleName(name)
-        return table
 
     @Slot(object)
     def _take_events(self, events: list[Event]) -> None:
@@ -240,11 +231,8 @@ class DryRunDialog(Dialog):
             self._summary.setText(with_labels(texts.problem_text(end.problem)))
             return
         sums = self._progress.reported
-        lines = (
-            f"{_describe_wanted(sums)} {_describe_replacing(end.replacing)}",
-            _describe_rest(sums, end.held),
-        )
-        self._summary.setText("\n".join(lines).strip())
+        wanted, rest = _describe_wanted(sums, end.replacing), _describe_rest(sums, end.held)
+        self._summary.setText(f"{wanted}\n{rest}".strip())
         noted = end.replacing + sums.waiting + sums.skipped + sums.failed
         more = max(0, noted - self._left.files)
         self._more.setText(self.tr("and %Ln more file(s)", None, more))
@@ -265,48 +253,42 @@ class DryRunDialog(Dialog):
         self.accept()
 
 
-def _describe_wanted(sums: RunProgressed) -> str:
+def _describe_wanted(sums: RunProgressed, replacing: int) -> str:
     """Describe what a run would send; claim that all is uploaded only if every file is."""
     if sums.wanted:
         text = translate("dry run", "%Ln file(s), %1, would be uploaded.", None, sums.wanted)
-        return text.replace("%1", texts.size(sums.wanted_bytes))
+        text = text.replace("%1", texts.size(sums.wanted_bytes))
+        if replacing:  # although their names are taken
+            text += " " + translate(
+                "dry run", "%Ln file(s) would replace other content on the server.", None, replacing
+            )
+        return text
     if not sums.found:
         return translate("dry run", "No files were found.")
     if sums.verified == sums.found:
         return translate(
             "dry run", "Nothing to upload: all %Ln file(s) are on the server.", None, sums.found
         )
+    left = sums.found - sums.verified
     return translate(
         "dry run",
         "Nothing would be uploaded now, and %Ln file(s) are not on the server.",
         None,
-        sums.found - sums.verified,
+        left,
     )
-
-
-def _describe_replacing(files: int) -> str:
-    """Describe the files that would be sent although their names are taken; empty for none."""
-    if not files:
-        return ""
-    return translate(
-        "dry run", "%Ln file(s) would replace other content on the server.", None, files
-    )
-
-
-def _describe_waiting(held: int) -> str:
-    if not held:
-        return translate("dry run", "%1 waiting")
-    text = translate("dry run", "%1 waiting, of which %2 held until you choose")
-    return text.replace("%2", texts.count(held))
 
 
 def _describe_rest(sums: RunProgressed, held: int) -> str:
     """Describe the files that would not be sent; empty if there are none."""
+    waiting = translate("dry run", "%1 waiting")
+    if held:
+        waiting = translate("dry run", "%1 waiting, of which %2 held until you choose")
+        waiting = waiting.replace("%2", texts.count(held))
     settled = sums.verified + sums.wanted + sums.waiting + sums.skipped + sums.failed
     parts = (
         (sums.verified, translate("dry run", "%1 on the server")),
         (sums.found - settled, translate("dry run", "%1 sent before and not verified yet")),
-        (sums.waiting, _describe_waiting(held)),
+        (sums.waiting, waiting),
         (sums.skipped, translate("dry run", "%1 left out")),
         (sums.failed, translate("dry run", "%1 that cannot be read")),
     )

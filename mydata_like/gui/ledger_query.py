@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from mydata_like.core.errors import UploaderError
@@ -39,33 +40,61 @@ def open_summary(settings: Settings, config: Path | None) -> LedgerSummary | Non
 
 
 class LedgerQuery(QObject):
-    """Asks a question in the background when the ledger changes, while its widget is visible.
+    """Asks a question in the background, while its widget is visible and the settings are known.
 
-    `ask` returns the function that reads the ledger; `answered` reports its result. After an error
-    nothing is reported: other parts of the window show that the ledger is damaged.
+    It asks when the widget appears and when the ledger changes, one question at a time. `ask` takes
+    the settings, their file, and what `about` returns; if that is None, nothing is asked.
+    `answered` reports the result, `failed` an `UploaderError`, after which it asks again.
     """
 
     answered = Signal(object)
+    failed = Signal(object)
 
     def __init__(
-        self, context: AppContext, widget: QWidget, ask: Callable[[], Callable[[], object]]
+        self,
+        context: AppContext,
+        widget: QWidget,
+        ask: Callable[..., object],
+        about: Callable[[], tuple[object, ...] | None] = tuple,
     ) -> None:
         super().__init__(widget)
-        self._tasks, self._widget, self._ask = context.tasks, widget, ask
-        self._asking = self._stale = False
+        self._context, self._widget = context, widget
+        self._ask, self._about = ask, about
+        self._asking = self._stale = self._outdated = False
         self._asked_at = 0.0
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self._refresh_if_stale)
         context.controller.ledger_changed.connect(self.refresh)
         context.controller.settings_changed.connect(self.refresh)
+        widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Show:
+            self.refresh()
+        return super().eventFilter(watched, event)
 
     @Slot()
     def refresh(self) -> None:
         """Ask now, or once the last question is answered and the interval is over."""
         self._stale = self._asking or self._timer.isActive()
-        if self._widget.isVisible() and not self._stale:
+        controller = self._context.controller
+        if self._stale or not self._widget.isVisible() or controller.loaded is None:
+            return
+        arguments = self._about()
+        if arguments is not None:
             self._asking, self._asked_at = True, monotonic()
-            self._tasks.run(self._ask(), self._take, self._fail)
+            ask = partial(self._ask, *controller.place, *arguments)
+            self._context.tasks.run(ask, self._take, self._fail)
+
+    @Slot()
+    def ask_now(self) -> None:
+        """Ask another question now, or once the last one is answered, which is not reported.
+
+        So questions that hang on a dead mount do not accumulate.
+        """
+        self._timer.stop()
+        self._outdated = self._asking
+        self.refresh()
 
     @Slot()
     def _refresh_if_stale(self) -> None:
@@ -74,14 +103,22 @@ class LedgerQuery(QObject):
 
     @Slot(object)
     def _take(self, answer: object) -> None:
-        self._end()
-        self.answered.emit(answer)
+        if self._end():
+            self.answered.emit(answer)
 
     @Slot(object)
-    def _fail(self, _error: UploaderError) -> None:
-        self._end()
+    def _fail(self, error: UploaderError) -> None:
+        if self._end():
+            self._stale = True
+            self.failed.emit(error)
 
-    def _end(self) -> None:
+    def _end(self) -> bool:
+        """Return whether the answer is to the current question; otherwise ask that one."""
         self._asking = False
+        if self._outdated:
+            self._outdated = False
+            self.refresh()
+            return False
         interval = max(MIN_INTERVAL, INTERVAL_FACTOR * (monotonic() - self._asked_at))
         self._timer.start(round(interval * 1000))
+        return True

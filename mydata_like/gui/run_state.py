@@ -16,7 +16,6 @@ from mydata_like.core.events import (
     RunFinished,
     RunProgressed,
     StagesMeasured,
-    parse_event,
     parse_problem,
 )
 from mydata_like.core.extra_sources import KnownSource
@@ -27,7 +26,7 @@ from mydata_like.engine.progress import NO_PROGRESS, ActiveTransfer, RunProgress
 from mydata_like.settings.layers import ServerDecision
 
 if TYPE_CHECKING:
-    from mydata_like.app.ledger_status import CurrentRun, PastRunRow
+    from mydata_like.app.ledger_status import PastRunRow
 
 HISTORY_SECONDS: Final = 600.0
 SAMPLE_SECONDS: Final = 0.45  # the minimum length of a sample
@@ -279,23 +278,12 @@ class PastRunState:
     @classmethod
     def of(cls, event: RunFinished, reason: str, seconds: float) -> Self:
         """Return the state of a run that has just ended; the duration is in seconds."""
+        same = {field.name for field in fields(cls)} - {"started", "finished", "reason"}
         return cls(
             started=event.at - timedelta(seconds=seconds),
             finished=event.at,
-            found=event.found,
-            verified=event.verified,
-            waiting=event.waiting,
-            skipped=event.skipped,
-            kept=event.kept,
-            left_behind=event.left_behind,
-            failed=event.failed,
-            sent=event.sent,
-            bytes=event.bytes,
-            omitted=event.omitted,
-            seconds=event.seconds,
             reason=reason,
-            problem=event.problem,
-            compared=event.compared,
+            **{name: getattr(event, name) for name in same},
         )
 
     @classmethod
@@ -449,8 +437,12 @@ def next_indicator(was: RunState, now: RunState) -> ServerIndicator:
     problem, complete = now.problem, False
     if was.ours and now.last is not None and now.last != was.last:  # a run has just ended
         problem, complete = problem or now.last.problem, now.last.problem is None
-    if problem is not None and (implied := _classify(problem)) is not None:
-        return implied
+    if problem is not None and problem.code in _NOT_APPROVED:
+        return ServerIndicator.NOT_APPROVED
+    if problem is not None and problem.code in _UNREACHABLE:
+        return ServerIndicator.UNREACHABLE
+    if problem is not None and problem.code.startswith("server."):
+        return ServerIndicator.REACHABLE
     if now.silence:
         return ServerIndicator.SILENT
     if before is ServerIndicator.SILENT:  # until it answered, or until the run ended
@@ -483,50 +475,3 @@ def _has_answered(was: RunState, now: RunState) -> bool:
     # What the check finds verified may be known from the ledger.
     verified = after.verified > before.verified and after.checked == before.checked
     return after.registered > before.registered or verified or (returned and not now.elsewhere)
-
-
-def _classify(problem: Problem) -> ServerIndicator | None:
-    """Return the state that a problem implies; None for most problems, which imply nothing."""
-    if problem.code in _NOT_APPROVED:
-        return ServerIndicator.NOT_APPROVED
-    if problem.code in _UNREACHABLE:
-        return ServerIndicator.UNREACHABLE
-    return ServerIndicator.REACHABLE if problem.code.startswith("server.") else None
-
-
-class CurrentRunState(NamedTuple):
-    """The run in progress as another program reports it; `paused` is why it is paused.
-
-    `run` is empty while it is starting. `controllable` means that it accepts commands.
-    """
-
-    run: str = ""
-    reason: str = ""
-    sums: RunProgressed = NO_PROGRESS
-    paused: Problem | None = None
-    controllable: bool = False
-
-    @classmethod
-    def of(cls, found: CurrentRun) -> Self:
-        """Return the run in progress, without totals if another version wrote another format."""
-        row = found.row
-        try:
-            event = parse_event(row.summary) if row else None
-        except ValueError:
-            event = None
-        return cls(
-            run=row.run if row else "",
-            reason=str(row.summary.get("reason", "")) if row else "",
-            sums=event if isinstance(event, RunProgressed) else NO_PROGRESS,
-            paused=found.paused,
-            controllable=found.active is not None,
-        )
-
-    @property
-    def phase(self) -> Phase:
-        """Its phase."""
-        if not self.controllable:
-            return Phase.ELSEWHERE
-        if self.paused is not None:
-            return Phase.PAUSED
-        return Phase.RUNNING if self.run else Phase.STARTING

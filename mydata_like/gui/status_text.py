@@ -1,13 +1,12 @@
 """The sentence that summarises the state of program and data."""
 
-import re
 from typing import NamedTuple
 
 from PySide6.QtCore import QCoreApplication
 
 from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Problem
-from mydata_like.core.events import StagesMeasured
+from mydata_like.core.events import RunProgressed, StagesMeasured
 from mydata_like.core.formatting import round_estimate
 from mydata_like.gui.run_state import PastRunState, Phase, RunState
 from mydata_like.gui.setting_labels import with_labels
@@ -44,19 +43,28 @@ def describe_problem(problem: Problem) -> ProblemText:
 
 def overview_sentence(state: RunState) -> str:
     """Return the state in one sentence."""
-    said = {
-        Phase.LOADING: translate("sentences", "Reading the settings"),
-        Phase.UNSET: translate("sentences", "Not set up yet"),
-        Phase.STARTING: translate("sentences", "Starting"),
-        Phase.PAUSING: translate("sentences", "Pausing"),
-        Phase.STOPPING: translate("sentences", "Stopping"),
-        Phase.TESTING: translate("sentences", "A speed test is in progress"),
-        Phase.BROKEN: _describe_problem(state, translate("sentences", "The engine has stopped")),
-        Phase.PAUSED: _describe_pause(state),
-    }
-    if state.phase in said:
-        return said[state.phase]
-    return _describe_run(state) if state.at_work else _describe_rest(state)
+    problem = describe_problem(state.problem).sentence.rstrip(".") if state.problem else ""
+    match state.phase:
+        case Phase.LOADING:
+            return translate("sentences", "Reading the settings")
+        case Phase.UNSET:
+            return translate("sentences", "Not set up yet")
+        case Phase.STARTING:
+            return translate("sentences", "Starting")
+        case Phase.PAUSING:
+            return translate("sentences", "Pausing")
+        case Phase.STOPPING:
+            return translate("sentences", "Stopping")
+        case Phase.TESTING:
+            return translate("sentences", "A speed test is in progress")
+        case Phase.BROKEN:
+            return problem or translate("sentences", "The engine has stopped")
+        case Phase.PAUSED:
+            by_person = state.problem is not None and state.problem.code == "run.paused"
+            paused = translate("sentences", "Paused")
+            return paused if by_person else problem or paused
+        case _:
+            return _describe_run(state.sums) if state.at_work else _describe_rest(state)
 
 
 def limit_sentence(measured: StagesMeasured | None) -> str:
@@ -65,23 +73,12 @@ def limit_sentence(measured: StagesMeasured | None) -> str:
         return ""
     name = limit_name(measured.limit)
     if not measured.byte_rate:
-        return translate("sentences", "The limit: %1").replace("%1", name)
-    text = translate("sentences", "The limit: %1, at %2").replace("%1", name)
-    return text.replace("%2", texts.rate(measured.byte_rate))
+        return texts.filled(translate("sentences", "The limit: %1"), name)
+    text = translate("sentences", "The limit: %1, at %2")
+    return texts.filled(text, name, texts.rate(measured.byte_rate))
 
 
-def _describe_problem(state: RunState, otherwise: str) -> str:
-    return describe_problem(state.problem).sentence.rstrip(".") if state.problem else otherwise
-
-
-def _describe_pause(state: RunState) -> str:
-    paused = translate("sentences", "Paused")
-    by_person = state.problem is not None and state.problem.code == "run.paused"
-    return paused if by_person else _describe_problem(state, paused)
-
-
-def _describe_run(state: RunState) -> str:
-    sums = state.sums
+def _describe_run(sums: RunProgressed) -> str:
     left = max(0, sums.wanted - sums.sent)
     if left and sums.remaining:
         text = translate("sentences", "Sending %Ln file(s), about %1 left", None, left)
@@ -105,11 +102,11 @@ def amount_sentence(state: RunState) -> str:
         text = translate("sentences", "%1 of %2 sent, %3 %, at %4")
     amounts = texts.size(sent), texts.size(sums.wanted_bytes)
     words = (*amounts, texts.count(100 * sent // sums.wanted_bytes), texts.rate(state.speed))
-    return re.sub("%([1-4])", lambda mark: words[int(mark[1]) - 1], text)
+    return texts.filled(text, *words)
 
 
 def _describe_rest(state: RunState) -> str:
-    last = state.last
+    last, risk = state.last, state.at_risk
     if state.data_problem is not None:
         return describe_problem(state.data_problem).sentence.rstrip(".")
     if state.awaited is not None and last is not None and last.sent:
@@ -119,27 +116,24 @@ def _describe_rest(state: RunState) -> str:
     if state.awaited is not None:
         return translate("sentences", "Waiting for the administrator's approval")
     if state.interrupted is None and last is not None and last.problem is None:
-        return _describe_failed(last) or _describe_open(state, last) or _describe_safe(state, last)
-    return _describe_unsent(state)
-
-
-def _describe_unsent(state: RunState) -> str:
-    """Return why no run has sent everything, and which files exist only here as a result."""
+        return _describe_open(state, last) or _describe_safe(state, last)
+    # No run has sent everything: say why, and which files exist only here as a result.
     why = translate("sentences", "Ready to start")
     if state.interrupted is not None:
         why = translate("sentences", "The last run was interrupted")
-    elif state.last is not None and state.last.problem is not None:
-        why = describe_problem(state.last.problem).sentence.rstrip(".")
-    if not state.at_risk.files:
+    elif last is not None and last.problem is not None:
+        why = describe_problem(last.problem).sentence.rstrip(".")
+    if not risk.files:
         return why
     text = translate(
-        "sentences", "%1; %Ln file(s), %2, exist only on this computer", None, state.at_risk.files
+        "sentences", "%1; %Ln file(s), %2, exist only on this computer", None, risk.files
     )
-    return text.replace("%1", why).replace("%2", texts.size(state.at_risk.bytes))
+    return texts.filled(text, why, texts.size(risk.bytes))
 
 
-def _describe_failed(last: PastRunState) -> str:
-    """Return what needs the user's attention after the last run; empty if nothing does."""
+def _describe_open(state: RunState, last: PastRunState) -> str:
+    """Return what needs the user's attention or remains for the next run; empty if nothing does."""
+    sources, at_risk = len(state.sources), state.at_risk.files
     if last.failed:
         return translate("sentences", "%Ln file(s) need your attention", None, last.failed)
     if last.left_behind:
@@ -149,21 +143,14 @@ def _describe_failed(last: PastRunState) -> str:
             None,
             last.left_behind,
         )
-    return ""
-
-
-def _describe_open(state: RunState, last: PastRunState) -> str:
-    """Return what remains for the next run; empty if unknown."""
     if last.waiting:
         return translate("sentences", "%Ln file(s) wait for the next run", None, last.waiting)
-    if state.sources:
+    if sources:
         return translate(
-            "sentences", "%Ln added folder(s) or file(s) are not finished", None, len(state.sources)
+            "sentences", "%Ln added folder(s) or file(s) are not finished", None, sources
         )
-    if state.at_risk.files:
-        return translate(
-            "sentences", "%Ln file(s) exist only on this computer", None, state.at_risk.files
-        )
+    if at_risk:
+        return translate("sentences", "%Ln file(s) exist only on this computer", None, at_risk)
     return ""
 
 
@@ -180,17 +167,17 @@ def _describe_safe(state: RunState, last: PastRunState) -> str:
     if state.kept:
         text = translate("sentences", "%Ln file(s) are safe on the server", None, last.verified)
     if last.compared is not None:
-        text = translate("sentences", "%1, last compared %2").replace("%1", text)
-        text = text.replace("%2", texts.moment(last.compared))
-    if not state.kept:
-        return text
-    kept = translate(
-        "sentences",
-        "%1; %Ln file(s) differ from the server's copies, which you kept",
-        None,
-        state.kept,
-    )
-    return kept.replace("%1", text)
+        both = translate("sentences", "%1, last compared %2")
+        text = texts.filled(both, text, texts.moment(last.compared))
+    if state.kept:
+        both = translate(
+            "sentences",
+            "%1; %Ln file(s) differ from the server's copies, which you kept",
+            None,
+            state.kept,
+        )
+        text = both.replace("%1", text)
+    return text
 
 
 def safe_sentence(state: RunState) -> str:
@@ -200,11 +187,11 @@ def safe_sentence(state: RunState) -> str:
     that is older than that run. Added folders that are not finished may have such files too.
     """
     whole = state.newest_whole
-    if whole is None or not whole.safe or not whole.verified:
-        return ""
-    if state.sources or state.safety is Safety.PROBLEM:
+    if whole is None or not whole.safe or not whole.verified or state.sources:
         return ""
     risk = state.at_risk
+    if state.safety is Safety.PROBLEM:
+        return ""
     if risk.files and (risk.oldest is None or risk.oldest <= whole.started):
         return ""
     text = translate("sentences", "Everything up to %1 is safe on the server.")
@@ -228,5 +215,5 @@ def safe_sentence(state: RunState) -> str:
     text = text.replace("%1", texts.moment(whole.started))
     if whole.compared is None:
         return text
-    compared = translate("sentences", "%1 Last compared with it %2.").replace("%1", text)
-    return compared.replace("%2", texts.moment(whole.compared))
+    compared = translate("sentences", "%1 Last compared with it %2.")
+    return texts.filled(compared, text, texts.moment(whole.compared))

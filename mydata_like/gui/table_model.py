@@ -3,8 +3,16 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QPoint,
+    Qt,
+)
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QTableView, QWidget
 
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.style import CELL_MARGIN, row_height
@@ -61,6 +69,17 @@ class Column(NamedTuple):
         return None
 
 
+def header_of(
+    columns: Sequence[Column], section: int, orientation: Qt.Orientation, role: int
+) -> Any:
+    """Return what the header of a model with these columns shows."""
+    if orientation is Qt.Orientation.Vertical or not 0 <= section < len(columns):
+        return None
+    if role == Qt.ItemDataRole.DisplayRole:
+        return columns[section].title
+    return columns[section].alignment if role == Qt.ItemDataRole.TextAlignmentRole else None
+
+
 class ColumnsModel(QAbstractTableModel):
     """A table model with titled columns."""
 
@@ -74,13 +93,7 @@ class ColumnsModel(QAbstractTableModel):
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
-        if orientation is Qt.Orientation.Vertical or not 0 <= section < len(self.columns):
-            return None
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self.columns[section].title
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return self.columns[section].alignment
-        return None
+        return header_of(self.columns, section, orientation, role)
 
 
 class RowsModel(ColumnsModel, Generic[Row]):
@@ -116,6 +129,28 @@ class RowsModel(ColumnsModel, Generic[Row]):
 def column_width(view: QWidget, characters: int) -> int:
     """Return the width of a column with room for this many average characters, in pixels."""
     return view.fontMetrics().averageCharWidth() * characters + 2 * CELL_MARGIN
+
+
+def open_menu(view: QAbstractItemView, place: QPoint, actions: Sequence[QAction | None]) -> None:
+    """Open a menu of these actions at a place in a view; None is a line between two of them."""
+    menu = QMenu(view)
+    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    for one in actions:
+        if one is None:
+            menu.addSeparator()
+        else:
+            menu.addAction(one)
+    menu.popup(view.viewport().mapToGlobal(place))
+
+
+def set_up_table(table: QTableView, model: RowsModel[Any], name: str = "") -> QTableView:
+    """Show rows in memory, with the columns' widths; `name` is for accessibility."""
+    style_table(table)
+    table.setModel(model)
+    table.setAccessibleName(name)
+    for number, column in enumerate(model.columns):
+        table.setColumnWidth(number, column_width(table, column.width))
+    return table
 
 
 def style_table(table: QTableView) -> None:

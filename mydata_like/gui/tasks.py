@@ -108,8 +108,9 @@ class Tasks(QObject):
         task = BackgroundTask()
         if self._closed:
             return task
-        if latest:
-            self._cancel_earlier(done)
+        for call in self._calls.values() if latest else ():
+            if call.latest and _without_arguments(call.done) == _without_arguments(done):
+                call.task.cancel()
         number = next(self._numbers)
         if progress is not None:
             function = partial(function, report=partial(self._report, number))
@@ -151,11 +152,6 @@ class Tasks(QObject):
         self.killTimer(event.timerId())
         self._enqueue(self._delayed.pop(event.timerId()))
 
-    def _cancel_earlier(self, done: Callable[[Any], object] | None) -> None:
-        for call in self._calls.values():
-            if call.latest and _without_arguments(call.done) == _without_arguments(done):
-                call.task.cancel()
-
     def _enqueue(self, number: int) -> None:
         self._queue.put(number)
         if len(self._threads) < min(self._most, len(self._calls)):
@@ -170,6 +166,7 @@ class Tasks(QObject):
                 self._ended.emit(number)
 
     def _run_task(self, number: int) -> None:
+        """Run a call; no reference to it is left in this thread afterwards."""
         call = self._calls[number]
         begins = call.task.running and (call.writes or not self._closed)
         self._outcomes[number] = _call(call.function) if begins else _Outcome(cancelled=True)

@@ -1,10 +1,11 @@
 """The main window: navigation, tool bar, pages and status line."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from PySide6.QtCore import (
     QByteArray,
-    QKeyCombination,
+    QCoreApplication,
     QModelIndex,
     QPersistentModelIndex,
     QRect,
@@ -17,7 +18,6 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QAction, QCloseEvent, QIcon, QKeySequence, QPainter, QPalette
 from PySide6.QtWidgets import (
     QFrame,
-    QHBoxLayout,
     QListWidget,
     QListWidgetItem,
     QMainWindow,
@@ -30,22 +30,57 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from mydata_like.gui.base import AppContext, NavigationRequest, Page
-from mydata_like.gui.pages.page_registry import PageSpec, list_pages
+from mydata_like.gui.base import AppContext, Page
+from mydata_like.gui.overview.overview_page import OverviewPage
+from mydata_like.gui.pages.folders_page import FoldersPage
+from mydata_like.gui.pages.history_page import HistoryPage
+from mydata_like.gui.pages.log_page import LogPage
+from mydata_like.gui.pages.problems_page import ProblemsPage
+from mydata_like.gui.pages.speed_page import SpeedPage
+from mydata_like.gui.pages.transfers_page import TransfersPage
+from mydata_like.gui.pages.where_page import WherePage
 from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.gui.server_indicator import ServerIndicatorLabel
 from mydata_like.gui.status_text import overview_sentence
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.layouts import frameless, hbox
 from mydata_like.gui.theme.widgets import (
     ElidedLabel,
     PathLineEdit,
     PlainLabel,
+    action,
     allow_action,
     icon,
     text_icon_size,
 )
 
 Index = QModelIndex | QPersistentModelIndex
+
+
+translate = QCoreApplication.translate
+
+
+class PageSpec(NamedTuple):
+    """The internal name, title, icon and factory of a page."""
+
+    name: str
+    title: str
+    icon: str
+    make: Callable[[AppContext, QWidget], Page]
+
+
+def list_pages() -> list[PageSpec]:
+    """Return the pages in the order of the navigation."""
+    return [
+        PageSpec("overview", translate("pages", "Overview"), "overview", OverviewPage),
+        PageSpec("folders", translate("pages", "Folders"), "folders", FoldersPage),
+        PageSpec("transfers", translate("pages", "Transfers"), "transfers", TransfersPage),
+        PageSpec("problems", translate("pages", "Problems"), "problems", ProblemsPage),
+        PageSpec("where", translate("pages", "Where is my data?"), "where", WherePage),
+        PageSpec("speed", translate("pages", "Speed test"), "speed", SpeedPage),
+        PageSpec("history", translate("pages", "History"), "history", HistoryPage),
+        PageSpec("log", translate("pages", "Log"), "log", LogPage),
+    ]
 
 
 class Navigation(QListWidget):
@@ -66,7 +101,10 @@ class Navigation(QListWidget):
 
 
 class _Row(QStyledItemDelegate):
-    """A row with a margin; the chosen row has round corners."""
+    """A row with a margin and round corners.
+
+    The chosen one and the one below the mouse are marked; a frame shows the keyboard focus.
+    """
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         wanted = super().sizeHint(option, index)
@@ -77,36 +115,28 @@ class _Row(QStyledItemDelegate):
         self.initStyleOption(option, index)
         gap = option.rect.height() // 6
         area = option.rect.adjusted(gap, gap // 4, -gap, -gap // 4)
-        chosen = bool(option.state & QStyle.StateFlag.State_Selected)
+        flags, role, palette = QStyle.StateFlag, QPalette.ColorRole, option.palette
+        chosen = bool(option.state & flags.State_Selected)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        self._paint_background(painter, option, area)
+        painter.setPen(Qt.PenStyle.NoPen)
+        if chosen:
+            painter.setBrush(palette.brush(role.Highlight))
+        elif option.state & flags.State_MouseOver:
+            painter.setBrush(palette.brush(role.Base))
+        if option.state & flags.State_HasFocus:
+            painter.setPen(palette.color(role.WindowText))
+        radius = area.height() / 6
+        painter.drawRoundedRect(QRectF(area).adjusted(0.5, 0.5, -0.5, -0.5), radius, radius)
         side = option.decorationSize.width()
         area.adjust(gap, 0, -gap, 0)
         mode = QIcon.Mode.Selected if chosen else QIcon.Mode.Normal
         square = QRect(area.left(), area.top(), side, area.height())
         option.icon.paint(painter, square, Qt.AlignmentFlag.AlignCenter, mode)
-        role = QPalette.ColorRole.HighlightedText if chosen else QPalette.ColorRole.WindowText
-        painter.setPen(option.palette.color(role))
+        painter.setPen(palette.color(role.HighlightedText if chosen else role.WindowText))
         area.adjust(side + gap, 0, 0, 0)
         painter.drawText(area, Qt.AlignmentFlag.AlignVCenter, option.text)
         painter.restore()
-
-    def _paint_background(
-        self, painter: QPainter, option: QStyleOptionViewItem, area: QRect
-    ) -> None:
-        """Mark the chosen row and the one below the mouse; a frame shows the keyboard focus."""
-        role = QPalette.ColorRole
-        flags = QStyle.StateFlag
-        painter.setPen(Qt.PenStyle.NoPen)
-        if option.state & flags.State_Selected:
-            painter.setBrush(option.palette.brush(role.Highlight))
-        elif option.state & flags.State_MouseOver:
-            painter.setBrush(option.palette.brush(role.Base))
-        if option.state & flags.State_HasFocus:
-            painter.setPen(option.palette.color(role.WindowText))
-        radius = area.height() / 6
-        painter.drawRoundedRect(QRectF(area).adjusted(0.5, 0.5, -0.5, -0.5), radius, radius)
 
 
 DEFAULT_SIZE = QSize(1100, 720)
@@ -116,25 +146,19 @@ PAGE = "window/page"  # the key of the last page in the window state
 class MainWindow(QMainWindow):
     """The main window; it shows the controller's state and forwards the user's commands."""
 
-    settings_wanted = Signal(object)  # the key of the setting to show first, or ""
-    set_up_wanted = Signal()
-    demo_wanted = Signal()
-    folders_wanted = Signal()  # the user wants to choose folders to upload
-    dry_run_wanted = Signal()
-    help_wanted = Signal()
     quit_wanted = Signal()
     closing = Signal(object)  # the QCloseEvent, which the tray may ignore
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
-        self._specs = list_pages()
+        self._controller = context.controller
+        self._specs = {spec.name: spec for spec in list_pages()}
         self._pages: dict[str, Page] = {}
         self.setWindowTitle("mydata-like")
-        self._navigation = Navigation(self._specs, self)
+        self._navigation = Navigation(self._specs.values(), self)
         self._stack = QStackedWidget(self)
         self._search = PathLineEdit(self)
-        self._find = QAction(self.tr("Find a file or folder"), self)
         # Its menu could only hide the tool bar, with no way to show it again.
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
         self._make_actions()
@@ -142,36 +166,21 @@ class MainWindow(QMainWindow):
         self._make_status_line()
 
         middle = QWidget(self)
-        layout = QHBoxLayout(middle)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self._navigation)
-        layout.addWidget(self._stack, 1)
+        frameless(hbox(self._navigation, (self._stack, 1), inside=middle, spacing=0))
         self.setCentralWidget(middle)
 
-        controller = self._context.controller
-        self._start.triggered.connect(controller.start)
-        self._pause.triggered.connect(controller.pause)
-        self._resume.triggered.connect(controller.resume)
-        self._stop.triggered.connect(controller.stop)
-        self._dry_run.triggered.connect(self.dry_run_wanted)
-        self._add.triggered.connect(self.folders_wanted)
-        self._settings.triggered.connect(self._request_settings)
-        self._help.triggered.connect(self.help_wanted)
-        self._quit.triggered.connect(self.quit_wanted)
         self._search.returnPressed.connect(self._run_search)
-        self._find.triggered.connect(self._focus_search)
         self._navigation.currentRowChanged.connect(self._show_row)
-        controller.run_changed.connect(self._show_state)
+        self._controller.page_wanted.connect(self.show_page)
+        self._controller.run_changed.connect(self._show_state)
 
         geometry = self._context.memory.value("window/geometry")
         if not isinstance(geometry, QByteArray) or not self.restoreGeometry(geometry):
             self.resize(DEFAULT_SIZE)
-        names = [spec.name for spec in self._specs]
         last = self._context.memory.value(PAGE)
-        self._navigation.setCurrentRow(names.index(last) if last in names else 0)
+        self._navigation.setCurrentRow([*self._specs].index(last) if last in self._specs else 0)
 
-        self._show_state(context.controller.state)
+        self._show_state(self._controller.state)
 
     @property
     def page(self) -> Page | None:
@@ -182,28 +191,17 @@ class MainWindow(QMainWindow):
     def find_page(self, name: str) -> Page:
         """Return a page by name, created on first use."""
         if name not in self._pages:
-            spec = next(spec for spec in self._specs if spec.name == name)
-            page = spec.make(self._context, self._stack)
-            page.wanted.connect(self.show_page)
-            self._pages[name] = page
-            self._stack.addWidget(page)
+            self._pages[name] = self._specs[name].make(self._context, self._stack)
+            self._stack.addWidget(self._pages[name])
         return self._pages[name]
 
-    @Slot(object)
-    def show_page(self, request: NavigationRequest) -> None:
-        """Show a page, with the requested content."""
-        match request.page:
-            case "settings":
-                self.settings_wanted.emit(request.what)
-            case "set-up":
-                self.set_up_wanted.emit()
-            case "demo":
-                self.demo_wanted.emit()
-            case page:
-                names = [spec.name for spec in self._specs]
-                self._navigation.setCurrentRow(names.index(page))
-                if request.what:
-                    self.find_page(page).look_for(request.what)
+    @Slot(object, object)
+    def show_page(self, name: str, what: str = "") -> None:
+        """Show a page, with the requested content; dialogs are shown by the program."""
+        if name in self._specs:
+            self._navigation.setCurrentRow([*self._specs].index(name))
+            if what:
+                self.find_page(name).look_for(what)
 
     def mark_demo(self) -> None:
         """Show that this is a demonstration."""
@@ -224,41 +222,47 @@ class MainWindow(QMainWindow):
         self.closing.emit(event)
 
     def _make_actions(self) -> None:
-        control, keys = Qt.Modifier.CTRL, Qt.Key
-        self._start = self._make_action("start", self.tr("&Start"), keys.Key_F5)
-        self._pause = self._make_action("pause", self.tr("&Pause"), control | keys.Key_P)
-        self._resume = self._make_action("start", self.tr("&Resume"), control | keys.Key_R)
-        self._stop = self._make_action("stop", self.tr("S&top"), control | keys.Key_Period)
-        self._dry_run = self._make_action("dry-run", self.tr("&Dry run"), control | keys.Key_D)
+        run, control, keys = self._controller, Qt.Modifier.CTRL, Qt.Key
+        standard, open_it = QKeySequence.StandardKey, self._open_page
+        self._start = action(self, "start", self.tr("&Start"), run.start, keys=keys.Key_F5)
+        self._pause = action(self, "pause", self.tr("&Pause"), run.pause, keys=control | keys.Key_P)
+        resume = self.tr("&Resume")
+        self._resume = action(self, "start", resume, run.resume, keys=control | keys.Key_R)
+        self._stop = action(
+            self, "stop", self.tr("S&top"), run.stop, keys=control | keys.Key_Period
+        )
+        dry_run = self.tr("&Dry run")
+        self._dry_run = action(self, "dry-run", dry_run, open_it, keys=control | keys.Key_D)
         self._dry_run.setToolTip(self.tr("Show what would be uploaded; nothing is sent"))
-        standard = QKeySequence.StandardKey
-        self._add = self._make_action("add-folders", self.tr("&Add folders…"), standard.Open)
-        settings = control | keys.Key_Comma
-        self._settings = self._make_action("settings", self.tr("S&ettings…"), settings)
-        self._help = self._make_action("help", self.tr("&Help"), standard.HelpContents)
+        add = self.tr("&Add folders…")
+        self._add = action(self, "add-folders", add, open_it, keys=standard.Open)
+        settings = self.tr("S&ettings…")
+        self._settings = action(self, "settings", settings, open_it, keys=control | keys.Key_Comma)
+        self._help = action(self, "help", self.tr("&Help"), open_it, keys=standard.HelpContents)
         # Windows has no standard key for it.
-        self._quit = self._make_action("quit", self.tr("&Quit"), control | keys.Key_Q)
-        self._find.setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Modifier.SHIFT | Qt.Key.Key_F))
+        quitting = control | keys.Key_Q
+        self._quit = action(self, "quit", self.tr("&Quit"), self.quit_wanted, keys=quitting)
+        find = self.tr("Find a file or folder")
+        self._find = action(self, "", find, self._focus_search)
+        self._find.setShortcut(QKeySequence(control | Qt.Modifier.SHIFT | keys.Key_F))
         self.addAction(self._find)
-
-        for number, spec in enumerate(self._specs, 1):
-            shortcut = QAction(spec.title, self)
-            shortcut.setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Key(Qt.Key.Key_0 + number)))
-            shortcut.setData(number - 1)
-            shortcut.triggered.connect(self._show_page_by_key)
-            self._navigation.addAction(shortcut)
-
-    def _make_action(
-        self, name: str, text: str, keys: Qt.Key | QKeyCombination | QKeySequence.StandardKey
-    ) -> QAction:
-        action = QAction(icon(name), text, self)
-        action.setShortcut(QKeySequence(keys))
-        return action
+        opens = {
+            "dry-run": self._dry_run,
+            "add-folders": self._add,
+            "settings": self._settings,
+            "help": self._help,
+        }
+        for number, spec in enumerate(self._specs.values(), 1):
+            opens[spec.name] = action(self, "", spec.title, open_it)
+            opens[spec.name].setShortcut(QKeySequence(control | keys(keys.Key_0 + number)))
+            self._navigation.addAction(opens[spec.name])
+        for name, opener in opens.items():
+            opener.setData(name)
 
     def list_actions(self) -> list[QAction]:
         """Return all actions with a keyboard shortcut, those of the pages included."""
-        for spec in self._specs:
-            self.find_page(spec.name)
+        for name in self._specs:
+            self.find_page(name)
         return [action for action in self.findChildren(QAction) if not action.shortcut().isEmpty()]
 
     def _make_tool_bar(self) -> None:
@@ -284,9 +288,8 @@ class MainWindow(QMainWindow):
 
     def _make_status_line(self) -> None:
         self._sentence = ElidedLabel("", self)
-        self._speed = PlainLabel("", self)
-        self._next = PlainLabel("", self)
-        self._server = ServerIndicatorLabel(self._context.controller, self)
+        self._speed, self._next = PlainLabel("", self), PlainLabel("", self)
+        self._server = ServerIndicatorLabel(self._controller, self)
         side = self.style().pixelMetric(QStyle.PixelMetric.PM_LayoutLeftMargin)
         self.statusBar().setContentsMargins(side, 0, 0, 0)
         self.statusBar().addWidget(self._sentence, 1)
@@ -294,23 +297,21 @@ class MainWindow(QMainWindow):
             self.statusBar().addPermanentWidget(part)
 
     @Slot(int)
-    def _show_row(self, row: int) -> None:
-        before, page = self.page, self.find_page(self._specs[row].name)
+    def _show_row(self, number: int) -> None:
+        name = [*self._specs][number]
+        before, page = self.page, self.find_page(name)
         if before is not None and before is not page:
             before.hide_page()
         self._stack.setCurrentWidget(page)
-        self._context.memory.setValue(PAGE, self._specs[row].name)
+        self._context.memory.setValue(PAGE, name)
         page.show_page()
 
     @Slot()
-    def _show_page_by_key(self) -> None:
-        action = self.sender()
-        if isinstance(action, QAction):
-            self._navigation.setCurrentRow(action.data())
-
-    @Slot()
-    def _request_settings(self) -> None:
-        self.settings_wanted.emit("")
+    def _open_page(self) -> None:
+        """Open the page or dialog of an action."""
+        opener = self.sender()
+        assert isinstance(opener, QAction)
+        self._controller.open_page(opener.data())
 
     @Slot()
     def _focus_search(self) -> None:
@@ -319,7 +320,7 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _run_search(self) -> None:
-        self.show_page(NavigationRequest("where", self._search.text()))
+        self.show_page("where", self._search.text())
 
     @Slot(object)
     def _show_state(self, state: RunState) -> None:
@@ -332,14 +333,12 @@ class MainWindow(QMainWindow):
         allow_action(self._resume, allowed=state.phase is Phase.PAUSED)
         stoppable = (Phase.STARTING, Phase.RUNNING, Phase.PAUSING, Phase.PAUSED)
         allow_action(self._stop, allowed=state.phase in stoppable)
-        for action in (self._divider, self._dry_run, self._add):
-            action.setVisible(not unset)
-            action.setEnabled(not unset and state.phase is not Phase.LOADING)
+        for part in (self._divider, self._dry_run, self._add):
+            part.setVisible(not unset)
+            part.setEnabled(not unset and state.phase is not Phase.LOADING)
         self._sentence.set_full_text(overview_sentence(state))
         self._speed.setText(texts.rate(state.speed) if state.speed else "")
-        self._next.setText(self._describe_next(state))
-
-    def _describe_next(self, state: RunState) -> str:
-        if state.at_work or state.next_start is None:
-            return ""
-        return self.tr("Next run %1").replace("%1", texts.moment(state.next_start))
+        planned = ""
+        if state.next_start is not None and not state.at_work:
+            planned = self.tr("Next run %1").replace("%1", texts.moment(state.next_start))
+        self._next.setText(planned)

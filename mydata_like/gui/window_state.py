@@ -1,12 +1,13 @@
 """The state that the window remembers: size, last page, columns and splitters."""
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from platformdirs import PlatformDirs
-from PySide6.QtCore import QByteArray, QObject, QSettings, QTimer, Slot
-from PySide6.QtWidgets import QHeaderView, QSplitter
+from PySide6.QtCore import QByteArray, QObject, QSettings, Qt, QTimer, Slot
+from PySide6.QtWidgets import QHeaderView, QSplitter, QWidget
 
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.atomic_write import make_private_file
@@ -60,29 +61,44 @@ class KeptColumns(QObject):
             self.save()
 
 
-class KeptHalves(QObject):
-    """Remembers by name the sizes of the parts of a splitter."""
+class KeptSplitter(QSplitter):
+    """A splitter that remembers by name the sizes of its parts, none of which can be closed.
 
-    def __init__(self, name: str, splitter: QSplitter, memory: WindowState) -> None:
-        super().__init__(splitter)
+    `shares` are the stretch factors of the parts.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        memory: WindowState,
+        parts: Sequence[QWidget],
+        parent: QWidget,
+        *,
+        orientation: Qt.Orientation = Qt.Orientation.Vertical,
+        shares: Sequence[int] = (),
+        sizes: Sequence[int] = (),
+    ) -> None:
+        super().__init__(orientation, parent)
         self._name = f"{name}/halves"
-        self._splitter = splitter
         self._memory = memory
+        self.setChildrenCollapsible(False)
+        for part in parts:
+            self.addWidget(part)
+        for number, share in enumerate(shares):
+            self.setStretchFactor(number, share)
+        if sizes:
+            self.setSizes(sizes)
         kept = memory.value(self._name)
         if isinstance(kept, QByteArray):
-            splitter.restoreState(kept)
-        splitter.splitterMoved.connect(self._save)
+            self.restoreState(kept)
+        self.splitterMoved.connect(self._save)
 
     @Slot()
     def _save(self) -> None:
-        self._memory.setValue(self._name, self._splitter.saveState())
+        self._memory.setValue(self._name, self.saveState())
 
 
 def _find_file() -> Path:
     home = os.environ.get(HOME)
-    state = (
-        Path(home) / "state"
-        if home
-        else PlatformDirs("mydata-like", appauthor=False).user_state_path
-    )
-    return state / "window.ini"
+    usual = PlatformDirs("mydata-like", appauthor=False).user_state_path
+    return (Path(home) / "state" if home else usual) / "window.ini"

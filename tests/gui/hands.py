@@ -15,7 +15,6 @@ from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QAbstractButton, QApplication, QSystemTrayIcon, QWidget
 
 from mydata_like.__main__ import main
-from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.theme import colours, style
 from mydata_like.gui.tray.tray_menu import Tray
 from mydata_like.gui.window import MainWindow
@@ -70,7 +69,7 @@ def _operable() -> Iterator[QAbstractButton | QAction]:
 def _show_page(name: str, what: str = "") -> bool:
     main_window = _find_main_window()
     assert main_window
-    main_window.show_page(NavigationRequest(name, what))
+    main_window.show_page(name, what)
     return True
 
 

@@ -26,7 +26,7 @@ from PySide6.QtWidgets import (
 
 from mydata_like.core.errors import HELD
 from mydata_like.core.extra_sources import Destination, KnownSource
-from mydata_like.gui.base import AppContext, NavigationRequest
+from mydata_like.gui.base import AppContext
 from mydata_like.gui.drop.drop_dialog import DropDialog
 from mydata_like.gui.drop.import_dialog import ImportDialog
 from mydata_like.gui.dry_run import DryRunDialog
@@ -35,7 +35,6 @@ from mydata_like.gui.log_viewer.bundle_dialog import BundleDialog
 from mydata_like.gui.overview.details_panel import DetailsPanel
 from mydata_like.gui.overview.overview_page import SetByServer
 from mydata_like.gui.overview.summary_cards import RemoveQuestion, UnfinishedList
-from mydata_like.gui.pages.page_registry import list_pages
 from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.gui.settings_editor.connection_test_view import ConnectionTestDialog
 from mydata_like.gui.settings_editor.settings_dialog import SettingsDialog
@@ -47,7 +46,7 @@ from mydata_like.gui.tray.notifications import Banner, Notification, Notificatio
 from mydata_like.gui.tray.tray_icon import TrayIcon, TrayState, draw_icon
 from mydata_like.gui.tray.tray_popup import TrayPopup
 from mydata_like.gui.where.free_dialog import FreeDialog
-from mydata_like.gui.window import MainWindow
+from mydata_like.gui.window import MainWindow, list_pages
 from mydata_like.gui.wizard import SetupWizard
 from mydata_like.gui.wizard.mydata_import_dialog import MyDataImportDialog
 from mydata_like.gui.wizard.step_base import Readiness
@@ -168,7 +167,7 @@ def _open_s3_settings(stage: Stage) -> QWidget:
 
 
 def _open_page(name: str, stage: Stage) -> QWidget:
-    stage.window.show_page(NavigationRequest(name))
+    stage.window.show_page(name)
     return stage.window
 
 
@@ -216,8 +215,8 @@ def _compare_tests(stage: Stage) -> QWidget:
     now = replace(findings(compared=(faster, OTHER_CIPHER)), unknown=(LATE,))
     before = findings(network=54e6)
     keep(stage.context, a_record(0, before), a_record(1, now))
-    stage.window.show_page(NavigationRequest("overview"))
-    stage.window.show_page(NavigationRequest("speed"))
+    stage.window.show_page("overview")
+    stage.window.show_page("speed")
     _wait_until(lambda: not stage.context.tasks.busy)
     others = stage.window.findChild(QComboBox, "earlier")
     assert others
@@ -227,7 +226,7 @@ def _compare_tests(stage: Stage) -> QWidget:
 
 def _find_file(stage: Stage) -> QWidget:
     """Show the status of one file."""
-    stage.window.show_page(NavigationRequest("where", "part_3"))
+    stage.window.show_page("where", "part_3")
     return stage.window
 
 
@@ -251,7 +250,7 @@ def _show_banner(stage: Stage) -> QWidget:
     """Show a message in a window, as on systems without a tray."""
     window = QMainWindow(stage.window)
     window.setWindowTitle("banner")
-    banner = Banner(window)
+    banner = Banner(stage.context.controller, window)
     text = "The staging area is full, so nothing new is sent. Tell your administrator."
     banner.show_notification(
         Notification(NotificationKind.PROBLEM, banner.tr("Action required"), text, "problems")
@@ -305,7 +304,7 @@ def _show_unfinished(stage: Stage) -> QWidget:
     window = QMainWindow(stage.window)
     window.setWindowTitle("unfinished")
     window.resize(stage.window.width(), stage.window.height() // 4)
-    shown = UnfinishedList(window)
+    shown = UnfinishedList(stage.context.controller, window)
     first, second = _list_unfinished()
     sources = first._replace(open_files=12, open_bytes=34_000_000), second
     shown.show_state(RunState(phase=Phase.IDLE, sources=sources))
@@ -358,7 +357,7 @@ def _drop_settings(stage: Stage) -> QWidget:
     other = _write_next_to_settings(stage, "other.toml", '[instrument]\nname = "Confocal 9"\n')
     sheet = ImportDialog(stage.context, other, stage.window)
     sheet.open()
-    _wait_until(lambda: bool(sheet.notes.rowCount()))
+    _wait_until(lambda: bool(sheet.notes.count()))
     return sheet
 
 

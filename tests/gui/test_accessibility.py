@@ -7,13 +7,12 @@ from PySide6.QtCore import QLocale, QSize, QTranslator
 from PySide6.QtWidgets import QApplication, QWidget
 
 from mydata_like.core.model import HELD_FILES
-from mydata_like.gui.base import AppContext, NavigationRequest
-from mydata_like.gui.pages.page_registry import list_pages
+from mydata_like.gui.base import AppContext
 from mydata_like.gui.pages.problems_page import ProblemsPage
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.theme import style
 from mydata_like.gui.theme_settings import set_language
-from mydata_like.gui.window import MainWindow
+from mydata_like.gui.window import MainWindow, list_pages
 from tests.gui import audit
 from tests.gui.poses import move, pose
 from tests.gui.pseudo import PseudoTranslator
@@ -147,7 +146,7 @@ def test_no_key_has_two_meanings_on_any_page_in_any_state(
     still_context.controller._look_timer.stop()
     clashes = {}
     for page in list_pages():
-        window.show_page(NavigationRequest(page.name, "waiting" if page.name == "problems" else ""))
+        window.show_page(page.name, "waiting" if page.name == "problems" else "")
         for phase in Phase:
             still_context.controller._set(phase=phase, last=run_that(waiting=2), problem=None)
             qtbot.waitUntil(lambda: not still_context.tasks.busy)

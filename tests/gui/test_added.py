@@ -6,8 +6,13 @@ import pytest
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import CommandDone, CommandRefused, RunFinished, RunStarted
-from mydata_like.gui.engine_process import FIRST, LONGEST, RestartBackoff
-from mydata_like.gui.pending_sources import PendingSources, split_orders
+from mydata_like.gui.engine_process import (
+    FIRST,
+    LONGEST,
+    PendingSources,
+    RestartBackoff,
+    split_orders,
+)
 from tests.fakes.clock import FakeClock
 
 MICE = ("add_source", {"path": "/usb/day 1", "as": ["", "Mice", "day 1"]})

@@ -16,7 +16,6 @@ from mydata_like.app.settings_service import load_settings, save_settings
 from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import EntryState, Outcome
-from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.overview.bars import StatusBreakdownBar
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.theme.widgets import PlainLabel
@@ -191,19 +190,19 @@ def test_the_bar_after_a_kill_leads_to_what_waits(cut_off, site, window, qtbot):
     assert controller.state.interrupted is None
     assert choose_icon(controller.state).state is TrayState.IDLE
     assert site.find_wrongs() == []
-    window.show_page(NavigationRequest("overview"))
+    window.show_page("overview")
     assert any("are safe on the server" in text for text in texts(window.page))
 
 
 def test_folders_and_history_after_a_kill(cut_off, site, window, qtbot):
     _, window, _ = window(site)
-    window.show_page(NavigationRequest("folders"))
+    window.show_page("folders")
     model = window.page._model
     qtbot.waitUntil(lambda: model.rowCount() > 0)
     owners = dict(zip(cells(model, 0), cells(model, 1), strict=True))
     assert owners["alice"] in ("Unfinished", "Not sent yet")
 
-    window.show_page(NavigationRequest("history"))
+    window.show_page("history")
     runs = window.page._runs.model
     qtbot.waitUntil(lambda: runs.rowCount() == 2 and not runs.busy)
     assert cells(runs, 7)[0].startswith("Interrupted, ")

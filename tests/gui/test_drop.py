@@ -11,15 +11,13 @@ from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMainWindow, QTre
 
 from mydata_like.app.settings_service import find_places, ledger_file, save_settings
 from mydata_like.core.extra_sources import Destination
-from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.drop.drop_dialog import DropDialog
 from mydata_like.gui.drop.drop_model import SourceColumn
 from mydata_like.gui.drop.drop_target import DropTarget
 from mydata_like.gui.drop.import_dialog import ImportDialog
-from mydata_like.gui.pages.page_registry import list_pages
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.theme.widgets import DropZone
-from mydata_like.gui.window import MainWindow
+from mydata_like.gui.window import MainWindow, list_pages
 from mydata_like.gui.wizard.mydata_import_dialog import MyDataImportDialog
 
 DEADLINE = 60_000
@@ -187,7 +185,7 @@ def desktop(still_context, folder, qtbot):
 @pytest.mark.parametrize("name", [leaf.name for leaf in list_pages()])
 def test_fields_leave_files_to_the_window(desktop, name):
     window = desktop.window
-    window.show_page(NavigationRequest(name))
+    window.show_page(name)
     frame = window.findChild(DropZone)
     for field in window.findChildren(QLineEdit):
         if field.isVisible():
@@ -198,7 +196,7 @@ def test_fields_leave_files_to_the_window(desktop, name):
 
 
 def test_a_file_on_the_field_of_the_page_that_looks_for_it_is_looked_for(desktop, folder, qtbot):
-    desktop.window.show_page(NavigationRequest("where"))
+    desktop.window.show_page("where")
     field = desktop.window.page.findChild(QLineEdit)
     field.setText("before")
     desktop.enter(field)

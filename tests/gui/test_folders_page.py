@@ -11,7 +11,6 @@ from PySide6.QtTest import QAbstractItemModelTester
 
 from mydata_like.core.model import FolderSums
 from mydata_like.core.queries import MAX_UNFINISHED, FolderGroup
-from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.pages.folders_page import FoldersPage
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.status_text import overview_sentence
@@ -171,10 +170,10 @@ def test_the_files_of_a_folder_are_shown_on_their_page(qtbot, page):
     assert not page._files.isEnabled()
     page._tree.setCurrentIndex(page._model.index(1, 0, experiment))
 
-    with qtbot.waitSignal(page.wanted) as wanted:
+    with qtbot.waitSignal(page._controller.page_wanted) as wanted:
         page._files.trigger()
 
-    assert wanted.args == [NavigationRequest("transfers", "folder:ann/x/2")]
+    assert wanted.args == ["transfers", "folder:ann/x/2"]
 
 
 def test_the_tree_is_a_sound_model_while_lines_come_and_go(qapp):
@@ -267,9 +266,9 @@ def test_a_folder_of_a_dataset_is_opened_copied_and_shown_but_not_uploaded_alone
     page._copy.trigger()
     folder = tmp_path / "data" / "ann" / "x" / "2" / "raw"
     assert QGuiApplication.clipboard().text() == str(folder)
-    with qtbot.waitSignal(page.wanted) as wanted:
+    with qtbot.waitSignal(page._controller.page_wanted) as wanted:
         page._files.trigger()
-    assert wanted.args == [NavigationRequest("transfers", "folder:ann/x/2/raw")]
+    assert wanted.args == ["transfers", "folder:ann/x/2/raw"]
 
 
 def test_after_a_failure_every_line_can_be_opened_again(qtbot, page, written):

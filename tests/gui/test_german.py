@@ -90,10 +90,12 @@ def test_a_full_staging_area_is_explained_in_german(full_site, open_context, sho
     qtbot.waitUntil(lambda: tray.icon.toolTip().startswith(FULL))
     problems = show(ProblemsPage(context))
     problems.show_page()
-    qtbot.waitUntil(lambda: problems._kinds.model.rowCount() > 1)
-    model = problems._kinds.model
+    qtbot.waitUntil(lambda: len(problems._kinds.groups) > 1)
+    model = problems._kinds._list.model()
     kinds = " ".join(model.index(row).data() for row in range(model.rowCount()))
-    english = next(group for group in model.groups if group.problem.code == "staging.full")
+    english = next(
+        group for group in problems._kinds.groups if group.problem.code == "staging.full"
+    )
     path = english.problem.message.removeprefix("The staging area has no space for ")
     assert f"Im Annahmebereich ist kein Platz für {path}" in kinds
     assert "Die Einstellungen schließen symbolische Verknüpfungen dieser Art aus." in kinds

@@ -8,8 +8,9 @@ import pytest
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QApplication, QPushButton
 
-from mydata_like.gui.base import AppContext, NavigationRequest
+from mydata_like.gui.base import AppContext
 from mydata_like.gui.launch_options import LaunchOptions
+from mydata_like.gui.overview.headline import Headline
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.tray.app_shell import STOP_TIMEOUT, AppShell, QuitPrompt
 from mydata_like.gui.tray.single_instance import LaunchRequest
@@ -248,7 +249,7 @@ def test_a_click_on_the_tray_shows_the_pop_up_while_the_window_is_hidden(stage):
     (popup,) = (one for one in popups() if one.isVisible())
     assert not stage.window.isVisible()
 
-    stage.tray.open_wanted.emit()
+    stage.tray.open.trigger()
     assert stage.window.isVisible()
     assert not popup.isVisible()
 
@@ -270,7 +271,7 @@ def test_the_pop_up_opens_the_page_that_it_names(stage):
     stage.window.hide()
     stage.tray.clicked.emit()
     (popup,) = (one for one in popups() if one.isVisible())
-    popup.wanted.emit(NavigationRequest("problems"))
+    popup.findChild(Headline)._action.click()
 
     assert stage.window.isVisible()
     assert stage.window.page is stage.window.find_page("problems")

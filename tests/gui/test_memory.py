@@ -5,7 +5,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QSplitter, QStackedWidget, QTableView
 
 from mydata_like.core.model import FolderSums
-from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.pages.folders_page import FoldersPage
 from mydata_like.gui.pages.history_page import HistoryPage
 from mydata_like.gui.pages.log_page import LogPage
@@ -148,7 +147,7 @@ def test_the_columns_of_folders_stay_as_the_user_left_them(qtbot, written, open_
 def test_the_window_opens_where_and_as_large_as_it_was(open_window):
     before = open_window()
     before.resize(before.width(), 655)
-    before.show_page(NavigationRequest("history"))
+    before.show_page("history")
     before.close()
 
     after = open_window()

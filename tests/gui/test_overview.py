@@ -17,13 +17,13 @@ from mydata_like.core.formatting import LIMITS
 from mydata_like.core.model import UNSENT, AtRisk, EntryState, FolderSums, Outcome
 from mydata_like.core.queries import FolderGroup
 from mydata_like.engine.progress import NO_PROGRESS, ActiveTransfer
-from mydata_like.gui.base import AppContext, NavigationRequest
+from mydata_like.gui.base import AppContext
 from mydata_like.gui.overview.bars import (
     SentBar,
     ShareBar,
     StatusBreakdownBar,
     StatusCounts,
-    count_active_run,
+    count_files,
 )
 from mydata_like.gui.overview.details_panel import (
     DetailsPanel,
@@ -33,8 +33,7 @@ from mydata_like.gui.overview.details_panel import (
     count_stages,
 )
 from mydata_like.gui.overview.headline import Headline, _icon_of
-from mydata_like.gui.overview.open_problems import OpenProblems
-from mydata_like.gui.overview.overview_page import OverviewPage, _parts_of
+from mydata_like.gui.overview.overview_page import OpenProblems, OverviewPage
 from mydata_like.gui.overview.recent_datasets import (
     MAX_ROWS,
     MIN_ROWS,
@@ -78,7 +77,7 @@ MEASURED = StagesMeasured(
 
 
 def test_the_parts_of_a_run_add_up_to_what_was_found():
-    parts = count_active_run(MIDWAY)
+    parts = count_files(RunState(phase=Phase.RUNNING, sums=MIDWAY))
 
     assert parts == StatusCounts(found=100, verified=30, open=60, waiting=5, skipped=3, failed=2)
     assert sum(parts[1:]) == parts.found
@@ -146,20 +145,20 @@ def test_one_sentence_says_how_things_stand(state, words):
     assert words in overview_sentence(state)
 
 
-def test_a_part_of_the_bar_is_a_button_that_leads_to_its_files(qtbot):
-    bar = StatusBreakdownBar()
+def test_a_part_of_the_bar_is_a_button_that_leads_to_its_files(controller, qtbot):
+    bar = StatusBreakdownBar(controller)
     qtbot.addWidget(bar)
     bar.show_parts(StatusCounts(10, 7, 0, 0, 1, 2))
     failed = bar.findChild(QToolButton, "failed")
 
-    with qtbot.waitSignal(bar.chosen) as chosen:
+    with qtbot.waitSignal(controller.page_wanted) as chosen:
         failed.click()
-    assert chosen.args == ["failed"]
+    assert chosen.args == ["problems", "failed"]
     assert "2" in failed.text()
 
 
-def test_only_parts_with_files_have_a_button(qtbot):
-    bar = StatusBreakdownBar()
+def test_only_parts_with_files_have_a_button(controller, qtbot):
+    bar = StatusBreakdownBar(controller)
     qtbot.addWidget(bar)
     bar.show()
 
@@ -214,12 +213,12 @@ def test_before_the_set_up_there_are_two_ways_to_begin(open_context, qtbot):
 
     buttons = [button for button in page.findChildren(QPushButton) if button.isVisible()]
     assert len(buttons) == 2
-    with qtbot.waitSignal(page.wanted) as wanted:
+    with qtbot.waitSignal(page._controller.page_wanted) as wanted:
         buttons[0].click()
-    assert wanted.args == [NavigationRequest("set-up")]
-    with qtbot.waitSignal(page.wanted) as wanted:
+    assert wanted.args == ["set-up", ""]
+    with qtbot.waitSignal(page._controller.page_wanted) as wanted:
         buttons[1].click()
-    assert wanted.args == [NavigationRequest("demo")]
+    assert wanted.args == ["demo", ""]
 
 
 def test_a_broken_engine_is_explained_and_the_button_goes_on(context, site, qtbot):
@@ -249,9 +248,9 @@ def test_wrong_settings_are_opened_where_the_problem_is(controller, qtbot):
     button = headline.findChild(QPushButton)
     assert button.text().replace("&", "") == "Open settings…"
 
-    with qtbot.waitSignal(headline.wanted) as wanted:
+    with qtbot.waitSignal(headline._controller.page_wanted) as wanted:
         button.click()
-    assert wanted.args == [NavigationRequest("settings", "transfer.s3_access_key")]
+    assert wanted.args == ["settings", "transfer.s3_access_key"]
     assert not controller.orders
 
 
@@ -341,9 +340,9 @@ def test_a_file_outside_the_layout_is_listed_before_safe_files(context, site, qt
     # The list of problems has other buttons as soon as it is read.
     button = next(one for one in page.findChildren(QPushButton) if one.text() == "Show pro&blems")
     assert button.isVisible()
-    with qtbot.waitSignal(page.wanted) as wanted:
+    with qtbot.waitSignal(page._controller.page_wanted) as wanted:
         button.click()
-    assert wanted.args == [NavigationRequest("problems", "skipped")]
+    assert wanted.args == ["problems", "skipped"]
 
 
 def test_a_file_that_is_not_data_is_reported_without_alarm(context, site, qtbot):
@@ -482,7 +481,7 @@ def test_a_run_that_was_cut_off_is_said_with_what_exists_only_here(qtbot):
         "computer"
     )
     assert "34 file(s)" in said_of(qtbot, state)
-    assert _parts_of(state) == StatusCounts(40, 6, 0, 34, 0, 0)
+    assert count_files(state) == StatusCounts(40, 6, 0, 34, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -623,13 +622,12 @@ def test_the_button_leads_to_key_and_approval_where_these_are_the_matter(
     qtbot.addWidget(headline)
     controller.turn(**changes)
     headline.show_state(controller.state)
-    wanted = []
-    headline.wanted.connect(wanted.append)
 
     button = headline.findChild(QPushButton)
-    button.click()
+    with qtbot.waitSignal(controller.page_wanted) as wanted:
+        button.click()
     assert button.text().replace("&", "") == "Check key and approval…"
-    assert (wanted, controller.orders) == ([NavigationRequest("set-up")], [])
+    assert (wanted.args, controller.orders) == (["set-up", ""], [])
 
 
 def test_a_pause_is_requested_once(controller, qtbot):
@@ -694,7 +692,7 @@ def test_datasets_are_listed_without_a_run_of_this_program(context, qtbot, list_
     write_datasets(context, b"first", b"second", b"third")
     listed = list_datasets()
 
-    listed.datasets.refresh()
+    listed.datasets.query.refresh()
     qtbot.waitUntil(lambda: len(listed.names) == 3, timeout=DEADLINE)
 
     when = texts.moment(FakeClock().now())
@@ -705,7 +703,7 @@ def test_datasets_are_listed_without_a_run_of_this_program(context, qtbot, list_
 
 def test_datasets_are_read_again_after_a_run_of_another_program(context, qtbot, list_datasets):
     listed = list_datasets()
-    listed.datasets.refresh()
+    listed.datasets.query.refresh()
     write_datasets(context, b"first")
 
     elsewhere = RunState(phase=Phase.RUNNING, elsewhere=True)
@@ -743,7 +741,7 @@ def test_a_bar_is_full_only_if_every_file_is_verified(context, qtbot, list_datas
     written.close()
     listed = list_datasets()
 
-    listed.datasets.refresh()
+    listed.datasets.query.refresh()
     qtbot.waitUntil(lambda: len(listed.bars) == 1, timeout=DEADLINE)
 
     assert listed.bars[0].value() == 0.97 * ShareBar.PARTS
@@ -806,7 +804,7 @@ def test_what_someone_has_to_fix_leads_to_its_kind_of_problem(context, qtbot):
     shown = OpenProblems(context, window)
     window.show()
 
-    shown.refresh()
+    shown.query.refresh()
     qtbot.waitUntil(lambda: not shown.isHidden(), timeout=DEADLINE)
 
     buttons = [one for one in shown.findChildren(QPushButton) if one.isVisible()]
@@ -814,9 +812,9 @@ def test_what_someone_has_to_fix_leads_to_its_kind_of_problem(context, qtbot):
     assert said[0] == "1 file(s): It cannot be read."
     assert len(said) == 3
     assert "and 1 more kind(s) of problems" in shown_texts(shown)
-    with qtbot.waitSignal(shown.wanted) as wanted:
+    with qtbot.waitSignal(context.controller.page_wanted) as wanted:
         buttons[0].click()
-    assert wanted.args == [NavigationRequest("problems", "failed:file.unreadable")]
+    assert wanted.args == ["problems", "failed:file.unreadable"]
 
 
 def test_bytes_under_way_belong_to_the_innermost_dataset():
@@ -828,7 +826,7 @@ def test_bytes_under_way_belong_to_the_innermost_dataset():
         ActiveTransfer(3, 3, b"eve/c", 1, 20, done=3),
     ]
 
-    assert add_transfers([above, group], transfers) == [(above, 5), (group, 7)]
+    assert add_transfers([above.path, group.path], transfers) == {above.path: 5, group.path: 7}
 
 
 def test_the_details_stay_open_until_they_are_closed(qtbot, still_context):

@@ -87,9 +87,9 @@ def find_runs(image: QImage, y: int) -> list[str]:
 
 
 @pytest.mark.parametrize("shades", ALL)
-def test_the_parts_of_a_bar_do_not_touch(app, qtbot, shades: Shades):
+def test_the_parts_of_a_bar_do_not_touch(controller, app, qtbot, shades: Shades):
     app.setPalette(colours.build_palette(shades))
-    bar = StatusBreakdownBar()
+    bar = StatusBreakdownBar(controller)
     bar.show_parts(StatusCounts(500, 100, 100, 100, 100, 100))
     image = grab(qtbot, bar, QSize(400, 60))
     parts = (shades.good, shades.working, shades.waiting, shades.skipped, shades.problem)

@@ -7,17 +7,14 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QLocale, Qt, QTranslator
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QListView, QPushButton, QToolButton
 
 from mydata_like.app.held_choices import take_choices
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import HELD_FILES, ChangeChoice
-from mydata_like.core.queries import ProblemGroup
-from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.pages.problems_page import ProblemsPage, ReplaceQuestion
 from mydata_like.gui.run_state import Phase
-from mydata_like.gui.tables.problem_groups import ProblemCard, ProblemGroupsModel
+from mydata_like.gui.tables.problem_groups import ProblemCard
 from mydata_like.gui.theme.widgets import PlainLabel, RowIcon
 from mydata_like.gui.theme_settings import set_language
 from mydata_like.gui.window import DEFAULT_SIZE, MainWindow
@@ -49,7 +46,7 @@ def settle(qtbot, context):
 
 
 def kinds(page):
-    return [(group.kind, group.problem.code) for group in page._kinds.model.groups]
+    return [(group.kind, group.problem.code) for group in page._kinds.groups]
 
 
 def button(page, text):
@@ -78,7 +75,7 @@ def test_all_columns_are_seen_in_a_window_that_is_narrower_than_usual(ill, still
     window = MainWindow(still_context)
     qtbot.addWidget(window)
     window.resize(DEFAULT_SIZE.width() - 60, DEFAULT_SIZE.height())
-    window.show_page(NavigationRequest("problems", "failed"))
+    window.show_page("problems", "failed")
     window.show()
     settle(qtbot, still_context)
 
@@ -159,7 +156,7 @@ def test_the_buttons_of_held_files_leave_room_for_the_kinds(
     window = MainWindow(still_context)
     qtbot.addWidget(window)
     window.resize(1024, 700)
-    window.show_page(NavigationRequest("problems", "waiting"))
+    window.show_page("problems", "waiting")
     window.show()
     page = window.findChild(ProblemsPage)
     qtbot.waitUntil(page._keep.isVisible)
@@ -228,12 +225,12 @@ def test_the_files_of_the_chosen_kind_are_shown(qtbot, ill, open_page, still_con
 
 def test_the_button_opens_the_settings_at_the_key(qtbot, ill, open_page):
     page = open_page()
-    page._kinds._list.setCurrentIndex(page._kinds.model.index(2))
+    page._kinds._list.setCurrentRow(2)
 
-    with qtbot.waitSignal(page.wanted) as wanted:
+    with qtbot.waitSignal(page._controller.page_wanted) as wanted:
         click(qtbot, page._card._button)
 
-    assert wanted.args == [NavigationRequest("settings", "data.layout")]
+    assert wanted.args == ["settings", "data.layout"]
 
 
 def test_a_problem_is_copied_for_the_one_who_can_fix_it(qtbot, ill, open_page):
@@ -262,7 +259,7 @@ def test_hidden_kinds_can_be_looked_at(qtbot, ill, open_page):
     page._hide.trigger()
 
     page._kinds._show_hidden.setChecked(True)
-    page._kinds._list.setCurrentIndex(page._kinds.model.index(0))
+    page._kinds._list.setCurrentRow(0)
 
     assert kinds(page)[0] == ("failed", "file.unreadable")
     assert page._hide.text() == "Show this kind"
@@ -321,29 +318,6 @@ def test_what_the_engine_writes_appears_while_one_looks(qtbot, ill, open_page, s
 
     qtbot.waitUntil(lambda: ("failed", "file.vanished") in kinds(page), timeout=10_000)
     assert page._kinds.group.problem.code == "file.unreadable"
-
-
-def test_the_list_of_kinds_is_a_sound_model(qapp):
-    model = ProblemGroupsModel()
-    QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal, model)
-    group = ProblemGroup("failed", 3, 10, 0, b"x", Problem("a.b", "Bad.", ""))
-
-    model.show([group])
-    model.show([group._replace(files=4)])
-    model.show([])
-
-    assert model.rowCount() == 0
-
-
-def test_what_the_button_asks_for_is_opened_by_the_window(qtbot, still_context):
-    window = MainWindow(still_context)
-    qtbot.addWidget(window)
-
-    with qtbot.waitSignal(window.settings_wanted) as wanted:
-        window.show_page(NavigationRequest("settings", "data.layout"))
-    assert wanted.args == ["data.layout"]
-    with qtbot.waitSignal(window.set_up_wanted):
-        window.show_page(NavigationRequest("set-up"))
 
 
 @pytest.mark.parametrize(

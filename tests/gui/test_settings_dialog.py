@@ -575,7 +575,7 @@ def program(qtbot, config, home):
 
 
 def test_the_window_opens_the_settings_and_reports_that_they_were_not_saved(qtbot, program):
-    program.window.settings_wanted.emit("instrument.name")
+    program.controller.open_page("settings", "instrument.name")
     dialog = program.drawer.dialog
     qtbot.waitUntil(lambda: dialog.ready, timeout=DEADLINE)
     assert dialog.focusWidget() is dialog.panes.find_row("instrument.name").editor.field

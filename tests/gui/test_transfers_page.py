@@ -18,7 +18,6 @@ from mydata_like.core.queries import FileRow
 from mydata_like.engine.progress import ActiveTransfer
 from mydata_like.engine.send_order import WaitingFile
 from mydata_like.engine.user_overrides import NO_TRANSFER
-from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.pages.transfers_page import TransfersModel, TransfersPage
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.table_model import RowsModel, column_width, style_table
@@ -228,11 +227,18 @@ def turn(controller, phase):
     controller._set(phase=phase, missing=())
 
 
+def test_the_rows_are_counted_in_the_plural(spoken, still_context, written, open_page):
+    spoken("en")
+    fill(written)
+
+    assert open_page(still_context)._files._count.text() == "5 rows"
+
+
 def test_what_can_be_done_depends_on_what_is_selected(qtbot, still_context, written, open_page):
     fill(written)
     page = open_page(still_context)
     turn(still_context.controller, Phase.RUNNING)
-    actions = page._actions
+    actions = page._files.row_actions
 
     page._files.table.selectRow(2)  # the one that failed
     assert actions._retry.isEnabled()
@@ -240,9 +246,9 @@ def test_what_can_be_done_depends_on_what_is_selected(qtbot, still_context, writ
     page._files.table.selectRow(3)
     assert not actions._retry.isEnabled()
     assert actions._web.isEnabled()
-    with qtbot.waitSignal(page.wanted) as wanted:
+    with qtbot.waitSignal(page._controller.page_wanted) as wanted:
         actions._where.trigger()
-    assert wanted.args == [NavigationRequest("where", "b/one.dat")]
+    assert wanted.args == ["where", "b/one.dat"]
 
 
 @pytest.mark.parametrize(
@@ -253,7 +259,7 @@ def test_what_failed_is_tried_again_only_where_a_run_can_do_it(filled_page, phas
     filled_page._files.table.selectRow(2)
     turn(filled_page._controller, phase)
 
-    assert filled_page._actions._retry.isEnabled() is enabled
+    assert filled_page._files.row_actions._retry.isEnabled() is enabled
 
 
 def test_enter_and_a_double_click_show_the_journey_of_a_file(qtbot, filled_page):
@@ -261,13 +267,13 @@ def test_enter_and_a_double_click_show_the_journey_of_a_file(qtbot, filled_page)
     table.selectRow(3)
     place = table.visualRect(table.model().index(3, 0)).center()
 
-    with qtbot.waitSignal(filled_page.wanted) as entered:
+    with qtbot.waitSignal(filled_page._controller.page_wanted) as entered:
         qtbot.keyClick(table, Qt.Key.Key_Return)
-    with qtbot.waitSignal(filled_page.wanted) as clicked:
+    with qtbot.waitSignal(filled_page._controller.page_wanted) as clicked:
         qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
         qtbot.mouseDClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
 
-    assert entered.args == clicked.args == [NavigationRequest("where", "b/one.dat")]
+    assert entered.args == clicked.args == ["where", "b/one.dat"]
 
 
 def test_tab_leads_from_the_table_to_what_can_be_done_with_a_row(qtbot, filled_page):
@@ -321,7 +327,7 @@ def test_the_path_of_a_row_is_copied(still_context, written, open_page, tmp_path
     page = open_page(still_context)
     page._files.table.selectRow(3)
 
-    page._actions._copy.trigger()
+    page._files.row_actions._copy.trigger()
 
     assert QGuiApplication.clipboard().text() == str(tmp_path / "data" / "b" / "one.dat")
 
@@ -413,7 +419,7 @@ def test_a_waiting_file_is_held_back_until_it_is_released(
         qtbot.waitUntil(lambda: path.decode().rpartition("/")[2] in names(page))
         table.selectRow(names(page).index(path.decode().rpartition("/")[2]))
         qtbot.waitUntil(lambda: [row.key for row in table.rows()] == [path])
-        page._actions._queue.send_next.trigger()
+        page._files.row_actions._queue.send_next.trigger()
     context.controller._order("set_bandwidth", bandwidth=0)
 
     qtbot.waitUntil(
@@ -540,8 +546,8 @@ def test_undoing_is_offered_as_long_as_a_run_can_do_it(filled_page, changes, off
     "act",
     [
         lambda page: page._queue.send_next.trigger(),
-        lambda page: page._actions._queue.send_next.trigger(),
-        lambda page: page._actions._retry.trigger(),
+        lambda page: page._files.row_actions._queue.send_next.trigger(),
+        lambda page: page._files.row_actions._retry.trigger(),
         lambda page: page._controller.command_refused.emit(NO_TRANSFER),
     ],
     ids=["send next", "send next of a row", "try again", "refusal"],
@@ -551,8 +557,8 @@ def test_undoing_is_not_offered_after_another_action(filled_page, act):
     filled_page._transfers.show_queued([WaitingFile(b"a/b.tif", 1)])
     filled_page._live.selectRow(0)
     filled_page._files.table.selectRow(1)
-    filled_page._actions._retry.setEnabled(True)
-    filled_page._actions._queue.send_next.setEnabled(True)
+    filled_page._files.row_actions._retry.setEnabled(True)
+    filled_page._files.row_actions._queue.send_next.setEnabled(True)
     filled_page._toast.hold_back([b"a/b.tif"])
 
     act(filled_page)

@@ -161,13 +161,13 @@ def test_an_icon_that_shows_the_same_is_left_alone(controller, tray, qtbot):
     assert tray.icon.icon().cacheKey() == key
 
 
-def test_a_double_click_opens_the_window(tray, qtbot):
-    with qtbot.assertNotEmitted(tray.clicked), qtbot.waitSignal(tray.open_wanted):
+def test_a_double_click_opens_the_window(tray, controller, qtbot):
+    with qtbot.assertNotEmitted(tray.clicked), qtbot.waitSignal(controller.page_wanted):
         tray.icon.activated.emit(QSystemTrayIcon.ActivationReason.DoubleClick)
 
 
-def test_a_click_is_reported(tray, qtbot):
-    with qtbot.assertNotEmitted(tray.open_wanted), qtbot.waitSignal(tray.clicked):
+def test_a_click_is_reported(tray, controller, qtbot):
+    with qtbot.assertNotEmitted(controller.page_wanted), qtbot.waitSignal(tray.clicked):
         tray.icon.activated.emit(QSystemTrayIcon.ActivationReason.Trigger)
 
 

@@ -80,7 +80,8 @@ def test_it_follows_the_run(controller, popup, area):
 
 def test_it_lists_the_datasets_that_arrive(site, controller, popup, area, qtbot):
     assert site.run().code == 0
-    controller.config, controller.settings = site.config, load_settings(site.config).settings
+    controller.config, controller.loaded = site.config, load_settings(site.config)
+    controller.settings = controller.loaded.settings
     controller.live = LiveView((_find_file(site.data, "Cell count*"),), ())
     controller.turn(phase=Phase.RUNNING, sums=HALF, run="a run")
     popup.toggle(QRect(area.topLeft(), area.topLeft()))
@@ -163,13 +164,13 @@ def test_a_click_on_the_icon_that_took_the_focus_does_not_bring_it_back(popup, c
 def test_its_buttons_open_the_window(controller, popup, qtbot, area):
     controller.turn(phase=Phase.IDLE, last=run_that(failed=1))
     popup.toggle(QRect(area.topLeft(), area.topLeft()))
-    with qtbot.waitSignal(popup.wanted) as asked:
+    with qtbot.waitSignal(controller.page_wanted) as asked:
         button(popup, "Show problems").click()
-    assert asked.args[0].page == "problems"
+    assert asked.args == ["problems", "failed"]
     assert not popup.isVisible()
 
     popup.toggle(QRect(area.topLeft(), area.topLeft()))
-    with qtbot.waitSignal(popup.open_wanted):
+    with qtbot.waitSignal(controller.page_wanted):
         button(popup, "Open the window").click()
     assert not popup.isVisible()
 

@@ -106,16 +106,16 @@ def test_a_folder_that_is_removed_is_asked_about_once_and_forgotten(context, sit
     ],
     ids=["unknown", "nothing", "some"],
 )
-def test_the_rest_of_a_folder_is_shown_as_far_as_it_is_known(qtbot, source, told):
-    shown = UnfinishedList()
+def test_the_rest_of_a_folder_is_shown_as_far_as_it_is_known(controller, qtbot, source, told):
+    shown = UnfinishedList(controller)
     qtbot.addWidget(shown)
 
     shown.show_state(RunState(phase=Phase.IDLE, sources=(source,)))
     assert f"uploaded as alice / Mice / Day 1 · {told}" in texts(shown)
 
 
-def test_nothing_is_shown_where_all_is_finished(qtbot):
-    shown = UnfinishedList()
+def test_nothing_is_shown_where_all_is_finished(controller, qtbot):
+    shown = UnfinishedList(controller)
     qtbot.addWidget(shown)
 
     shown.show_state(RunState(phase=Phase.IDLE, sources=(a_source(),)))
@@ -124,8 +124,8 @@ def test_nothing_is_shown_where_all_is_finished(qtbot):
     assert not shown.isVisible()
 
 
-def test_while_a_run_is_at_work_a_folder_is_neither_continued_nor_removed(qtbot):
-    shown = UnfinishedList()
+def test_while_a_run_is_at_work_a_folder_is_neither_continued_nor_removed(controller, qtbot):
+    shown = UnfinishedList(controller)
     qtbot.addWidget(shown)
     shown.show_state(RunState(phase=Phase.RUNNING, sources=(a_source(),)))
 
@@ -133,8 +133,8 @@ def test_while_a_run_is_at_work_a_folder_is_neither_continued_nor_removed(qtbot)
     assert not button(shown, "Remove").isEnabled()
 
 
-def test_of_very_many_folders_the_first_are_shown_and_the_others_counted(qtbot):
-    shown = UnfinishedList()
+def test_of_very_many_folders_the_first_are_shown_and_the_others_counted(controller, qtbot):
+    shown = UnfinishedList(controller)
     qtbot.addWidget(shown)
     many = tuple(a_source(b"/usb/%d" % number) for number in range(MAX_ROWS + 3))
     shown.show_state(RunState(phase=Phase.IDLE, sources=many))

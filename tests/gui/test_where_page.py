@@ -14,10 +14,9 @@ from mydata_like.core.file_status import Suggestion
 from mydata_like.demo.middleware import EMPTY_LIST, Fault
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.controller import WindowController
-from mydata_like.gui.pages.where_page import WherePage
+from mydata_like.gui.pages.where_page import SuggestionsModel, SuggestionsTable, WherePage
 from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.where.free_dialog import CleanupResultsModel, FreeDialog
-from mydata_like.gui.where.suggestions import SuggestionsModel, SuggestionsTable
 from mydata_like.gui.window_state import WindowState
 from tests.builders import a_file
 from tests.gui.conftest import DEADLINE, QUICK

@@ -86,7 +86,7 @@ class Seen:
 
     def _is_busy(self):
         page = self.page
-        return self.tasks.busy or page._search_task.running or page._poller.polling
+        return self.tasks.busy or page._search_task.running
 
 
 @pytest.fixture

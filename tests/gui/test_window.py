@@ -12,9 +12,8 @@ from mydata_like.app.settings_service import save_settings
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import RunStarted, ServerSilent
 from mydata_like.engine.progress import NO_PROGRESS
-from mydata_like.gui.base import NavigationRequest, PageTitle
+from mydata_like.gui.base import PageTitle
 from mydata_like.gui.overview.route_row import RouteRow
-from mydata_like.gui.pages.page_registry import list_pages
 from mydata_like.gui.run_state import (
     PastRunState,
     Phase,
@@ -28,7 +27,7 @@ from mydata_like.gui.status_text import amount_sentence
 from mydata_like.gui.theme.metrics import LARGE_SPACE, TITLE
 from mydata_like.gui.theme.texts import moment
 from mydata_like.gui.theme.widgets import PlainLabel
-from mydata_like.gui.window import MainWindow
+from mydata_like.gui.window import MainWindow, list_pages
 
 AWAY = Problem("server.unreachable", "It does not answer.", "Wait.")
 REFUSED = Problem("server.forbidden", "It refuses.", "Ask.")
@@ -263,7 +262,7 @@ def test_no_menu_takes_the_tool_bar_away(window):
 
 @pytest.mark.parametrize("page", [spec.name for spec in list_pages()])
 def test_in_the_tray_no_page_does_anything_regularly(window, still_context, qtbot, page):
-    window.show_page(NavigationRequest(page))
+    window.show_page(page)
     qtbot.waitUntil(lambda: not still_context.tasks.busy)
 
     window.hide()
@@ -309,7 +308,7 @@ def test_all_pages_begin_at_the_same_left_edge_with_a_title_of_the_same_size(win
     window._context.controller.run_changed.emit(IDLE)
     edges, sizes = set(), set()
     for spec in list_pages():
-        window.show_page(NavigationRequest(spec.name))
+        window.show_page(spec.name)
         page = window.page
         kind = RouteRow if spec.name == "overview" else PageTitle
         first = page.findChild(kind)

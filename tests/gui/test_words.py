@@ -8,10 +8,10 @@ from mydata_like.app.onboarding import LayoutSample
 from mydata_like.core.deletion import DeletedFile
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.file_status import Suggestion
+from mydata_like.gui.pages.where_page import SuggestionsModel
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import ElidedLabel
 from mydata_like.gui.where.free_dialog import CleanupResultsModel
-from mydata_like.gui.where.suggestions import SuggestionsModel
 from mydata_like.gui.wizard.folders_step import PreviewModel
 
 TIP = Qt.ItemDataRole.ToolTipRole
@@ -63,3 +63,7 @@ def test_what_is_cut_short_is_whole_in_its_tool_tip(qtbot, text):
 def test_an_error_says_what_to_do_on_a_line_of_its_own():
     assert texts.error_text(SettingsError("No.", hint="Do\x1bthis.")) == "No.\nDo\\x1bthis."
     assert texts.error_text(SettingsError("No.")) == "No."
+
+
+def test_a_name_that_looks_like_a_placeholder_is_shown_as_it_is():
+    assert texts.filled("%1: %2", "%2.tif", "It is locked.") == "%2.tif: It is locked."

@@ -76,26 +76,27 @@ class DropDialog(Dialog):
         self._paths = list(dict.fromkeys(os.path.normpath(path) for path in paths))
         self._previews: list[SourcePreview | None] = [None for _ in self._paths]
         self._costs: Costs | None = None  # of the last run
-        self._place = settings, context.controller.config
+        self._place = context.controller.place
         self.model = SourcesModel(self._paths, settings.server.username, self)
-        self.notes = NoteList(self.tr("Notes"), self)
         self._conflicts: list[Conflict] = []
         self._failure: Note | None = None  # of the scan
         self._check_failure: Note | None = None  # why the conflicts are unknown
         self._timer = QTimer(self, interval=SHOW_AFTER)
 
-        self._title = PlainLabel("", self, heading=TITLE)
-        self._sum = PlainLabel("", self)
+        self._title, self._sum = PlainLabel("", self, heading=TITLE), PlainLabel("", self)
         self._tree = QTreeView(self)
         hint = self.tr("Double-click an owner, experiment or dataset to change it.")
+        advice = PlainLabel(hint, self)
+        self.notes = NoteList(self.tr("Notes"), self)
         self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
         self.upload = self._buttons.addButton(
             self.tr("&Upload"), QDialogButtonBox.ButtonRole.AcceptRole
         )
-        self.upload.setDefault(True)
+
         self._set_up_tree()
-        tables = ((self._tree, 3), PlainLabel(hint, self), (self.notes, 2))
-        vbox(self._title, self._sum, *tables, self._buttons, inside=self)
+        head, tree, notes = (self._title, self._sum), (self._tree, 3), (self.notes, 2)
+        vbox(*head, tree, advice, notes, self._buttons, inside=self)
+        self.upload.setDefault(True)
 
         self._timer.timeout.connect(self._show)
         self.model.decided.connect(self._show)
@@ -151,25 +152,29 @@ class DropDialog(Dialog):
         extra = [self._failure, self._check_failure, self._find_obstacle()]
         self.notes.show_notes([*(note for note in extra if note), *notes])
         self.notes.setVisible(bool(self.notes.notes))
-        wanted = sum(row.wanted or row.preview is None for row in self.model.rows)
-        self._title.setText(self.tr("Upload %Ln folder(s) or file(s)", "", wanted))
+        count = sum(row.wanted or row.preview is None for row in self.model.rows)
+        self._title.setText(self.tr("Upload %Ln folder(s) or file(s)", "", count))
         self._sum.setText(self._sum_up())
         self.upload.setEnabled(self._is_ready())
 
+    @Slot(object)
     def _take_preview(self, progress: tuple[int, SourcePreview]) -> None:
         row, preview = progress
         self._previews[row] = preview
 
+    @Slot(object)
     def _take_costs(self, costs: Costs | None) -> None:
         self._costs = costs
         self._show()
 
+    @Slot(object)
     def _show_end(self, _nothing: object) -> None:
         self._timer.stop()
         self._show()
 
+    @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
-        self._failure = Note("problem", texts.problem_text(error))
+        self._failure = _describe(error)
         self._show_end(None)
 
     @Slot()
@@ -179,12 +184,14 @@ class DropDialog(Dialog):
         find = partial(source_service.find_conflicts, *self._place, sources)
         self._tasks.run(find, self._take_conflicts, self._fail_to_ask, latest=True)
 
+    @Slot(object)
     def _take_conflicts(self, conflicts: list[Conflict]) -> None:
         self._conflicts, self._check_failure = conflicts, None
         self._show()
 
+    @Slot(object)
     def _fail_to_ask(self, error: UploaderError) -> None:
-        self._check_failure = Note("problem", texts.problem_text(error))
+        self._check_failure = _describe(error)
         self._show()
 
     @Slot()
@@ -196,25 +203,22 @@ class DropDialog(Dialog):
         self.accept()
 
     def _find_obstacle(self) -> Note | None:
+        """Return why nothing can be uploaded now, if that is so."""
         state = self._controller.state
+        text = ""
         if state.phase in (Phase.LOADING, Phase.UNSET):
             text = self.tr("Nothing can be uploaded before the set-up is complete.")
         elif state.elsewhere:
             text = self.tr("Another upload is in progress. This one can start when it has ended.")
         elif state.phase is Phase.TESTING:
             text = self.tr("A speed test is in progress. The upload can start when it has ended.")
-        else:
-            return None
-        return Note("problem", text)
+        return Note("problem", text) if text else None
 
     def _is_ready(self) -> bool:
-        rows = self.model.rows
-        ill = any(
-            note.status == "problem"
-            for note in list_notes([row for row in rows if row.wanted], self._conflicts)
-        )
-        known = all(row.preview is not None for row in rows)
-        return known and any(row.wanted for row in rows) and not ill and not self._find_obstacle()
+        known = all(row.preview is not None for row in self.model.rows)
+        wanted = [row for row in self.model.rows if row.wanted]
+        problems = [it for it in list_notes(wanted, self._conflicts) if it.status == "problem"]
+        return known and bool(wanted) and not problems and not self._find_obstacle()
 
     def _sum_up(self) -> str:
         """Show how much is to be sent, and how long that takes."""
@@ -234,6 +238,10 @@ class DropDialog(Dialog):
             seconds = round_estimate(self._costs.seconds_for(Work(size, files, files)))
             text = text.replace("%2", texts.span(seconds))
         return text.replace("%1", texts.size(size))
+
+
+def _describe(error: UploaderError) -> Note:
+    return Note("problem", texts.problem_text(error))
 
 
 class _NameDelegate(QStyledItemDelegate):

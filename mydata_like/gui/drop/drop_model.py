@@ -5,24 +5,30 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QCoreApplication, QObject, Qt, Signal, Slot
-from PySide6.QtGui import QStandardItem, QStandardItemModel
+from PySide6.QtCore import (
+    QAbstractItemModel,
+    QCoreApplication,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    Qt,
+    Signal,
+)
 
 from mydata_like.core.errors import SourceError
 from mydata_like.core.extra_sources import Destination, ExtraSource, check_destination
-from mydata_like.gui.table_model import Index
 from mydata_like.gui.theme import colours, texts
 from mydata_like.gui.theme.colours import Status
 from mydata_like.gui.theme.widgets import NOTE_ICONS, Note, icon
 
 if TYPE_CHECKING:
-    from mydata_like.app.source_service import Conflict, SkippedSource, SourcePart, SourcePreview
+    from mydata_like.app.source_service import Conflict, SourcePart, SourcePreview
 
 
-TO_THE_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+Index = QModelIndex | QPersistentModelIndex
+NOWHERE = QModelIndex()
 DOTS = "…"
 Role = Qt.ItemDataRole
 
@@ -81,68 +87,113 @@ class SourceRow:
         return ExtraSource(self.preview.path, self.destination, self.preview.alone)
 
 
-class SourcesModel(QStandardItemModel):
+class SourcesModel(QAbstractItemModel):
     """Dropped folders and files, and below each folder its direct contents."""
 
     decided = Signal()  # the user changed a name or a selection
 
     def __init__(self, paths: Sequence[bytes], account: str, parent: QObject | None = None) -> None:
         """`account` owns the sources without an owner."""
-        super().__init__(len(paths), len(SourceColumn), parent)
+        super().__init__(parent)
         self.rows = [SourceRow(path) for path in paths]
         self._account = account
-        self._filling = False  # the items are changed by the program
-        names = (self.tr("Owner"), self.tr("Experiment"), self.tr("Dataset"))
-        self.setHorizontalHeaderLabels(
-            [self.tr("Folder or file"), *names, self.tr("Files"), self.tr("Size")]
-        )
-        for column in NUMBERS:
-            self.horizontalHeaderItem(column).setTextAlignment(TO_THE_RIGHT)
-        self.itemChanged.connect(self._take_edit)
-        for number in range(len(self.rows)):
-            self._show_row(number)
+        self._titles = {
+            SourceColumn.NAME: self.tr("Folder or file"),
+            SourceColumn.OWNER: self.tr("Owner"),
+            SourceColumn.EXPERIMENT: self.tr("Experiment"),
+            SourceColumn.DATASET: self.tr("Dataset"),
+            SourceColumn.FILES: self.tr("Files"),
+            SourceColumn.SIZE: self.tr("Size"),
+        }
 
     def show(self, previews: Sequence[SourcePreview | None]) -> None:
         """Show the current results."""
-        for number, (row, preview) in enumerate(zip(self.rows, previews, strict=True)):
-            if preview is not None and preview is not row.preview:
-                row.preview = preview
-                self._show_row(number)
-                self._show_parts(number, preview)
+        for number, preview in enumerate(previews):
+            if preview is not None and preview is not self.rows[number].preview:
+                self._show_one(number, preview)
+
+    def rowCount(self, parent: Index = NOWHERE) -> int:
+        if not parent.isValid():
+            return len(self.rows)
+        if parent.internalId() or parent.column() != SourceColumn.NAME:
+            return 0
+        return len(self.rows[parent.row()].parts)
+
+    def columnCount(self, parent: Index = NOWHERE) -> int:
+        return len(SourceColumn)
+
+    def index(self, row: int, column: int, parent: Index = NOWHERE) -> QModelIndex:
+        if not self.hasIndex(row, column, parent):
+            return QModelIndex()
+        # The number of a part's folder, starting at 1; dropped folders themselves have none.
+        return self.createIndex(row, column, parent.row() + 1 if parent.isValid() else 0)
+
+    def parent(self, index: Index) -> QModelIndex:  # type: ignore[override]
+        if not index.isValid() or not index.internalId():
+            return QModelIndex()
+        return self.createIndex(index.internalId() - 1, SourceColumn.NAME, 0)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Role.DisplayRole
+    ) -> Any:
+        if orientation is not Qt.Orientation.Horizontal:
+            return None
+        column = SourceColumn(section)
+        if role == Role.TextAlignmentRole and column in NUMBERS:
+            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        return self._titles[column] if role == Role.DisplayRole else None
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        flags = super().flags(index)
+        if not index.isValid() or index.internalId() or not self.rows[index.row()].possible:
+            return flags
+        if index.column() == SourceColumn.NAME:
+            flags |= Qt.ItemFlag.ItemIsUserCheckable
+        if index.column() in NAMES:
+            flags |= Qt.ItemFlag.ItemIsEditable
+        return flags
 
     def data(self, index: Index, role: int = Role.DisplayRole) -> Any:
-        if role == Role.ForegroundRole and not index.parent().isValid():
-            row = self.rows[index.row()]
-            unnamed = index.column() == SourceColumn.OWNER and not row.destination.owner
-            return colours.quiet() if unnamed or not row.wanted else None
-        return super().data(index, role)
+        if not index.isValid():
+            return None
+        column = SourceColumn(index.column())
+        if role == Role.TextAlignmentRole and column in NUMBERS:
+            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        if index.internalId():
+            part = self.rows[index.internalId() - 1].parts[index.row()]
+            return self._show_part(part, column, role)
+        return self._show_row(self.rows[index.row()], column, role)
 
-    @Slot(QStandardItem)
-    def _take_edit(self, item: QStandardItem) -> None:
-        if self._filling:
-            return
-        row, column = self.rows[item.row()], SourceColumn(item.column())
-        if column is SourceColumn.NAME:
-            row.chosen = item.checkState() is Qt.CheckState.Checked
-        elif item.text() != self._describe(row, column):
-            row.edited[column] = item.text().strip()
-        self._show_row(item.row())
+    def setData(self, index: Index, value: Any, role: int = Role.EditRole) -> bool:
+        row, column = self.rows[index.row()], SourceColumn(index.column())
+        if role == Role.CheckStateRole:
+            row.chosen = Qt.CheckState(value) is Qt.CheckState.Checked
+        elif role == Role.EditRole and column in NAMES:
+            row.edited[column] = str(value).strip()
+        else:
+            return False
+        self.dataChanged.emit(index, index)
         self.decided.emit()
+        return True
 
-    def _show_row(self, number: int) -> None:
-        row = self.rows[number]
-        self._filling = True
-        for column in SourceColumn:
-            item = self._find_item(number, column)
-            item.setText(self._describe(row, column))
-            item.setEditable(row.possible and column in NAMES)
-        name = self._find_item(number, SourceColumn.NAME)
-        name.setToolTip(texts.tip(texts.plain(row.path)))
-        name.setIcon(icon("file" if row.preview and row.preview.alone else "folder"))
-        if row.possible:
-            name.setCheckable(True)
-            name.setCheckState(Qt.CheckState.Checked if row.chosen else Qt.CheckState.Unchecked)
-        self._filling = False
+    def _show_row(self, row: SourceRow, column: SourceColumn, role: int) -> Any:
+        preview, is_name = row.preview, column is SourceColumn.NAME
+        unowned = column is SourceColumn.OWNER and not row.destination.owner
+        match role:
+            case Role.ForegroundRole if not row.wanted or unowned:
+                return colours.quiet()
+            case Role.EditRole if column in NAMES:
+                return row.destination[column - SourceColumn.OWNER]
+            case Role.ToolTipRole if is_name:
+                return texts.tip(texts.plain(row.path))
+            case Role.CheckStateRole if is_name and row.possible:
+                return Qt.CheckState.Checked if row.chosen else Qt.CheckState.Unchecked
+            case Role.DecorationRole if is_name:
+                return icon("file" if preview and preview.alone else "folder")
+            case Role.DisplayRole:
+                return self._describe(row, column)
+            case _:
+                return None
 
     def _describe(self, row: SourceRow, column: SourceColumn) -> str:
         if column is SourceColumn.NAME:
@@ -154,45 +205,46 @@ class SourcesModel(QStandardItemModel):
         if column in NAMES:
             name = row.destination[column - SourceColumn.OWNER]
             return texts.plain(name or (self._account if column is SourceColumn.OWNER else ""))
-        found = row.preview.found, row.preview.found_bytes
-        return _describe_number(column, *found)
+        return _describe_number(column, row.preview.found, row.preview.found_bytes)
 
-    def _show_parts(self, number: int, preview: SourcePreview) -> None:
-        """Show the parts of a folder; they are in their final order once the scan is complete."""
-        row, folder = self.rows[number], self._find_item(number, SourceColumn.NAME)
+    def _show_part(self, part: SourcePart, column: SourceColumn, role: int) -> Any:
+        if role == Role.DecorationRole and column is SourceColumn.NAME:
+            return icon("folder" if part.name else "file")
+        if role != Role.DisplayRole or column in NAMES:
+            return None
+        if column is SourceColumn.NAME:
+            return texts.plain(part.name) if part.name else self.tr("other files")
+        return _describe_number(column, part.files, part.bytes)
+
+    def _show_one(self, number: int, preview: SourcePreview) -> None:
+        row = self.rows[number]
+        row.preview = preview
+        self.dataChanged.emit(
+            self.index(number, SourceColumn.NAME), self.index(number, len(SourceColumn) - 1)
+        )
         # A folder of files only has no folders to show.
         parts = list(preview.parts) if any(part.name for part in preview.parts) else []
         if preview.complete:
+            self._set_parts(number, [])
             parts.sort(key=lambda part: (not part.name, part.name))
-        folder.setRowCount(len(parts))
-        folder.setColumnCount(len(SourceColumn))
-        self._filling = True
-        for place, (part, before) in enumerate(zip_longest(parts, row.parts[: len(parts)])):
-            if part == before:
-                continue
-            for column in SourceColumn:
-                item = self._find_item(place, column, folder)
-                if column is SourceColumn.NAME:
-                    item.setText(texts.plain(part.name) if part.name else self.tr("other files"))
-                    item.setIcon(icon("folder" if part.name else "file"))
-                elif column in NUMBERS:
-                    item.setText(_describe_number(column, part.files, part.bytes))
-        self._filling = False
-        row.parts = parts
+        self._set_parts(number, parts)
 
-    def _find_item(
-        self, row: int, column: SourceColumn, folder: QStandardItem | None = None
-    ) -> QStandardItem:
-        """Return the item of a cell, which is made when it is first needed."""
-        above = folder or self.invisibleRootItem()
-        item = above.child(row, column)
-        if item is None:
-            item = QStandardItem()
-            item.setEditable(False)
-            if column in NUMBERS:
-                item.setTextAlignment(TO_THE_RIGHT)
-            above.setChild(row, column, item)
-        return item
+    def _set_parts(self, number: int, parts: list[SourcePart]) -> None:
+        """Show these parts; during the scan of a folder, new ones are only appended."""
+        parent, row = self.index(number, SourceColumn.NAME), self.rows[number]
+        before, after = len(row.parts), len(parts)
+        if after < before:
+            self.beginRemoveRows(parent, after, before - 1)
+            row.parts = parts
+            self.endRemoveRows()
+        elif after > before:
+            self.beginInsertRows(parent, before, after - 1)
+            row.parts = parts
+            self.endInsertRows()
+        row.parts = parts
+        if kept := min(before, after):
+            last = self.index(kept - 1, len(SourceColumn) - 1, parent)
+            self.dataChanged.emit(self.index(0, SourceColumn.NAME, parent), last)
 
 
 def _describe_number(column: SourceColumn, files: int, size: int) -> str:
@@ -206,18 +258,17 @@ def list_notes(rows: Sequence[SourceRow], conflicts: Sequence[Conflict]) -> list
     """Return all notes, the worst first; with several rows each note names its row."""
     notes = []
     for row in rows:
-        path = row.preview.path if row.preview and row.wanted else None
-        mine = [_describe_conflict(conflict) for conflict in conflicts if conflict.path == path]
-        whose = "" if len(rows) == 1 else f"{texts.plain(row.name)}: "
-        for note in (*_judge_names(row), *mine, *_describe_contents(row)):
-            notes.append(note._replace(text=f"{whose}{note.text}"))
+        mine = [*_describe_contents(row)]
+        if row.wanted and row.preview is not None:
+            here = [one for one in conflicts if one.path == row.preview.path]
+            mine = [*_judge_names(row), *map(_describe_conflict, here), *mine]
+        name = f"{texts.plain(row.name)}: " if len(rows) > 1 else ""
+        notes += [note._replace(text=name + note.text) for note in mine]
     order = list(NOTE_ICONS)
     return sorted(notes, key=lambda note: order.index(note.status))
 
 
 def _judge_names(row: SourceRow) -> Iterator[Note]:
-    if not row.wanted:
-        return
     try:
         check_destination(row.destination)
     except SourceError as error:
@@ -258,17 +309,9 @@ def _describe_contents(row: SourceRow) -> Iterator[Note]:
         text = translate("drop", "%Ln file(s) are already safe on the server.", None, preview.safe)
         yield Note("good", text)
     for code, left in sorted(preview.reasons.items()):
-        yield _describe_left(code, left)
-
-
-def _describe_left(code: str, left: SkippedSource) -> Note:
-    first = texts.plain(left.example.rpartition(b"/")[2])
-    if code.startswith("waiting."):
-        text = translate("drop", "%Ln file(s) wait, such as %1: %2", None, left.number)
-        status: Status = "waiting"
-    else:
         text = translate("drop", "%Ln left out, such as %1: %2", None, left.number)
-        status = "skipped" if code.startswith("skipped.") else "waiting"
-    return Note(
-        status, text.replace("%1", first).replace("%2", texts.engine_text(left.problem.message))
-    )
+        status: Status = "skipped" if code.startswith("skipped.") else "waiting"
+        if code.startswith("waiting."):
+            text = translate("drop", "%Ln file(s) wait, such as %1: %2", None, left.number)
+        first = texts.plain(left.example.rpartition(b"/")[2])
+        yield Note(status, texts.filled(text, first, texts.engine_text(left.problem.message)))

@@ -3,22 +3,16 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QProgressBar,
-    QSizePolicy,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QProgressBar, QSizePolicy, QToolButton, QWidget
 
-from mydata_like.core.events import RunProgressed
-from mydata_like.gui.run_state import PastRunState, RunState
+from mydata_like.gui.controller import WindowController
+from mydata_like.gui.run_state import RunState
 from mydata_like.gui.status_text import amount_sentence
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status, current_shades, status_colour
+from mydata_like.gui.theme.layouts import frameless, hbox, vbox
 from mydata_like.gui.theme.widgets import icon
 
 
@@ -33,28 +27,21 @@ class StatusCounts(NamedTuple):
     failed: int
 
 
-def count_active_run(sums: RunProgressed) -> StatusCounts:
-    """Return the parts of an active run."""
-    finished = sums.verified + sums.waiting + sums.skipped + sums.failed
-    return StatusCounts(
-        sums.found,
-        sums.verified,
-        max(0, sums.found - finished),
-        sums.waiting,
-        sums.skipped,
-        sums.failed,
-    )
+def count_files(state: RunState) -> StatusCounts:
+    """Return the parts of the active run, or else of the newest one.
 
-
-def count_past_run(past: PastRunState, at_risk: int = 0) -> StatusCounts:
-    """Return the parts of a run that has ended or was interrupted.
-
-    Unfinished files count as waiting. A run that was interrupted may have counted fewer files than
-    the ledger has as `at_risk`.
+    Unfinished files of a run that has ended or was interrupted count as waiting. An interrupted run
+    may have counted fewer files than the ledger knows to be at risk.
     """
+    sums, past = state.sums, state.interrupted or state.last
+    if state.at_work or past is None:
+        finished = sums.verified + sums.waiting + sums.skipped + sums.failed
+        unfinished = max(0, sums.found - finished)
+        outcomes = (sums.waiting, sums.skipped, sums.failed)
+        return StatusCounts(sums.found, sums.verified, unfinished, *outcomes)
     waiting = max(past.waiting, past.unsafe - past.failed)
     if past.finished is None:
-        waiting = max(waiting, at_risk - past.failed)
+        waiting = max(waiting, state.at_risk.files - past.failed)
     return StatusCounts(past.found, past.verified, 0, waiting, past.skipped, past.failed)
 
 
@@ -77,54 +64,51 @@ KINDS = (
 )
 
 
+# The page of each part, and what it shows there.
+PAGE_OF_PART = {
+    "verified": ("transfers", "verified"),
+    "open": ("transfers", ""),
+    "waiting": ("problems", "waiting"),
+    "skipped": ("problems", "skipped"),
+    "failed": ("problems", "failed"),
+}
+
+
 class StatusBreakdownBar(QWidget):
     """A bar of all files that were found, and a button for each part that is not empty."""
 
-    chosen = Signal(object)  # the name of a part
-
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, controller: WindowController, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._controller = controller
         self._bar = _Bar(self)
-        self._buttons = {kind.name: self._make_button(kind) for kind in KINDS}
-        row = QHBoxLayout()
-        for button in self._buttons.values():
-            row.addWidget(button)
-        row.addStretch(1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._bar)
-        layout.addLayout(row)
+        self._buttons = {kind.name: QToolButton(self) for kind in KINDS}
+        for kind, button in zip(KINDS, self._buttons.values(), strict=True):
+            button.setIcon(icon(kind.icon, kind.status))
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+            button.setAutoRaise(True)
+            button.setObjectName(kind.name)
+            button.clicked.connect(self._open_part)
+        frameless(vbox(self._bar, hbox(*self._buttons.values(), 1), inside=self))
 
     def show_parts(self, parts: StatusCounts, *, counts_only: bool = False) -> None:
         """Show these numbers, without the bar where another one has the bytes."""
         self._bar.show_parts(parts)
         self._bar.setHidden(counts_only)
-        for kind in KINDS:
-            number = getattr(parts, kind.name)
-            button = self._buttons[kind.name]
-            button.setText(self._part_text(kind.name).replace("%1", texts.count(number)))
-            button.setVisible(number > 0 or kind.name == "verified")
-
-    def _make_button(self, kind: _Kind) -> QToolButton:
-        button = QToolButton(self)
-        button.setIcon(icon(kind.icon, kind.status))
-        button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        button.setAutoRaise(True)
-        button.setObjectName(kind.name)
-        button.clicked.connect(self._choose)
-        return button
-
-    def _choose(self) -> None:
-        self.chosen.emit(self.sender().objectName())
-
-    def _part_text(self, name: str) -> str:
-        return {
+        words = {
             "verified": self.tr("%1 verified"),
             "open": self.tr("%1 in progress"),
             "waiting": self.tr("%1 waiting"),
             "skipped": self.tr("%1 skipped"),
             "failed": self.tr("%1 failed"),
-        }[name]
+        }
+        for name, button in self._buttons.items():
+            number = getattr(parts, name)
+            button.setText(words[name].replace("%1", texts.count(number)))
+            button.setVisible(number > 0 or name == "verified")
+
+    @Slot()
+    def _open_part(self) -> None:
+        self._controller.open_page(*PAGE_OF_PART[self.sender().objectName()])
 
 
 class _Bar(QWidget):
@@ -142,18 +126,13 @@ class _Bar(QWidget):
             self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        widths = self._widths(self.width())
-        parts = [(width, kind.status) for kind, width in zip(KINDS, widths, strict=True)]
-        _draw_parts(self, self.height() / 3, parts)
-
-    def _widths(self, whole: float) -> list[float]:
-        """Return the width of each part; a single file among a million stays visible."""
+        """Draw the parts; a single file among a million stays visible."""
         numbers = [getattr(self._parts, kind.name) for kind in KINDS]
-        total = sum(numbers)
-        if not total:
-            return [0.0] * len(numbers)
+        whole, total = self.width(), max(1, sum(numbers))
         widths = [max(MIN_WIDTH, whole * number / total) if number else 0.0 for number in numbers]
-        return [width * whole / sum(widths) for width in widths]
+        scale = whole / (sum(widths) or 1.0)
+        parts = [(width * scale, it.status) for it, width in zip(KINDS, widths, strict=True)]
+        _draw_parts(self, self.height() / 3, parts)
 
 
 class ShareBar(QProgressBar):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
 from mydata_like.core.events import RunProgressed
 from mydata_like.gui.overview.throughput_chart import ThroughputChart, are_tiny
@@ -15,6 +15,7 @@ from mydata_like.gui.run_state import ChannelRates, RunState
 from mydata_like.gui.status_text import limit_sentence
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import accent
+from mydata_like.gui.theme.layouts import frameless, hbox, vbox
 from mydata_like.gui.theme.metrics import SMALL, TITLE
 from mydata_like.gui.theme.widgets import FoldButton, IconLabel, PlainLabel, icon
 from mydata_like.gui.window_state import WindowState
@@ -35,14 +36,8 @@ class DetailsPanel(QWidget):
         self._content = QWidget(self)
         self._strip = PipelineStrip(self._content)
         self._chart = ThroughputChart(self._content)
-        inside = QVBoxLayout(self._content)
-        inside.setContentsMargins(0, 0, 0, 0)
-        inside.addWidget(self._strip)
-        inside.addWidget(self._chart, 1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._button)
-        layout.addWidget(self._content, 1)
+        frameless(vbox(self._strip, (self._chart, 1), inside=self._content))
+        frameless(vbox(self._button, (self._content, 1), inside=self))
         self._button.setChecked(memory.value(STATE) == OPEN)
         self._show_content()
         self._button.clicked.connect(self._on_click)
@@ -119,13 +114,8 @@ class PipelineStrip(QWidget):
             "verify": StageCard(self.tr("Verify"), "check", self),
         }
         self._limit_label = PlainLabel("", self)
-        row = QHBoxLayout()
-        for card in self._cards.values():
-            row.addWidget(card, 1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addLayout(row)
-        layout.addWidget(self._limit_label)
+        cards = hbox(*((card, 1) for card in self._cards.values()))
+        frameless(vbox(cards, self._limit_label, inside=self))
 
     def show_state(self, state: RunState) -> None:
         """Show the progress of the run and its bottleneck."""
@@ -148,19 +138,13 @@ class StageCard(QFrame):
         self._samples: deque[tuple[float, int]] = deque()
         self._icon = IconLabel(1.0, self)
         self._icon.show_icon(icon(icon_name))
-        self._title = PlainLabel(title, self)
-        self._count = PlainLabel("", self)
-        self._count.scale(TITLE, bold=True)
+        name = PlainLabel(title, self)
+        self._count = PlainLabel("", self, heading=TITLE)
         self._rate = PlainLabel("", self)
         self._queue = PlainLabel("", self)
         self._queue.scale(SMALL)
-        top = QHBoxLayout()
-        top.addWidget(self._icon)
-        top.addWidget(self._title, 1)
-        layout = QVBoxLayout(self)
-        layout.addLayout(top)
-        for label in (self._count, self._rate, self._queue):
-            layout.addWidget(label)
+        head = hbox(self._icon, (name, 1))
+        vbox(head, self._count, self._rate, self._queue, inside=self)
 
     def show_stage(self, stage: StageCount, *, limit: bool) -> None:
         """Show these numbers; a word and a frame mark the bottleneck."""

@@ -1,43 +1,45 @@
 """The Overview: whether the data is safe, the active run, and what to do."""
 
-import re
 from collections.abc import Sequence
 
-from PySide6.QtCore import QCoreApplication, QEvent, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QEvent, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
-    QHBoxLayout,
+    QGridLayout,
     QLabel,
     QPushButton,
-    QScrollArea,
     QSizePolicy,
     QStackedLayout,
-    QVBoxLayout,
     QWidget,
 )
 
-from mydata_like.core.extra_sources import KnownSource
-from mydata_like.gui.base import PAGE_MARGINS, AppContext, NavigationRequest, Page
-from mydata_like.gui.overview.bars import (
-    SentBar,
-    StatusBreakdownBar,
-    StatusCounts,
-    count_active_run,
-    count_past_run,
-)
+from mydata_like.core.problems import INTENDED, Fixer, find_problem_info
+from mydata_like.core.queries import ProblemGroup
+from mydata_like.gui.base import PAGE_MARGINS, AppContext, Page
+from mydata_like.gui.controller import WindowController
+from mydata_like.gui.ledger_query import LedgerQuery
+from mydata_like.gui.overview.bars import SentBar, StatusBreakdownBar, count_files
 from mydata_like.gui.overview.details_panel import DetailsPanel
-from mydata_like.gui.overview.headline import PAGE_OF_PART, Headline
-from mydata_like.gui.overview.open_problems import OpenProblems
+from mydata_like.gui.overview.headline import Headline
 from mydata_like.gui.overview.recent_datasets import RecentDatasets
 from mydata_like.gui.overview.route_row import RouteRow
-from mydata_like.gui.overview.summary_cards import RemoveQuestion, SummaryRow, UnfinishedList
-from mydata_like.gui.run_state import LiveView, Phase, RunState
-from mydata_like.gui.status_text import safe_sentence
+from mydata_like.gui.overview.summary_cards import SummaryRow, UnfinishedList
+from mydata_like.gui.run_state import LiveView, PastRunState, Phase, RunState
+from mydata_like.gui.status_text import describe_problem, safe_sentence
+from mydata_like.gui.tables.problem_groups import (
+    count_of_group,
+    list_hidden,
+    mark_of_group,
+    name_of_group,
+    severity,
+)
+from mydata_like.gui.tables.table_panel import group_problems
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import current_shades, quiet
-from mydata_like.gui.theme.metrics import LARGE_SPACE, TITLE
-from mydata_like.gui.theme.widgets import Panel, PlainLabel, app_icon, icon
+from mydata_like.gui.theme.layouts import Gap, fill, hbox, scrolled, vbox
+from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE, TITLE
+from mydata_like.gui.theme.widgets import ElidedLabel, IconLabel, Panel, PlainLabel, app_icon, icon
 from mydata_like.settings.layers import ServerDecision
 from mydata_like.settings.schema import CONTEXT
 
@@ -45,24 +47,39 @@ from mydata_like.settings.schema import CONTEXT
 class EmptyState(QWidget):
     """A sentence and two ways to start, before the set-up."""
 
-    set_up = Signal()
-    demo = Signal()
-
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, controller: WindowController, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._controller = controller
         self._begin = QPushButton(self.tr("Set &up…"), self)
+        self._begin.setDefault(True)
         self._was_shown = False
-        picture = QLabel(self)
-        side = self.fontMetrics().height() * 6
+        demo = QPushButton(self.tr("Try the de&mo"), self)
+        demo.setToolTip(self.tr("Upload sample data to a server inside this program"))
+        picture, side = QLabel(self), self.fontMetrics().height() * 6
         picture.setPixmap(app_icon().pixmap(side, side))
-        layout = QVBoxLayout(self)
-        layout.addStretch(2)
-        layout.addWidget(picture, 0, Qt.AlignmentFlag.AlignHCenter)
-        layout.addWidget(self._make_title(), 0, Qt.AlignmentFlag.AlignHCenter)
-        layout.addLayout(self._make_text())
-        layout.addSpacing(LARGE_SPACE)
-        layout.addLayout(self._make_buttons())
-        layout.addStretch(3)
+        title = PlainLabel(self.tr("Your data, safe on the server"), self, heading=TITLE)
+        text = PlainLabel(
+            self.tr(
+                "This program uploads the files of an instrument to a MyTardis server and verifies "
+                "that every byte arrived. The set-up takes six short steps."
+            ),
+            self,
+            wrap=True,
+        )
+        align = Qt.AlignmentFlag
+        text.setAlignment(align.AlignCenter)
+        vbox(
+            2,
+            (picture, align.AlignHCenter),
+            (title, align.AlignHCenter),
+            hbox(1, (text, 2), 1),
+            Gap(LARGE_SPACE),
+            hbox(1, self._begin, demo, 1),
+            3,
+            inside=self,
+        )
+        self._begin.clicked.connect(self._set_up)
+        demo.clicked.connect(self._try_demo)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -71,39 +88,13 @@ class EmptyState(QWidget):
             self._was_shown = True
             self._begin.setFocus()
 
-    def _make_title(self) -> PlainLabel:
-        title = PlainLabel(self.tr("Your data, safe on the server"), self)
-        title.scale(TITLE, bold=True)
-        return title
+    @Slot()
+    def _set_up(self) -> None:
+        self._controller.open_page("set-up")
 
-    def _make_text(self) -> QHBoxLayout:
-        text = PlainLabel(
-            self.tr(
-                "This program uploads the files of an instrument to a MyTardis server and verifies "
-                "that every byte arrived. The set-up takes six short steps."
-            ),
-            self,
-        )
-        text.setWordWrap(True)
-        text.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        row = QHBoxLayout()
-        row.addStretch(1)
-        row.addWidget(text, 2)
-        row.addStretch(1)
-        return row
-
-    def _make_buttons(self) -> QHBoxLayout:
-        self._begin.setDefault(True)
-        demo = QPushButton(self.tr("Try the de&mo"), self)
-        demo.setToolTip(self.tr("Upload sample data to a server inside this program"))
-        self._begin.clicked.connect(self.set_up)
-        demo.clicked.connect(self.demo)
-        row = QHBoxLayout()
-        row.addStretch(1)
-        row.addWidget(self._begin)
-        row.addWidget(demo)
-        row.addStretch(1)
-        return row
+    @Slot()
+    def _try_demo(self) -> None:
+        self._controller.open_page("demo")
 
 
 class DropHint(QWidget):
@@ -136,6 +127,7 @@ class DropHint(QWidget):
 
 MAX_VALUE = 200  # characters
 
+translate = QCoreApplication.translate
 look_up = QCoreApplication.translate  # for the schema's texts: see settings/schema.py
 
 
@@ -146,21 +138,13 @@ class SetByServer(Panel):
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         self._decisions: Sequence[ServerDecision] = ()
-        title = PlainLabel(self.tr("The server sets some settings"), self)
-        title.scale(1, bold=True)
-        self._lines = PlainLabel("", self)
-        advice = PlainLabel(
-            self.tr(
-                "Ask the facility's administrator whether this is intended. What you save in the "
-                "settings takes precedence until the server's settings change again."
-            ),
-            self,
+        title = PlainLabel(self.tr("The server sets some settings"), self, heading=1, wrap=True)
+        self._lines = PlainLabel("", self, wrap=True)
+        advice = self.tr(
+            "Ask the facility's administrator whether this is intended. What you save in the "
+            "settings takes precedence until the server's settings change again."
         )
-        advice.setForegroundRole(self.palette().ColorRole.PlaceholderText)
-        layout = QVBoxLayout(self)
-        for label in (title, self._lines, advice):
-            label.setWordWrap(True)
-            layout.addWidget(label)
+        vbox(title, self._lines, PlainLabel(advice, self, wrap=True, quiet=True), inside=self)
         self.hide()
 
     def show_state(self, state: RunState) -> None:
@@ -173,12 +157,103 @@ class SetByServer(Panel):
     def _describe(self, decision: ServerDecision) -> str:
         label = look_up(CONTEXT, decision.setting.about.label)
         parts = label, self._shorten(decision.value), self._shorten(decision.instead_of)
-        text = self.tr("%1: %2 instead of %3")
-        return re.sub("%([123])", lambda mark: parts[int(mark[1]) - 1], text)
+        return texts.filled(self.tr("%1: %2 instead of %3"), *parts)
 
     def _shorten(self, text: str) -> str:
         shown = texts.plain(text) or self.tr("(empty)")
         return shown if len(shown) <= MAX_VALUE else shown[:MAX_VALUE] + "…"
+
+
+MAX_ROWS = 3
+NEED_SOMEONE = (Fixer.USER, Fixer.ADMINISTRATOR)
+UNSENT = "found"  # the kind of files that no run has sent yet
+
+
+class OpenProblems(QFrame):
+    """The most serious kinds of problems that someone has to fix; hidden if there are none.
+
+    It reads the ledger while `parent` is visible.
+    """
+
+    def __init__(self, context: AppContext, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
+        self._controller, self._memory = context.controller, context.memory
+        self._seen: tuple[bool, PastRunState | None] = (False, None)
+        self.query = LedgerQuery(context, parent, group_problems)
+        title = PlainLabel(self.tr("Needs your attention"), self, heading=1)
+        self._more = PlainLabel("", self, quiet=True)
+        self._layout = QGridLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setHorizontalSpacing(LARGE_SPACE)
+        self._layout.setVerticalSpacing(SPACE)
+        self._layout.setColumnStretch(1, 1)
+        self._layout.addWidget(title, 0, 0, 1, 3)
+        self.rows = [_Row(self) for _ in range(MAX_ROWS)]
+        for number, row in enumerate(self.rows, 1):
+            for column, widget in enumerate(row.widgets):
+                self._layout.addWidget(widget, number, column, Qt.AlignmentFlag.AlignVCenter)
+            row.button.clicked.connect(self._open)
+        self._layout.addWidget(self._more, MAX_ROWS + 1, 1)
+        self.query.answered.connect(self._show_groups)
+        self.hide()
+
+    def show_state(self, state: RunState) -> None:
+        """Read the ledger again if a run has begun or ended."""
+        if (state.at_work, state.last) != self._seen:
+            self._seen = (state.at_work, state.last)
+            self.query.refresh()
+
+    @Slot(object)
+    def _show_groups(self, groups: Sequence[ProblemGroup]) -> None:
+        hidden, at_work = list_hidden(self._memory), self._controller.state.at_work
+        shown = [
+            group
+            for group in sorted(groups, key=severity)
+            if find_problem_info(group.problem.code).fixer in NEED_SOMEONE
+            and group.problem.code not in INTENDED
+            and name_of_group(group) not in hidden
+            and not (at_work and group.kind == UNSENT)  # unsent files are in progress
+        ]
+        for row in self.rows[len(shown) :]:
+            row.set_visible(visible=False)
+        for row, group in zip(self.rows, shown, strict=False):
+            row.show_group(group)
+        more = len(shown) - MAX_ROWS
+        self._more.setText(self.tr("and %Ln more kind(s) of problems", "", more))
+        self._more.setVisible(more > 0)
+        self.setVisible(bool(shown))
+
+    @Slot()
+    def _open(self) -> None:
+        row = next(row for row in self.rows if row.button is self.sender())
+        self._controller.open_page("problems", row.name)
+
+
+class _Row:
+    """The widgets of one kind in the grid; `name` is that of the kind."""
+
+    def __init__(self, parent: QWidget) -> None:
+        self.name = ""
+        self._icon = IconLabel(1.0, parent)
+        self._text = ElidedLabel("", parent)
+        self.button = QPushButton(icon("problems"), translate("problems", "Show"), parent)
+        self.widgets = (self._icon, self._text, self.button)
+
+    def set_visible(self, *, visible: bool) -> None:
+        for widget in self.widgets:
+            widget.setVisible(visible)
+
+    def show_group(self, group: ProblemGroup) -> None:
+        self.name = name_of_group(group)
+        sentence = describe_problem(group.problem).sentence
+        text = f"{count_of_group(group)}: {sentence}"
+        mark = mark_of_group(group)
+        self._icon.show_icon(mark.icon)
+        self._icon.setAccessibleName(mark.word)
+        self._text.set_full_text(text)
+        self.button.setAccessibleName(f"{self.button.text()}: {text}")
+        self.set_visible(visible=True)
 
 
 class OverviewPage(Page):
@@ -187,30 +262,15 @@ class OverviewPage(Page):
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._controller = context.controller
-        self._empty_state = EmptyState(self)
+        self._empty_state = EmptyState(self._controller, self)
         self._content = _OverviewContent(context, self)
-        self._scroll = QScrollArea(self)
-        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
-        self._scroll.setWidgetResizable(True)
-        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._scroll.setWidget(self._content)
+        self._scroll = scrolled(self._content, self)
         self._layers = QStackedLayout(self)
         self._layers.addWidget(self._scroll)
         self._layers.addWidget(self._empty_state)
         self._controller.run_changed.connect(self._show_state)
         self._controller.live_changed.connect(self._content.show_live)
-        self._empty_state.set_up.connect(self._set_up)
-        self._empty_state.demo.connect(self._try_demo)
-        self._content.wanted.connect(self.wanted)
         self._show_state(self._controller.state)
-
-    @Slot()
-    def _set_up(self) -> None:
-        self.wanted.emit(NavigationRequest("set-up"))
-
-    @Slot()
-    def _try_demo(self) -> None:
-        self.wanted.emit(NavigationRequest("demo"))
 
     @Slot(object)
     def _show_state(self, state: RunState) -> None:
@@ -222,69 +282,47 @@ class OverviewPage(Page):
 class _OverviewContent(QWidget):
     """The content of the page once the program is set up."""
 
-    wanted = Signal(object)
-
     def __init__(self, context: AppContext, parent: QWidget) -> None:
         super().__init__(parent)
-        self._controller = context.controller
-        self._route = RouteRow(context.controller, self)
-        self._headline = Headline(context.controller, self)
+        controller = context.controller
+        self._route = RouteRow(controller, self)
+        self._headline = Headline(controller, self)
         self._sent = SentBar(self)
-        self._bar = StatusBreakdownBar(self)
-        self._safe = PlainLabel("", self)
-        self._safe.setWordWrap(True)
+        self._bar = StatusBreakdownBar(controller, self)
+        self._safe = PlainLabel("", self, wrap=True)
         self._datasets = RecentDatasets(context, self)
         self._problems = OpenProblems(context, self)
         self._summary = SummaryRow(self)
         self._set_by_server = SetByServer(self)
-        self._unfinished = UnfinishedList(self)
+        self._unfinished = UnfinishedList(controller, self)
         self._details = DetailsPanel(context.memory, self)
         self._hint = DropHint(self)
-        self._layout = QVBoxLayout(self)
-
-        self._layout.setContentsMargins(*PAGE_MARGINS)
-        self._layout.setSpacing(LARGE_SPACE)
-        parts: Sequence[QWidget] = (
+        # Each of these shows the state.
+        self._parts = (
             self._route,
             self._headline,
             self._sent,
-            self._bar,
-            self._safe,
             self._datasets,
             self._problems,
             self._summary,
             self._set_by_server,
             self._unfinished,
             self._details,
-            self._hint,
         )
-        for part in parts:
-            self._layout.addWidget(part)
+        self._layout = vbox(inside=self, spacing=LARGE_SPACE, margins=PAGE_MARGINS)
+        fill(self._layout, *self._parts[:3], self._bar, self._safe, *self._parts[3:], self._hint)
         self._layout.addStretch()
-
-        self._headline.wanted.connect(self.wanted)
-        self._bar.chosen.connect(self._choose)
-        self._problems.wanted.connect(self.wanted)
         self._details.changed.connect(self._make_room)
-        self._unfinished.continue_wanted.connect(self._continue_source)
-        self._unfinished.remove_wanted.connect(self._ask_to_remove)
 
     def show_state(self, state: RunState) -> None:
         """Show the current state."""
-        self._route.show_state(state)
-        self._headline.show_state(state)
-        self._sent.show_state(state)
-        self._bar.show_parts(_parts_of(state), counts_only=not self._sent.isHidden())
+        for part in self._parts:
+            part.show_state(state)
+        self._bar.show_parts(count_files(state), counts_only=not self._sent.isHidden())
         self._bar.setVisible(state.at_work or bool(state.interrupted or state.last))
         self._safe.setText(safe_sentence(state))
         self._safe.setVisible(bool(self._safe.text()))
-        self._datasets.show_state(state)
-        self._problems.show_state(state)
-        self._summary.show_state(state)
-        self._set_by_server.show_state(state)
-        self._unfinished.show_state(state)
         self._details.setVisible(state.at_work)
-        self._details.show_state(state)
         self._make_room()
 
     @Slot(object)
@@ -304,42 +342,9 @@ class _OverviewContent(QWidget):
 
     def event(self, event: QEvent) -> bool:
         done = super().event(event)
-        if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Resize):
-            self._fit_datasets()
-        return done
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self._datasets.refresh()
-        self._problems.refresh()
-
-    def _fit_datasets(self) -> None:
-        """Show as many datasets as have room without scrolling."""
         page = self.parentWidget()
-        if page is not None:
+        if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Resize) and page is not None:
+            # Show as many datasets as have room without scrolling.
             needed = self._layout.totalHeightForWidth(self.width())
             self._datasets.allow_rows_for(page.height() - needed)
-
-    @Slot(object)
-    def _continue_source(self, source: KnownSource) -> None:
-        self._controller.add_source(source.path, *source.destination)
-
-    @Slot(object)
-    def _ask_to_remove(self, source: KnownSource) -> None:
-        question = RemoveQuestion(source, self)
-        question.confirmed.connect(self._controller.remove_source)
-        question.open()
-
-    @Slot(object)
-    def _choose(self, part: str) -> None:
-        self.wanted.emit(PAGE_OF_PART[part])
-
-
-def _parts_of(state: RunState) -> StatusCounts:
-    """Return the parts of the active run, or else of the newest one."""
-    if state.at_work:
-        return count_active_run(state.sums)
-    newest = state.interrupted or state.last
-    if newest is None:
-        return count_active_run(state.sums)
-    return count_past_run(newest, state.at_risk.files)
+        return done

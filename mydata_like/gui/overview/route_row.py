@@ -2,16 +2,18 @@
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.run_state import Phase, RunState, ServerIndicator
 from mydata_like.gui.server_indicator import indicator_mark
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status, status_colour
+from mydata_like.gui.theme.layouts import Gap, frameless, hbox
 from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE
 from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, icon, set_tip
 
+WAITING = (ServerIndicator.SILENT, ServerIndicator.NOT_APPROVED)
 MAX_LENGTH = 40  # average characters of a name, if the other one is as long
 
 
@@ -24,27 +26,20 @@ class RouteRow(QWidget):
         super().__init__(parent)
         self._controller = controller
         self._longest = longest
-        self._instrument = PlainLabel("", self)
-        self._server = PlainLabel("", self)
+        self._instrument, self._server = (
+            PlainLabel("", self, heading=1),
+            PlainLabel("", self, heading=1),
+        )
         self._arrow = _Arrow(self)
         self._mark = IconLabel(1.0, self)
         self._word = PlainLabel("", self)
-
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE)
-        for name, label in (("computer", self._instrument), ("server", self._server)):
-            label.scale(1.0, bold=True)
-            shape = IconLabel(1.2, self)
-            shape.show_icon(icon(name))
-            if label is self._server:
-                layout.addWidget(self._arrow)
-            layout.addWidget(shape)
-            layout.addWidget(label)
-        layout.addSpacing(LARGE_SPACE)
-        layout.addWidget(self._mark)
-        layout.addWidget(self._word)
-        layout.addStretch(1)
+        computer, server = IconLabel(1.2, self), IconLabel(1.2, self)
+        computer.show_icon(icon("computer"))
+        server.show_icon(icon("server"))
+        ends = (computer, self._instrument, self._arrow, server, self._server)
+        frameless(
+            hbox(*ends, Gap(LARGE_SPACE), self._mark, self._word, 1, inside=self, spacing=SPACE)
+        )
 
         controller.settings_changed.connect(self._on_settings_changed)
         self._on_settings_changed()
@@ -54,7 +49,12 @@ class RouteRow(QWidget):
         mark = indicator_mark(state)
         self._mark.show_icon(mark.icon)
         self._word.setText(mark.word)
-        self._arrow.show_status(_arrow_status(state))
+        status: Status = "working" if state.at_work else "skipped"
+        if state.phase is Phase.BROKEN or state.server is ServerIndicator.UNREACHABLE:
+            status = "problem"
+        elif state.phase is Phase.PAUSED or state.server in WAITING:
+            status = "waiting"
+        self._arrow.show_status(status)
 
     @Slot()
     def _on_settings_changed(self) -> None:
@@ -64,18 +64,18 @@ class RouteRow(QWidget):
         self._show_name(self._instrument, name, host)
         self._show_name(self._server, host, name)
 
-    def _show_name(self, label: PlainLabel, name: str, other: str) -> None:
+    def _show_name(self, shown: PlainLabel, name: str, other: str) -> None:
         """Show a name; it may also use the room that the other name leaves."""
-        metrics = label.fontMetrics()
+        metrics = shown.fontMetrics()
         half = metrics.averageCharWidth() * self._longest
         width = max(half, 2 * half - metrics.horizontalAdvance(other))
-        shown = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, width)
-        label.setText(shown)
-        set_tip(label, "" if shown == name else name)
+        elided = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, width)
+        shown.setText(elided)
+        set_tip(shown, "" if elided == name else name)
 
 
 class _Arrow(QWidget):
-    """An arrow in the colour of a status."""
+    """An arrow in the colour of a status: bytes travel, are held up or cannot; or at rest."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -105,15 +105,3 @@ class _Arrow(QWidget):
         painter.drawPolyline(
             [QPointF(tip.x() - head, tip.y() - head), tip, QPointF(tip.x() - head, tip.y() + head)]
         )
-
-
-WAITING = (ServerIndicator.SILENT, ServerIndicator.NOT_APPROVED)
-
-
-def _arrow_status(state: RunState) -> Status:
-    """Return the status of the way: travelling, held up, broken or at rest."""
-    if state.phase is Phase.BROKEN or state.server is ServerIndicator.UNREACHABLE:
-        return "problem"
-    if state.phase is Phase.PAUSED or state.server in WAITING:
-        return "waiting"
-    return "working" if state.at_work else "skipped"

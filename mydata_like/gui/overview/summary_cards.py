@@ -2,22 +2,16 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import (
-    QGridLayout,
-    QHBoxLayout,
-    QPushButton,
-    QSizePolicy,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QGridLayout, QPushButton, QSizePolicy, QWidget
 
 from mydata_like.core.deletion import Safety
 from mydata_like.core.extra_sources import KnownSource
-from mydata_like.core.model import AtRisk
-from mydata_like.gui.run_state import PastRunState, RunState
+from mydata_like.gui.controller import WindowController
+from mydata_like.gui.run_state import RunState
 from mydata_like.gui.setting_labels import with_labels
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.layouts import frameless, hbox, vbox
 from mydata_like.gui.theme.metrics import SECTION, SPACE
 from mydata_like.gui.theme.widgets import ElidedLabel, IconLabel, Panel, PlainLabel, Question, icon
 
@@ -28,15 +22,10 @@ class SummaryCard(Panel):
     def __init__(self, title: str, parent: QWidget) -> None:
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
-        self._title = PlainLabel(title, self)
-        self._fact = PlainLabel("", self)
-        self._fact.scale(SECTION, bold=True)
-        self._more = PlainLabel("", self)
-        self._more.setWordWrap(True)
-        layout = QVBoxLayout(self)
-        for label in (self._title, self._fact, self._more):
-            layout.addWidget(label)
-        layout.addStretch(1)
+        name = PlainLabel(title, self)
+        self._fact = PlainLabel("", self, heading=SECTION)
+        self._more = PlainLabel("", self, wrap=True)
+        vbox(name, self._fact, self._more, 1, inside=self)
 
     def show_fact(self, fact: str, more: str = "") -> None:
         """Show a fact."""
@@ -53,11 +42,8 @@ class SummaryRow(QWidget):
         self._risk = SummaryCard(self.tr("Only on this computer"), self)
         self._last = SummaryCard(self.tr("Last run"), self)
         self._next = SummaryCard(self.tr("Next run"), self)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE)
-        for card in (self._risk, self._last, self._next):
-            layout.addWidget(card, 1)
+        cards = (self._risk, self._last, self._next)
+        frameless(hbox(*((card, 1) for card in cards), inside=self, spacing=SPACE))
 
     def show_state(self, state: RunState) -> None:
         """Show the current state."""
@@ -67,52 +53,36 @@ class SummaryRow(QWidget):
 
     def _describe_risk(self, state: RunState) -> tuple[str, str]:
         """Return which files are only on this computer; "nothing" only if that is certain."""
-        if state.at_work and (under_way := self._describe_open(state)):
-            return under_way
+        sums, risk = state.sums, state.at_risk
+        unverified = max(0, sums.found - sums.verified - sums.skipped)
+        if state.at_work and unverified and unverified >= risk.files:  # else the ledger has more
+            size = max(0, sums.found_bytes - sums.verified_bytes)
+            return self.tr("%Ln file(s)", None, unverified), texts.size(size)
         if state.data_problem is not None:
             more = with_labels(texts.engine_text(state.data_problem.message))
             return self.tr("Cannot be read"), more
-        if state.at_risk.files:
-            fact, more = self._describe_files(state.at_risk)
-            return fact, f"{more}{self._describe_kept(state.kept)}"
-        return self._describe_left_out(state) or self._describe_nothing(state)
-
-    def _describe_open(self, state: RunState) -> tuple[str, str] | None:
-        """Return the unverified files of the active run; None if the ledger has more."""
-        left = max(0, state.sums.found - state.sums.verified - state.sums.skipped)
-        if not left or left < state.at_risk.files:
-            return None
-        size = max(0, state.sums.found_bytes - state.sums.verified_bytes)
-        return self.tr("%Ln file(s)", None, left), texts.size(size)
-
-    def _describe_files(self, at_risk: AtRisk) -> tuple[str, str]:
-        fact = self.tr("%Ln file(s)", None, at_risk.files)
-        size = texts.size(at_risk.bytes)
-        if at_risk.oldest is None:
-            return fact, size
-        more = self.tr("%1; the oldest is from %2").replace("%1", size)
-        return fact, more.replace("%2", texts.moment(at_risk.oldest))
-
-    def _describe_kept(self, files: int) -> str:
-        """Return what to add to the unsafe files; empty if the user keeps no copy."""
-        if not files:
-            return ""
-        return self.tr(
-            "; %Ln more file(s) differ from the server's copies, which you kept", None, files
-        )
-
-    def _describe_left_out(self, state: RunState) -> tuple[str, str] | None:
-        """Return what the newest run left out, for the case that the ledger has no unsafe file."""
-        last = state.interrupted or state.last
-        if last is not None and last.left_behind:
-            fact = self.tr("%Ln left out", None, last.left_behind)
+        if risk.files:
+            more = texts.size(risk.bytes)
+            if risk.oldest is not None:
+                both = self.tr("%1; the oldest is from %2")
+                more = texts.filled(both, more, texts.moment(risk.oldest))
+            if state.kept:
+                more += self.tr(
+                    "; %Ln more file(s) differ from the server's copies, which you kept",
+                    None,
+                    state.kept,
+                )
+            return self.tr("%Ln file(s)", None, risk.files), more
+        newest = state.interrupted or state.last
+        if newest is not None and newest.left_behind:
+            fact = self.tr("%Ln left out", None, newest.left_behind)
             return fact, self.tr("Files and folders that were not left out on purpose.")
         if state.sources:
             fact = self.tr("%Ln folder(s) or file(s)", None, len(state.sources))
             return fact, self.tr("They were added and are not finished.")
-        if last is not None and last.unsafe:
-            return self.tr("%Ln file(s)", None, last.unsafe), ""
-        return None
+        if newest is not None and newest.unsafe:
+            return self.tr("%Ln file(s)", None, newest.unsafe), ""
+        return self._describe_nothing(state)
 
     def _describe_nothing(self, state: RunState) -> tuple[str, str]:
         """Return the text for the case that no file is known to exist only here."""
@@ -126,10 +96,9 @@ class SummaryRow(QWidget):
         if state.kept:
             fact = self.tr("%Ln file(s)", None, state.kept)
             return fact, self.tr("Different from the server's copies, which you kept.")
+        more = self.tr("Every file that was found is on the server.")
         if whole.skipped:
             more = self.tr("Except for %Ln file(s) left out on purpose.", None, whole.skipped)
-        else:
-            more = self.tr("Every file that was found is on the server.")
         return self.tr("Nothing"), more
 
     def _describe_last(self, state: RunState) -> tuple[str, str]:
@@ -141,20 +110,17 @@ class SummaryRow(QWidget):
             return texts.moment(interrupted.started), more
         if last is None or last.finished is None:
             return self.tr("None yet"), ""
-        if not last.sent:
-            return texts.moment(last.finished), self._explain_nothing_sent(last)
-        more = self.tr("%Ln file(s), %1 in %2", None, last.sent)
-        size = texts.size(last.bytes - last.omitted)
-        more = more.replace("%1", size).replace("%2", texts.span(last.seconds))
+        if last.sent:
+            more = self.tr("%Ln file(s), %1 in %2", None, last.sent)
+            size, span = texts.size(last.bytes - last.omitted), texts.span(last.seconds)
+            more = texts.filled(more, size, span)
+        elif last.problem is not None:
+            more = self.tr("It ended early, and no file was sent completely.")
+        elif last.failed or last.waiting or last.left_behind:
+            more = self.tr("No file was sent completely, and not all files are safe.")
+        else:
+            more = self.tr("Nothing had to be sent.")
         return texts.moment(last.finished), more
-
-    def _explain_nothing_sent(self, last: PastRunState) -> str:
-        """Return why a run has sent no file."""
-        if last.problem is not None:
-            return self.tr("It ended early, and no file was sent completely.")
-        if last.failed or last.waiting or last.left_behind:
-            return self.tr("No file was sent completely, and not all files are safe.")
-        return self.tr("Nothing had to be sent.")
 
     def _describe_next(self, state: RunState) -> tuple[str, str]:
         if state.next_start is not None:
@@ -172,22 +138,16 @@ MAX_ROWS = 20  # rows; Start continues with all
 class UnfinishedList(Panel):
     """A list of the added folders that are not finished; hidden if there are none."""
 
-    continue_wanted = Signal(object)  # a KnownSource
-    remove_wanted = Signal(object)
-
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, controller: WindowController, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
+        self._controller = controller
         self._sources: Sequence[KnownSource] = ()
         self.rows: list[UnfinishedRow] = []
-        self._title = PlainLabel(self.tr("Added folders that are not finished"), self)
+        title = PlainLabel(self.tr("Added folders that are not finished"), self)
         self._rest = PlainLabel("", self)
-        self._lines = QVBoxLayout()
-        self._lines.setSpacing(SPACE)
-        layout = QVBoxLayout(self)
-        layout.addWidget(self._title)
-        layout.addLayout(self._lines)
-        layout.addWidget(self._rest)
+        self._lines = vbox(spacing=SPACE)
+        vbox(title, self._lines, self._rest, inside=self)
         self.hide()
 
     def show_state(self, state: RunState) -> None:
@@ -195,20 +155,19 @@ class UnfinishedList(Panel):
         if tuple(state.sources) != self._sources:
             self._sources = tuple(state.sources)
             self._make_rows()
-        for row in self.rows:
-            row.allow(continuing=state.can_start, removing=not state.at_work)
+        for line in self.rows:
+            line.allow(continuing=state.can_start, removing=not state.at_work)
         self.setVisible(bool(self._sources))
 
     def _make_rows(self) -> None:
-        for row in self.rows:
-            self._lines.removeWidget(row)
-            row.hide()
-            row.deleteLater()
-        self.rows = [UnfinishedRow(source, self) for source in self._sources[:MAX_ROWS]]
-        for row in self.rows:
-            row.continue_wanted.connect(self.continue_wanted)
-            row.remove_wanted.connect(self.remove_wanted)
-            self._lines.addWidget(row)
+        for line in self.rows:
+            self._lines.removeWidget(line)
+            line.hide()
+            line.deleteLater()
+        shown = self._sources[:MAX_ROWS]
+        self.rows = [UnfinishedRow(source, self._controller, self) for source in shown]
+        for line in self.rows:
+            self._lines.addWidget(line)
         more = len(self._sources) - len(self.rows)
         self._rest.setText(self.tr("and %Ln more; Start continues with all", "", more))
         self._rest.setVisible(more > 0)
@@ -217,42 +176,32 @@ class UnfinishedList(Panel):
 class UnfinishedRow(QWidget):
     """One folder: its path, its dataset, its unverified files, and two buttons."""
 
-    continue_wanted = Signal(object)
-    remove_wanted = Signal(object)
-
-    def __init__(self, source: KnownSource, parent: QWidget) -> None:
+    def __init__(self, source: KnownSource, controller: WindowController, parent: QWidget) -> None:
         super().__init__(parent)
-        self._source = source
+        self._source, self._controller = source, controller
         path = texts.plain(source.path)
-        self._path = ElidedLabel(path, self)
-        self._path.scale(1, bold=True)
-        self._about = PlainLabel(self._describe(source), self)
-        self._about.setWordWrap(True)
-        self._about.setForegroundRole(self.palette().ColorRole.PlaceholderText)
+        name = ElidedLabel(path, self)
+        name.scale(1, bold=True)
+        about = PlainLabel(self._describe(source), self, wrap=True, quiet=True)
         self._continue = QPushButton(icon("start"), self.tr("Continue"), self)
         self._remove = QPushButton(icon("delete"), self.tr("Remove…"), self)
         for button in (self._continue, self._remove):
-            name = f"{button.text().rstrip('…')}: {path}"
-            button.setAccessibleName(name)
+            button.setAccessibleName(f"{button.text().rstrip('…')}: {path}")
 
         shape = IconLabel(ICON_SCALE, self)
         shape.show_icon(icon("folder", "waiting"))
-        buttons = QHBoxLayout()
-        buttons.setSpacing(SPACE)
-        buttons.addWidget(self._continue)
-        buttons.addWidget(self._remove)
         layout = QGridLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setHorizontalSpacing(SPACE)
         layout.setVerticalSpacing(0)
         layout.addWidget(shape, 0, 0, 2, 1, Qt.AlignmentFlag.AlignTop)
-        layout.addWidget(self._path, 0, 1)
-        layout.addWidget(self._about, 1, 1)
-        layout.addLayout(buttons, 0, 2, 2, 1)
+        layout.addWidget(name, 0, 1)
+        layout.addWidget(about, 1, 1)
+        layout.addLayout(hbox(self._continue, self._remove, spacing=SPACE), 0, 2, 2, 1)
         layout.setColumnStretch(1, 1)
 
         self._continue.clicked.connect(self._continue_it)
-        self._remove.clicked.connect(self._remove_it)
+        self._remove.clicked.connect(self._ask_to_remove)
 
     def allow(self, *, continuing: bool, removing: bool) -> None:
         """Enable or disable the buttons."""
@@ -262,23 +211,24 @@ class UnfinishedRow(QWidget):
     def _describe(self, source: KnownSource) -> str:
         names = " / ".join(filter(None, source.destination))
         target = self.tr("uploaded as %1").replace("%1", texts.plain(names))
-        return f"{target} · {self._describe_open(source)}"
-
-    def _describe_open(self, source: KnownSource) -> str:
         if source.open_files is None:
-            return self.tr("not scanned yet")
-        if not source.open_files:
-            return self.tr("the next run checks whether everything is on the server")
-        text = self.tr("%Ln file(s), %1, not verified yet", "", source.open_files)
-        return text.replace("%1", texts.size(source.open_bytes or 0))
+            left = self.tr("not scanned yet")
+        elif not source.open_files:
+            left = self.tr("the next run checks whether everything is on the server")
+        else:
+            left = self.tr("%Ln file(s), %1, not verified yet", "", source.open_files)
+            left = left.replace("%1", texts.size(source.open_bytes or 0))
+        return f"{target} · {left}"
 
     @Slot()
     def _continue_it(self) -> None:
-        self.continue_wanted.emit(self._source)
+        self._controller.add_source(self._source.path, *self._source.destination)
 
     @Slot()
-    def _remove_it(self) -> None:
-        self.remove_wanted.emit(self._source)
+    def _ask_to_remove(self) -> None:
+        question = RemoveQuestion(self._source, self.window())
+        question.confirmed.connect(self._controller.remove_source)
+        question.open()
 
 
 class RemoveQuestion(Question):

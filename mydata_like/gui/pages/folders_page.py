@@ -1,42 +1,32 @@
 """The page Folders: the status of each dataset, by owner and experiment."""
 
 import os
-from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from time import monotonic
-from typing import Any
 
-from PySide6.QtCore import QCoreApplication, QPoint, Qt, QTimer, Slot
-from PySide6.QtGui import QAction, QGuiApplication
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QMenu,
-    QStackedWidget,
-    QTreeView,
-    QWidget,
-)
+from PySide6.QtCore import QCoreApplication, QPoint, Qt, Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QAbstractItemView, QStackedWidget, QTreeView, QWidget
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.queries import FolderGroup
-from mydata_like.gui.base import AppContext, NavigationRequest, Page, PageTitle, page_layout
+from mydata_like.gui.base import AppContext, Page, PageTitle, page_layout
+from mydata_like.gui.ledger_query import LedgerQuery
 from mydata_like.gui.pages.transfers_page import FOLDER
 from mydata_like.gui.run_state import Phase, RunState
-from mydata_like.gui.table_model import column_width
+from mydata_like.gui.table_model import column_width, open_menu
 from mydata_like.gui.tables import table_panel
 from mydata_like.gui.tables.columns import BarDelegate
 from mydata_like.gui.tables.folder_tree import PROGRESS, TOP, FolderTree, Parents, RunPhase
 from mydata_like.gui.tables.queue_actions import HoldBackToast, QueueActions
 from mydata_like.gui.tables.table_panel import ActionRow, StartButton, dataset_address, path_of
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import EmptyMessage, allow_action, icon
+from mydata_like.gui.theme.widgets import EmptyMessage, action, allow_action
 from mydata_like.gui.window_state import KeptColumns
 
 translate = QCoreApplication.translate
 
 MAX_EXPANDED = 20  # owners whose experiments are shown at once
-REFRESH_AFTER = 2000  # minimum milliseconds between two refreshes of the open branches,
-REFRESH_FACTOR = 10  # and this many times the duration of the last refresh
 
 
 class FoldersPage(Page):
@@ -46,25 +36,28 @@ class FoldersPage(Page):
         super().__init__(parent)
         self._context = context
         self._controller = context.controller
-        self._active = self._stale = self._loading = False
-        self._started_at = 0.0
         # Owners are expanded once, so a branch that the user closes stays closed.
         self._expanded = False
         self._model = FolderTree(self)
+        self._query = LedgerQuery(context, self, table_panel.list_levels, self._list_open)
         self._tree = QTreeView(self)
         self._message = EmptyMessage("folders", self)
         self._start = StartButton(context.controller, self)
         self._stack = QStackedWidget(self)
-        self._files = QAction(icon("transfers"), self.tr("Show files"), self)
-        self._open = QAction(icon("folder"), self.tr("Open folder"), self)
-        self._web = QAction(icon("server"), self.tr("Open on server"), self)
-        self._copy = QAction(icon("copy"), self.tr("Copy path"), self)
-        self._only = QAction(icon("start"), self.tr("Only this one now"), self)
+        self._files = action(self, "transfers", self.tr("Show files"), self._show_files)
+        self._open = action(self, "folder", self.tr("Open folder"), self._open_folder)
+        self._web = action(self, "server", self.tr("Open on server"), self._open_on_server)
+        self._copy = action(self, "copy", self.tr("Copy path"), self._copy_path)
+        self._only = action(self, "start", self.tr("Only this one now"), self._start_only)
         self._queue = QueueActions(self._tree, HoldBackToast(context.controller))
-        self._send_again = QAction(icon("retry"), self.tr("Send after all"), self)
+        again = self.tr("Send after all")
+        self._send_again = action(self, "retry", again, self._send_folder_again)
+        self._send_again.setToolTip(
+            self.tr("Send files of this folder that were left out or failed in this run")
+        )
         self._queue_actions = (*self._queue.all, self._send_again)  # in a run of this window
         self._view_actions = (self._files, self._open, self._web, self._copy)
-        self._timer = QTimer(self, singleShot=True, interval=REFRESH_AFTER)
+        self._actions = (self._only, *self._queue_actions, *self._view_actions)
 
         tree = self._tree
         tree.setModel(self._model)
@@ -77,57 +70,31 @@ class FoldersPage(Page):
         tree.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
         for number, characters in enumerate((34, 22, 18, 9, 11)):
             tree.setColumnWidth(number, column_width(tree, characters))
-        KeptColumns("folders", tree.header(), self._context.memory).restore()
-        self._send_again.setToolTip(
-            self.tr("Send files of this folder that were left out or failed in this run")
-        )
+        KeptColumns("folders", tree.header(), context.memory).restore()
 
         self._message.add_button(self._start)
-        self._stack.addWidget(self._tree)
+        self._stack.addWidget(tree)
         self._stack.addWidget(self._message)
-        layout = page_layout(self)
-        layout.addWidget(PageTitle(translate("pages", "Folders"), self))
-        layout.addWidget(self._stack, 1)
+        title = PageTitle(translate("pages", "Folders"), self)
         hint = self.tr("Select a dataset, or a folder in one, to list its files or to open it.")
-        layout.addWidget(ActionRow(self._actions, hint, self))
-        layout.addWidget(self._queue.toast)
-        self._connect()
+        actions = ActionRow(self._actions, hint, self)
+        page_layout(self, title, (self._stack, 1), actions, self._queue.toast)
+
+        self._query.answered.connect(self._take)
+        self._query.failed.connect(self._fail)
+        self._model.wanted.connect(self._load_children)
+        tree.selectionModel().currentChanged.connect(self._update_actions)
+        tree.customContextMenuRequested.connect(self._show_menu)
+        self._controller.run_changed.connect(self._on_run_changed)
+        self._queue.send_next.triggered.connect(self._send_folder_next)
+        self._queue.hold.triggered.connect(self._hold_folder_back)
         self._on_run_changed(self._controller.state)
-
-    def show_page(self) -> None:
-        self._active = True
-        self._refresh()
-
-    def hide_page(self) -> None:
-        self._active = False
 
     @property
     def _group(self) -> FolderGroup | None:
         """The selected dataset folder, or folder in a dataset."""
         group = self._model.group(self._tree.currentIndex())
         return group if group is not None and group.path is not None else None
-
-    @property
-    def _actions(self) -> Sequence[QAction]:
-        return (self._only, *self._queue_actions, *self._view_actions)
-
-    def _connect(self) -> None:
-        self._controller.ledger_changed.connect(self._on_ledger_changed)
-        self._controller.settings_changed.connect(self._on_ledger_changed)
-        self._timer.timeout.connect(self._refresh_if_stale)
-        self._model.wanted.connect(self._load_children)
-        self._tree.selectionModel().currentChanged.connect(self._update_actions)
-        self._tree.customContextMenuRequested.connect(self._show_menu)
-        self._controller.run_changed.connect(self._on_run_changed)
-        self._only.triggered.connect(self._start_only)
-        self._queue.send_next.triggered.connect(self._send_folder_next)
-        self._queue.hold.triggered.connect(self._hold_folder_back)
-        self._send_again.triggered.connect(self._send_folder_again)
-        self._send_again.triggered.connect(self._queue.toast.hide)
-        self._files.triggered.connect(self._show_files)
-        self._open.triggered.connect(self._open_folder)
-        self._web.triggered.connect(self._open_on_server)
-        self._copy.triggered.connect(self._copy_path)
 
     @Slot(object)
     def _on_run_changed(self, state: RunState) -> None:
@@ -139,41 +106,15 @@ class FoldersPage(Page):
         self._model.set_phase(phase)
         self._update_actions()
 
-    @Slot()
-    def _on_ledger_changed(self) -> None:
-        self._stale = True
-        if self._active and not self._timer.isActive():
-            self._refresh()
-
-    @Slot()
-    def _refresh_if_stale(self) -> None:
-        if self._stale and self._active:
-            self._refresh()
-
-    def _refresh(self) -> None:
-        """Refresh all open branches."""
-        if self._loading or self._controller.loaded is None:
-            return
-        self._loading, self._stale = True, False
-        self._started_at = monotonic()
-        opened = [parents for parents in self._model.opened() if parents != TOP]
-        self._run([TOP, *opened], self._take_all)
+    def _list_open(self) -> tuple[list[Parents]]:
+        """Return all open branches."""
+        return ([TOP, *(parents for parents in self._model.opened() if parents != TOP)],)
 
     @Slot(object)
     def _load_children(self, parents: Parents) -> None:
         if self._controller.loaded is not None:
-            self._run([parents], self._take)
-
-    def _run(self, wanted: list[Parents], done: Callable[[Any], None]) -> None:
-        settings, config = self._controller.settings, self._controller.config
-        load = partial(table_panel.list_levels, settings, config, wanted)
-        self._context.tasks.run(load, done, self._fail)
-
-    @Slot(object)
-    def _take_all(self, levels: dict[Parents, list[FolderGroup]]) -> None:
-        duration = monotonic() - self._started_at
-        self._start_pause(max(REFRESH_AFTER, round(REFRESH_FACTOR * duration * 1000)))
-        self._take(levels)
+            load = partial(table_panel.list_levels, *self._controller.place, [parents])
+            self._context.tasks.run(load, self._take, self._fail)
 
     @Slot(object)
     def _take(self, levels: dict[Parents, list[FolderGroup]]) -> None:
@@ -189,15 +130,10 @@ class FoldersPage(Page):
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
         self._model.clear()
-        self._expanded, self._stale = False, True  # load and expand it again
-        self._start_pause(REFRESH_AFTER)
+        self._expanded = False  # load and expand it again
+        self._query.refresh()
         self._show_tree(texts.error_text(error))
         self._start.offer(offered=False)
-
-    def _start_pause(self, milliseconds: int) -> None:
-        """Pause the refresh of the open branches for this long."""
-        self._loading = False
-        self._timer.start(milliseconds)
 
     def _show_tree(self, empty_text: str) -> None:
         """Show the tree, or this text if it is empty."""
@@ -207,11 +143,11 @@ class FoldersPage(Page):
 
     @Slot()
     def _update_actions(self) -> None:
-        for action in self._view_actions:
-            allow_action(action, allowed=self._group is not None)
+        for one in self._view_actions:
+            allow_action(one, allowed=self._group is not None)
         state = self._controller.state
-        for action in self._queue_actions:
-            allow_action(action, allowed=self._group is not None and state.is_steerable)
+        for one in self._queue_actions:
+            allow_action(one, allowed=self._group is not None and state.is_steerable)
         # Extra sources have separate runs, and a run always covers a whole dataset.
         whole = self._group is not None and self._group.dataset is not None
         inside = whole and not Path(os.fsdecode(self._path)).is_absolute()
@@ -221,10 +157,7 @@ class FoldersPage(Page):
     @Slot(QPoint)
     def _show_menu(self, place: QPoint) -> None:
         if self._group is not None:
-            menu = QMenu(self)
-            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-            menu.addActions(self._actions)
-            menu.popup(self._tree.viewport().mapToGlobal(place))
+            open_menu(self._tree, place, self._actions)
 
     @property
     def _path(self) -> bytes:
@@ -245,11 +178,12 @@ class FoldersPage(Page):
 
     @Slot()
     def _send_folder_again(self) -> None:
+        self._queue.toast.hide()
         self._controller.retry(self._path)
 
     @Slot()
     def _show_files(self) -> None:
-        self.wanted.emit(NavigationRequest("transfers", FOLDER + os.fsdecode(self._path)))
+        self._controller.open_page("transfers", FOLDER + os.fsdecode(self._path))
 
     @Slot()
     def _open_folder(self) -> None:
@@ -257,8 +191,7 @@ class FoldersPage(Page):
 
     @Slot()
     def _open_on_server(self) -> None:
-        settings, config = self._controller.settings, self._controller.config
-        find = partial(table_panel.find_dataset, settings, config, self._path)
+        find = partial(table_panel.find_dataset, *self._controller.place, self._path)
         self._context.tasks.run(find, self._open_dataset)
 
     @Slot(object)

@@ -3,20 +3,20 @@
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, Qt, QTimer, Slot
-from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
+from PySide6.QtCore import QCoreApplication, QTimer, Slot
+from PySide6.QtWidgets import QWidget
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.queries import RunRow, Table, View
 from mydata_like.gui.base import AppContext, Page, PageTitle, page_layout
 from mydata_like.gui.tables import table_panel
 from mydata_like.gui.tables.columns import file_columns, run_columns
-from mydata_like.gui.tables.table_panel import RowActions, TablePanel, action_button, export_rows
+from mydata_like.gui.tables.table_panel import FilesPanel, TablePanel, action_button, export_rows
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.layouts import vbox
 from mydata_like.gui.theme.metrics import SPACE
-from mydata_like.gui.theme.widgets import PlainLabel, choose_target, icon
-from mydata_like.gui.window_state import KeptHalves
+from mydata_like.gui.theme.widgets import PlainLabel, action, choose_target
+from mydata_like.gui.window_state import KeptSplitter
 
 translate = QCoreApplication.translate
 
@@ -31,11 +31,10 @@ class HistoryPage(Page):
         self._context = context
         self._controller = context.controller
         self._runs = TablePanel(context, "history", run_columns(self._is_under_way), self)
-        self._files = TablePanel(context, "history-files", file_columns(), self)
-        self._title = PlainLabel("", self)
-        self._message = PlainLabel("", self)
-        self._actions = RowActions(context.controller, self)
-        self._export = QAction(icon("export"), self.tr("Export…"), self)
+        self._file_area = QWidget(self)
+        self._files = FilesPanel(context, "history-files", file_columns(), self._file_area)
+        self._title, self._message = PlainLabel("", self._file_area), PlainLabel("", self)
+        self._export = action(self, "export", self.tr("Export…"), self._choose_file)
         self._timer = QTimer(self, singleShot=True, interval=MESSAGE_DURATION)
         self._runs.table.setAccessibleName(self.tr("Runs"))
         self._runs.empty_text = self.tr("There are no runs yet.")
@@ -48,36 +47,13 @@ class HistoryPage(Page):
         export = action_button(self._export, self)
         self._runs.add_title(PageTitle(translate("pages", "History"), self._runs))
         self._runs.add_top_widgets(self._message, export)
-        self.setTabOrder(export, self._runs.table)
-        self._file_area = QWidget(self)
-        below = QVBoxLayout(self._file_area)
-        below.setContentsMargins(0, SPACE, 0, 0)
-        below.addWidget(self._title)
-        below.addWidget(self._files, 1)
-        below.addWidget(self._actions.make_buttons(self._file_area))
+        vbox(self._title, (self._files, 1), inside=self._file_area, margins=(0, SPACE, 0, 0))
         self._file_area.setVisible(False)
-        splitter = QSplitter(Qt.Orientation.Vertical, self)
-        splitter.setChildrenCollapsible(False)
-        splitter.addWidget(self._runs)
-        splitter.addWidget(self._file_area)
-        KeptHalves("history", splitter, self._context.memory)
-        page_layout(self).addWidget(splitter)
+        parts = (self._runs, self._file_area)
+        page_layout(self, KeptSplitter("history", context.memory, parts, self))
 
         self._runs.selected.connect(self._open_run)
-        self._files.selected.connect(self._choose_files)
-        self._files.table.menu_wanted.connect(self._actions.add_to_menu)
-        self._files.table.chosen.connect(self._actions.choose)
-        self._actions.wanted.connect(self.wanted)
-        self._export.triggered.connect(self._choose_file)
         self._timer.timeout.connect(self._message.clear)
-
-    def show_page(self) -> None:
-        self._runs.activate()
-        self._files.activate()
-
-    def hide_page(self) -> None:
-        self._runs.deactivate()
-        self._files.deactivate()
 
     def export(self, path: Path) -> None:
         """Write all runs to a file, in the displayed order."""
@@ -98,20 +74,13 @@ class HistoryPage(Page):
     def _open_run(self) -> None:
         """Show the files that changed during the selected run."""
         runs = [row for row in self._runs.table.rows() if isinstance(row, RunRow)]
-        self._file_area.setVisible(len(runs) == 1)
         run = runs[0] if len(runs) == 1 else None
-        if run is None or run.started is None:
-            return
-        until = int(run.finished.timestamp()) + 1 if run.finished else None
-        started = int(run.started.timestamp())
-        self._title.setText(
-            self.tr("Files of the run of %1").replace("%1", texts.moment(run.started))
-        )
-        self._files.switch_view(View(since=started, until=until))
-
-    @Slot()
-    def _choose_files(self) -> None:
-        self._actions.show_rows(self._files.table.rows())
+        if run is not None and run.started is not None:
+            until = int(run.finished.timestamp()) + 1 if run.finished else None
+            title = self.tr("Files of the run of %1")
+            self._title.setText(title.replace("%1", texts.moment(run.started)))
+            self._files.switch_view(View(since=int(run.started.timestamp()), until=until))
+        self._file_area.setVisible(run is not None)
 
     @Slot()
     def _choose_file(self) -> None:

@@ -4,15 +4,10 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, Qt, QTimer, Slot
-from PySide6.QtGui import QAction
+from PySide6.QtCore import QCoreApplication, Qt, Slot
 from PySide6.QtWidgets import (
-    QFrame,
     QPushButton,
-    QScrollArea,
-    QSplitter,
     QStackedWidget,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -21,13 +16,20 @@ from mydata_like.core.errors import HELD, Problem, UploaderError
 from mydata_like.core.model import ChangeChoice
 from mydata_like.core.problems import Action, ProblemInfo
 from mydata_like.core.queries import FileRow, ProblemGroup, Row, Table, View
-from mydata_like.gui.base import PAGE_MARGINS, AppContext, NavigationRequest, Page, PageTitle
+from mydata_like.gui.base import AppContext, Page, PageTitle, page_layout
+from mydata_like.gui.ledger_query import LedgerQuery
 from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.gui.tables import table_panel
 from mydata_like.gui.tables.columns import SentenceDelegate, problem_columns
-from mydata_like.gui.tables.problem_groups import ProblemCard, ProblemFilter, mark_of_group
-from mydata_like.gui.tables.table_panel import RowActions, TablePanel, action_button, path_of
+from mydata_like.gui.tables.problem_groups import (
+    ProblemCard,
+    ProblemFilter,
+    describe_group,
+    mark_of_group,
+)
+from mydata_like.gui.tables.table_panel import FilesPanel, action_button, path_of
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.layouts import frameless, scrolled, vbox
 from mydata_like.gui.theme.metrics import SPACE
 from mydata_like.gui.theme.widgets import (
     EmptyMessage,
@@ -35,10 +37,10 @@ from mydata_like.gui.theme.widgets import (
     Question,
     RowIcon,
     Toast,
+    action,
     allow_action,
-    icon,
 )
-from mydata_like.gui.window_state import KeptHalves
+from mydata_like.gui.window_state import KeptSplitter
 from mydata_like.settings.schema import Settings
 
 translate = QCoreApplication.translate
@@ -48,7 +50,6 @@ MAX_CHOSEN = 10_000  # held files for which a choice is made at once
 MIN_LINES = 22  # of text in the height of the selected kind
 CUT_OFF = "run.cut-off"
 UNSENT = "found"  # the kind of files that no run has sent yet
-REFRESH_AFTER = 3000  # minimum milliseconds between two reads of the totals
 
 
 class ProblemsPage(Page):
@@ -58,146 +59,82 @@ class ProblemsPage(Page):
         super().__init__(parent)
         self._context = context
         self._controller = context.controller
-        self._loading = self._stale = self._active = False
         self._at_work = False
+        self._query = LedgerQuery(context, self, table_panel.group_problems)
         self._run = ProblemCard(self)
         self._kinds = ProblemFilter(context.memory, self)
         self._card = ProblemCard(self)
         self._replace = QPushButton(self.tr("Rep&lace the server's…"), self._card)
         self._keep = QPushButton(self.tr("&Keep the server's"), self._card)
-        self._chosen = PlainLabel("", self)
-        self._hide = QAction(icon("skipped"), self.tr("Hide this kind"), self)
+        self._chosen = PlainLabel("", self, wrap=True)
+        self._hide = action(self, "skipped", self.tr("Hide this kind"), self._hide_group)
         columns = problem_columns()
-        self._files = TablePanel(context, "problems", columns, self)
+        self._files = FilesPanel(context, "problems", columns, self)
         sentences = SentenceDelegate(self._files.table)
         self._files.table.setItemDelegateForColumn(len(columns) - 1, sentences)
-        self._actions = RowActions(context.controller, self)
         self._toast = Toast()
         self._no_problems = EmptyMessage("problems", self)
         self._ledger_error = ""
         self._stack = QStackedWidget(self)
-        self._timer = QTimer(self, singleShot=True, interval=REFRESH_AFTER)
 
         self._stack.addWidget(self._make_splitter())
         self._stack.addWidget(self._no_problems)
         self._stack.setCurrentWidget(self._no_problems)
         content = QWidget(self)
-        layout = QVBoxLayout(content)
-        layout.setContentsMargins(*PAGE_MARGINS)
-        layout.setSpacing(SPACE)
-        layout.addWidget(PageTitle(translate("pages", "Problems"), content))
-        layout.addWidget(self._run)
-        layout.addWidget(self._stack, 1)
-        layout.addWidget(self._toast)
+        title = PageTitle(translate("pages", "Problems"), content)
+        page_layout(content, title, self._run, (self._stack, 1), self._toast)
         # With large text, two problems may not fit.
-        scroll = QScrollArea(self)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroll.setWidgetResizable(True)
-        scroll.setWidget(content)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.addWidget(scroll)
-        self._connect()
-        self._show_state(context.controller.state)
-        self._show_group()
+        frameless(vbox(scrolled(content, self), inside=self))
 
-    def show_page(self) -> None:
-        self._active = True
-        self._files.activate()
-        self._refresh()
-
-    def hide_page(self) -> None:
-        self._active = False
-        self._files.deactivate()
-
-    def look_for(self, what: str) -> None:
-        """Show the first kind with this outcome."""
-        self._kinds.look_for(what)
-
-    def _make_splitter(self) -> QSplitter:
-        """Return the kinds, with the selected one next to them."""
-        width = self.fontMetrics().averageCharWidth()
-        splitter = QSplitter(self)
-        splitter.setChildrenCollapsible(False)
-        splitter.addWidget(self._kinds)
-        splitter.addWidget(self._make_right_side())
-        splitter.setStretchFactor(0, 1)
-        splitter.setStretchFactor(1, 2)
-        splitter.setSizes([width * 33, width * 75])
-        splitter.setMinimumHeight(self.fontMetrics().height() * MIN_LINES)
-        KeptHalves("problems", splitter, self._context.memory)
-        return splitter
-
-    def _make_right_side(self) -> QWidget:
-        """Return the widget that shows the selected kind."""
-        self._files.table.setAccessibleName(self.tr("Files of this kind"))
-        self._card.add_buttons(self._replace, self._keep)
-        self._chosen.setWordWrap(True)
-        self._chosen.hide()
-        right = QWidget(self)
-        hide = action_button(self._hide, right)
-        self._files.add_top_widgets(hide)
-        self.setTabOrder(hide, self._files.table)
-        layout = QVBoxLayout(right)
-        layout.setContentsMargins(SPACE, 0, 0, 0)
-        layout.addWidget(self._card)
-        layout.addWidget(self._chosen)
-        layout.addWidget(self._files, 1)
-        layout.addWidget(self._actions.make_buttons(right))
-        return right
-
-    def _connect(self) -> None:
         self._controller.run_changed.connect(self._show_state)
-        self._controller.ledger_changed.connect(self._on_ledger_changed)
-        self._controller.settings_changed.connect(self._on_ledger_changed)
-        self._timer.timeout.connect(self._refresh_if_stale)
+        self._query.answered.connect(self._take)
+        self._query.failed.connect(self._fail)
         self._kinds.chosen.connect(self._show_group)
         self._run.acted.connect(self._fix_run)
         self._card.acted.connect(self._fix_group)
         self._replace.clicked.connect(self._ask_to_replace)
         self._keep.clicked.connect(self._keep_copies)
-        self._hide.triggered.connect(self._hide_group)
         self._toast.undone.connect(self._kinds.unhide)
-        self._files.selected.connect(self._choose_files)
-        self._files.table.menu_wanted.connect(self._actions.add_to_menu)
-        self._files.table.chosen.connect(self._actions.choose)
-        self._actions.wanted.connect(self.wanted)
+        self._show_state(context.controller.state)
+        self._show_group()
 
-    @Slot()
-    def _on_ledger_changed(self) -> None:
-        self._stale = True
-        if self._active and not self._timer.isActive():
-            self._refresh()
+    def look_for(self, what: str) -> None:
+        """Show the first kind with this outcome."""
+        self._kinds.look_for(what)
 
-    @Slot()
-    def _refresh_if_stale(self) -> None:
-        if self._stale and self._active:
-            self._refresh()
-
-    def _refresh(self) -> None:
-        if self._loading or self._controller.loaded is None:
-            return
-        self._loading, self._stale = True, False
-        load = partial(
-            table_panel.group_problems, self._controller.settings, self._controller.config
+    def _make_splitter(self) -> KeptSplitter:
+        """Return the kinds, with the selected one next to them."""
+        width = self.fontMetrics().averageCharWidth()
+        right = QWidget(self)
+        self._files.table.setAccessibleName(self.tr("Files of this kind"))
+        self._card.add_buttons(self._replace, self._keep)
+        self._chosen.hide()
+        hide = action_button(self._hide, right)
+        self._files.add_top_widgets(hide)
+        vbox(self._card, self._chosen, (self._files, 1), inside=right, margins=(SPACE, 0, 0, 0))
+        splitter = KeptSplitter(
+            "problems",
+            self._context.memory,
+            (self._kinds, right),
+            self,
+            orientation=Qt.Orientation.Horizontal,
+            shares=(1, 2),
+            sizes=(width * 33, width * 75),
         )
-        self._context.tasks.run(load, self._take, self._fail)
+        splitter.setMinimumHeight(self.fontMetrics().height() * MIN_LINES)
+        return splitter
 
     @Slot(object)
     def _take(self, groups: list[ProblemGroup]) -> None:
-        self._ledger_error = ""
         at_work = self._controller.state.at_work  # then unsent files are in progress
-        self._show_kinds([one for one in groups if not (at_work and one.kind == UNSENT)])
+        self._show_kinds([one for one in groups if not (at_work and one.kind == UNSENT)], "")
 
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
-        self._ledger_error = texts.error_text(error)
-        self._show_kinds([])
+        self._show_kinds([], texts.error_text(error))
 
-    def _show_kinds(self, groups: list[ProblemGroup]) -> None:
-        self._loading = False
-        self._timer.start()
+    def _show_kinds(self, groups: list[ProblemGroup], ledger_error: str) -> None:
+        self._ledger_error = ledger_error
         self._kinds.show_groups(groups)
         self._show_no_problems()
         self._stack.setCurrentIndex(1 if self._kinds.empty else 0)
@@ -225,7 +162,6 @@ class ProblemsPage(Page):
         for part in (self._replace, self._keep):
             part.setVisible(is_held)
         self._chosen.setVisible(is_held and bool(self._chosen.text()))
-        about = self._kinds.model.about(group)
         problem = group.problem
         if is_held:  # the engine's hint names the commands
             problem = problem._replace(
@@ -234,7 +170,7 @@ class ProblemsPage(Page):
                     "or else for all that are listed."
                 )
             )
-        self._card.show_problem(problem, mark_of_group(group), about)
+        self._card.show_problem(problem, mark_of_group(group), describe_group(group))
         hidden = self._kinds.is_hidden(group)
         self._hide.setText(self.tr("Show this kind") if hidden else self.tr("Hide this kind"))
         kinds = frozenset({group.kind})
@@ -249,7 +185,7 @@ class ProblemsPage(Page):
         self._show_no_problems()
         if self._at_work is not state.at_work:
             self._at_work = state.at_work
-            self._on_ledger_changed()
+            self._query.refresh()
         if problem is not None:
             self._run.show_problem(problem, *self._describe(state, problem))
 
@@ -313,7 +249,7 @@ class ProblemsPage(Page):
 
     def _open_dialog(self, info: ProblemInfo) -> None:
         name = "settings" if info.action is Action.OPEN_SETTINGS else "set-up"
-        self.wanted.emit(NavigationRequest(name, info.setting))
+        self._controller.open_page(name, info.setting)
 
     def _retry_group(self) -> None:
         if self._controller.state.ours:
@@ -352,27 +288,22 @@ class ProblemsPage(Page):
 
     def _choose_rows(self, choice: ChangeChoice, rows: Sequence[Row]) -> None:
         keys = [row.key for row in rows if isinstance(row, FileRow)]
-        settings, config = self._controller.settings, self._controller.config
-        call = partial(choose_held, settings, config, choice, keys)
+        call = partial(choose_held, *self._controller.place, choice, keys)
         self._context.tasks.run(call, self._show_chosen, self._show_not_chosen, writes=True)
 
     @Slot(object)
     def _show_chosen(self, number: int) -> None:
+        text = self.tr("This is not possible for these files now. Start a run first.")
         if number:
-            self._show_choice(self.tr("The next run does so for %Ln file(s).", "", number))
-            if not self._controller.state.at_work:
-                self._controller.start()
-        else:
-            self._show_choice(
-                self.tr("This is not possible for these files now. Start a run first.")
-            )
+            text = self.tr("The next run does so for %Ln file(s).", "", number)
+        self._chosen.setText(text)
+        self._chosen.show()
+        if number and not self._controller.state.at_work:
+            self._controller.start()
 
     @Slot(object)
     def _show_not_chosen(self, error: UploaderError) -> None:
-        self._show_choice(texts.error_text(error))
-
-    def _show_choice(self, text: str) -> None:
-        self._chosen.setText(text)
+        self._chosen.setText(texts.error_text(error))
         self._chosen.show()
 
     @Slot()
@@ -383,10 +314,6 @@ class ProblemsPage(Page):
             self._kinds.hide_chosen()
             if hiding:
                 self._toast.show_message(self.tr("This kind of problem is hidden."))
-
-    @Slot()
-    def _choose_files(self) -> None:
-        self._actions.show_rows(self._files.table.rows())
 
 
 class ReplaceQuestion(Question):

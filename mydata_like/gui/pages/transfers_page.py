@@ -15,16 +15,8 @@ from PySide6.QtCore import (
     Signal,
     Slot,
 )
-from PySide6.QtGui import QAction, QHideEvent, QKeySequence, QShowEvent
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QHBoxLayout,
-    QMenu,
-    QSplitter,
-    QTableView,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtGui import QHideEvent, QKeySequence, QShowEvent
+from PySide6.QtWidgets import QAbstractItemView, QTableView, QWidget
 
 from mydata_like.core.events import NextListed
 from mydata_like.core.formatting import round_estimate
@@ -39,15 +31,17 @@ from mydata_like.gui.table_model import (
     Index,
     RowsModel,
     column_width,
+    open_menu,
     style_table,
 )
 from mydata_like.gui.tables.columns import FRACTION, STATUS, BarDelegate, file_columns
 from mydata_like.gui.tables.queue_actions import HoldBackToast, QueueActions
-from mydata_like.gui.tables.table_panel import RowActions, TablePanel, action_bar, action_button
+from mydata_like.gui.tables.table_panel import FilesPanel, action_bar, action_button
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.layouts import hbox, vbox
 from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE
-from mydata_like.gui.theme.widgets import ElidedLabel, allow_action, icon
-from mydata_like.gui.window_state import KeptColumns, KeptHalves
+from mydata_like.gui.theme.widgets import ElidedLabel, action, allow_action
+from mydata_like.gui.window_state import KeptColumns, KeptSplitter, WindowState
 
 translate = QCoreApplication.translate
 
@@ -205,8 +199,7 @@ class TransfersModel(RowsModel[Row]):
     def _sent(self, row: Row) -> str:
         if isinstance(row, WaitingFile):
             return texts.size(row.size)
-        text = self.tr("%1 of %2").replace("%1", texts.size(row.done))
-        return text.replace("%2", texts.size(row.size))
+        return texts.filled(self.tr("%1 of %2"), texts.size(row.done), texts.size(row.size))
 
     def _time_left(self, transfer: ActiveTransfer) -> str:
         if not transfer.rate:
@@ -235,7 +228,7 @@ def _fraction(transfer: ActiveTransfer) -> float:
 
 
 FOLDER = "folder:"  # prefix of a request for the files of a folder
-LIVE_SHARE, FILES_SHARE = 1, 2  # of the page's height
+SHARES = (1, 2)  # of the page's height: active transfers, files
 
 
 class TransfersPage(Page):
@@ -243,37 +236,33 @@ class TransfersPage(Page):
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._controller = context.controller
-        self._memory = context.memory
+        self._controller = controller = context.controller
         self._transfers = TransfersModel(self)
-        self._live = QTableView(self)
+        self._live = live = QTableView(self)
         self._message = ElidedLabel("", self)
-        self._pause = QAction(icon("pause"), self.tr("Pause all"), self)
-        self._resume = QAction(icon("start"), self.tr("Resume"), self)
-        self._toast = HoldBackToast(context.controller)
-        self._queue = QueueActions(self._live, self._toast)
-        self._up = QAction(self.tr("Move up"), self._live)
-        self._down = QAction(self.tr("Move down"), self._live)
+        self._pause = action(self, "pause", self.tr("Pause all"), controller.pause)
+        self._resume = action(self, "start", self.tr("Resume"), controller.resume)
+        self._toast = HoldBackToast(controller)
+        self._queue = QueueActions(live, self._toast)
+        self._up = action(live, "", self.tr("Move up"), self._move_up)
+        self._down = action(live, "", self.tr("Move down"), self._move_down)
         self._queue_bar = action_bar(self._queue.all, self)
         self._pause_button = action_button(self._pause, self)
         self._resume_button = action_button(self._resume, self)
-        self._files = TablePanel(context, "transfers", file_columns(), self)
-        self._actions = RowActions(
-            context.controller, self, QueueActions(self._files.table, self._toast)
-        )
+        self._files = FilesPanel(context, "transfers", file_columns(), self, self._toast)
         self._ask_timer = QTimer(self, interval=ASK_AFTER)
 
-        style_live_table(self._live, self._transfers)
-        KeptColumns("active-transfers", self._live.horizontalHeader(), self._memory).restore()
-        self._live.setAccessibleName(self.tr("Active transfers"))
-        for action, key in ((self._up, Qt.Key.Key_Up), (self._down, Qt.Key.Key_Down)):
-            action.setShortcut(QKeySequence(Qt.Modifier.ALT | key))
-            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
-            self._live.addAction(action)
+        style_live_table(live, self._transfers)
+        KeptColumns("active-transfers", live.horizontalHeader(), context.memory).restore()
+        live.setAccessibleName(self.tr("Active transfers"))
+        for one, key in ((self._up, Qt.Key.Key_Up), (self._down, Qt.Key.Key_Down)):
+            one.setShortcut(QKeySequence(Qt.Modifier.ALT | key))
+            one.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+            live.addAction(one)
         self._files.table.setAccessibleName(self.tr("Files"))
         self._files.empty_text = self.tr("No file has been sent yet.")
         self._files.offer_start()
-        self._live.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        live.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         in_progress = frozenset({"staged", "registered", "repaired"})
         self._files.add_state_filters(
             [
@@ -286,16 +275,18 @@ class TransfersPage(Page):
                 (self.tr("Left out"), frozenset({"skipped"})),
             ]
         )
-        self._lay_out()
-        self._connect()
-        self._show_state(context.controller.state)
-        self._update_queue_actions()
+        self._lay_out(context.memory)
 
-    def show_page(self) -> None:
-        self._files.activate()
-
-    def hide_page(self) -> None:
-        self._files.deactivate()
+        controller.live_changed.connect(self._show_live)
+        controller.run_changed.connect(self._show_state)
+        controller.next_listed.connect(self._show_next)
+        self._ask_timer.timeout.connect(controller.list_next)
+        self._queue.send_next.triggered.connect(self._send_next)
+        self._queue.hold.triggered.connect(self._hold_back)
+        self._transfers.order_wanted.connect(self._send_first)
+        live.selectionModel().selectionChanged.connect(self._update_queue_actions)
+        live.customContextMenuRequested.connect(self._show_menu)
+        self._show_state(controller.state)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -311,59 +302,23 @@ class TransfersPage(Page):
         """Show the files with a state, or those of a folder."""
         if what.startswith(FOLDER):
             self._files.select_states(frozenset())
-            self._show_folder(os.fsencode(what.removeprefix(FOLDER)))
+            folder = os.fsencode(what.removeprefix(FOLDER))
+            only = self.tr("Only in %1").replace("%1", texts.plain(folder))
+            self._files.show_view(View(folder=folder), only)
         else:
             self._files.select_states(frozenset({what} if what else ()))
 
-    def _lay_out(self) -> None:
-        head = QHBoxLayout()
-        head.setSpacing(LARGE_SPACE)
-        head.addWidget(PageTitle(translate("pages", "Transfers"), self))
-        head.addWidget(self._message, 1)
-        for widget in (self._queue_bar, self._pause_button, self._resume_button):
-            head.addWidget(widget)
+    def _lay_out(self, memory: WindowState) -> None:
+        title = PageTitle(translate("pages", "Transfers"), self)
+        buttons = (self._queue_bar, self._pause_button, self._resume_button)
+        head = hbox(title, (self._message, 1), *buttons, spacing=LARGE_SPACE)
         self.setTabOrder(self._resume_button, self._live)
         self.setTabOrder(self._live, self._files.field)
         lower = QWidget(self)
-        below = QVBoxLayout(lower)
-        below.setContentsMargins(0, SPACE, 0, 0)
-        below.addWidget(self._files, 1)
-        below.addWidget(self._actions.make_buttons(lower))
-        splitter = QSplitter(Qt.Orientation.Vertical, self)
-        splitter.setChildrenCollapsible(False)
-        splitter.addWidget(self._live)
-        splitter.addWidget(lower)
-        splitter.setStretchFactor(0, LIVE_SHARE)
-        splitter.setStretchFactor(1, FILES_SHARE)
-        KeptHalves("transfers", splitter, self._memory)
-        whole = page_layout(self)
-        whole.addLayout(head)
-        whole.addWidget(splitter, 1)
-        whole.addWidget(self._toast)
-
-    def _connect(self) -> None:
-        controller = self._controller
-        controller.live_changed.connect(self._show_live)
-        controller.run_changed.connect(self._show_state)
-        self._pause.triggered.connect(controller.pause)
-        self._resume.triggered.connect(controller.resume)
-        controller.next_listed.connect(self._show_next)
-        self._ask_timer.timeout.connect(controller.list_next)
-        self._queue.send_next.triggered.connect(self._send_next)
-        self._queue.hold.triggered.connect(self._hold_back)
-        self._up.triggered.connect(self._move_up)
-        self._down.triggered.connect(self._move_down)
-        self._transfers.order_wanted.connect(self._send_first)
-        self._live.selectionModel().selectionChanged.connect(self._update_queue_actions)
-        self._live.customContextMenuRequested.connect(self._show_menu)
-        self._files.selected.connect(self._choose_files)
-        self._files.table.menu_wanted.connect(self._actions.add_to_menu)
-        self._files.table.chosen.connect(self._actions.choose)
-        self._actions.wanted.connect(self.wanted)
-
-    def _show_folder(self, folder: bytes) -> None:
-        only = self.tr("Only in %1").replace("%1", texts.plain(folder))
-        self._files.show_view(View(folder=folder), only)
+        vbox((self._files, 1), inside=lower, margins=(0, SPACE, 0, 0))
+        parts = (self._live, lower)
+        splitter = KeptSplitter("transfers", memory, parts, self, shares=SHARES)
+        page_layout(self, head, (splitter, 1), self._toast)
 
     @Slot(object)
     def _show_live(self, live: LiveView) -> None:
@@ -380,7 +335,14 @@ class TransfersPage(Page):
 
     @Slot(object)
     def _show_state(self, state: RunState) -> None:
-        self._message.set_full_text(self._describe_state(state))
+        if not state.at_work:
+            text = self.tr("No active transfers.")
+        elif not state.ours:
+            text = self.tr("Another program is uploading; its files appear below.")
+        else:
+            queued = max(0, state.sums.wanted - state.sums.sent)
+            text = self.tr("%Ln file(s) still to be sent", "", queued)
+        self._message.set_full_text(text)
         self._pause_button.setVisible(state.ours and state.phase is not Phase.PAUSED)
         self._pause.setEnabled(state.phase is Phase.RUNNING)
         self._resume_button.setVisible(state.phase is Phase.PAUSED)
@@ -390,14 +352,6 @@ class TransfersPage(Page):
             self._transfers.show_transfers(())
             self._transfers.show_queued(())
         self._update_queue_actions()
-
-    def _describe_state(self, state: RunState) -> str:
-        if not state.at_work:
-            return self.tr("No active transfers.")
-        if not state.ours:
-            return self.tr("Another program is uploading; its files appear below.")
-        queued = max(0, state.sums.wanted - state.sums.sent)
-        return self.tr("%Ln file(s) still to be sent", "", queued)
 
     @property
     def _selected(self) -> list[Row]:
@@ -414,8 +368,8 @@ class TransfersPage(Page):
         steerable = self._controller.state.is_steerable
         allow_action(self._queue.hold, allowed=steerable and bool(self._selected))
         self._live.setDragEnabled(steerable)
-        for action in (self._queue.send_next, self._up, self._down):
-            allow_action(action, allowed=steerable and bool(self._selected_waiting))
+        for one in (self._queue.send_next, self._up, self._down):
+            allow_action(one, allowed=steerable and bool(self._selected_waiting))
 
     @Slot()
     def _send_next(self) -> None:
@@ -449,22 +403,14 @@ class TransfersPage(Page):
     @Slot(QPoint)
     def _show_menu(self, place: QPoint) -> None:
         if self._selected:
-            menu = QMenu(self)
-            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-            menu.addActions([*self._queue.all, self._up, self._down])
-            menu.popup(self._live.viewport().mapToGlobal(place))
-
-    @Slot()
-    def _choose_files(self) -> None:
-        self._actions.show_rows(self._files.table.rows())
+            open_menu(self._live, place, (*self._queue.all, self._up, self._down))
 
 
 def style_live_table(table: QTableView, model: TransfersModel) -> None:
     """Style the small table of active transfers, in which files that wait can be dragged."""
     style_table(table)
     table.setModel(model)
-    bars = BarDelegate(table)
-    table.setItemDelegateForColumn(PROGRESS, bars)
+    table.setItemDelegateForColumn(PROGRESS, BarDelegate(table))
     for number, column in enumerate(model.columns):
         table.setColumnWidth(number, column_width(table, column.width))
     table.horizontalHeader().setStretchLastSection(True)

@@ -5,45 +5,98 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QModelIndex, Qt, QTimer, Slot
+from PySide6.QtCore import QCoreApplication, QModelIndex, QObject, Qt, QTimer, Slot
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import (
-    QFrame,
-    QHBoxLayout,
     QPushButton,
-    QScrollArea,
-    QSplitter,
     QStackedWidget,
+    QTableView,
     QWidget,
 )
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.file_status import PathStatus, Suggestion
+from mydata_like.core.parsing import moment_of
 from mydata_like.gui.base import AppContext, Page, PageTitle, page_layout
+from mydata_like.gui.ledger_query import LedgerQuery
+from mydata_like.gui.table_model import Column, RowsModel, set_up_table
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.layouts import hbox, scrolled
 from mydata_like.gui.theme.metrics import SPACE
 from mydata_like.gui.theme.widgets import (
     EmptyMessage,
     PathLineEdit,
+    RowIcon,
     choose_file,
     choose_folder,
     icon,
+    mark_of,
 )
-from mydata_like.gui.where import status_poller
+from mydata_like.gui.where import status_tasks
 from mydata_like.gui.where.free_dialog import FreeDialog
-from mydata_like.gui.where.status_poller import (
-    CleanupProgress,
-    CleanupResults,
-    FileStatusPoller,
-    LedgerRef,
-    StatusAnswer,
-)
+from mydata_like.gui.where.status_tasks import CleanupProgress, CleanupResults, StatusAnswer
 from mydata_like.gui.where.status_view import StatusText, StatusView, describe_check
-from mydata_like.gui.where.suggestions import SuggestionsModel, SuggestionsTable
-from mydata_like.gui.window_state import KeptHalves
+from mydata_like.gui.window_state import KeptSplitter
 
 translate = QCoreApplication.translate
+
+_MARKED = ("verified", "failed", "skipped")  # states with marks of their own
+
+
+class SuggestionsModel(RowsModel[Suggestion]):
+    """The files and folders whose paths contain the search text, with what tells them apart."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        columns = (
+            Column("name", self.tr("Name"), lambda it: _part(it, 2), width=28, mark=_find_mark),
+            Column("folder", self.tr("Folder"), lambda it: _part(it, 0), width=40),
+            Column("state", self.tr("State"), self._describe_state, width=18),
+            Column("changed", self.tr("Changed"), _describe_time, width=20),
+            Column("size", self.tr("Size"), lambda it: texts.size(it.size)),
+        )
+        self.columns = tuple(
+            column._replace(tip=lambda it: texts.plain(it.key)) for column in columns
+        )
+
+    def _describe_state(self, found: Suggestion) -> str:
+        if found.folder:
+            return self.tr("folder")
+        words = {
+            "verified": self.tr("safe"),
+            "failed": self.tr("failed"),
+            "skipped": self.tr("left out"),
+        }
+        return words.get(found.state, self.tr("not safe yet"))
+
+
+class SuggestionsTable(QTableView):
+    """The table of what was found; paths are elided at the left, where they are most alike."""
+
+    def __init__(self, model: SuggestionsModel, parent: QWidget) -> None:
+        super().__init__(parent)
+        set_up_table(self, model, self.tr("Files and folders of this name"))
+        self.setSelectionMode(QTableView.SelectionMode.SingleSelection)
+        self.setTextElideMode(Qt.TextElideMode.ElideLeft)
+        self.horizontalHeader().setStretchLastSection(True)
+
+
+def _part(found: Suggestion, number: int) -> str:
+    """Return the folder or the name of a path."""
+    return texts.plain(found.key.rpartition(b"/")[number])
+
+
+def _find_mark(found: Suggestion) -> RowIcon | None:
+    if found.folder:
+        return RowIcon("", "folder")
+    return mark_of(found.state if found.state in _MARKED else "waiting")
+
+
+def _describe_time(found: Suggestion) -> str:
+    modified = moment_of(found.modified_ns // 10**9) if found.modified_ns else None
+    return texts.moment(modified) if modified else ""
+
 
 SEARCH_DELAY = 200  # milliseconds after the last key
 
@@ -64,34 +117,27 @@ class WherePage(Page):
         self._message = EmptyMessage("where", self)
         self._stack = QStackedWidget(self)
         self._timer = QTimer(self, singleShot=True, interval=SEARCH_DELAY)
-        self._poller = FileStatusPoller(context, self)
+        self._path: Path | None = None  # whose status is shown, or shown when it is known
+        self._status_known = False
+        self._status_query = LedgerQuery(context, self, status_tasks.load_status, self._about)
         self._check_task = BackgroundTask()
         self._query = ""  # the text of the field, which shows hidden characters as escapes
         self._search_task = BackgroundTask()
         self._superseded = False  # the user has chosen a file during the search
 
         self.setAcceptDrops(True)
-
         self._text.setPlaceholderText(self.tr("Part of a name, or a whole path"))
         self._text.setAccessibleName(self.tr("Name or path"))
-
-        head = QHBoxLayout()
-        head.setSpacing(SPACE)
-        head.addWidget(self._text, 1)
-        head.addWidget(self._file)
-        head.addWidget(self._folder)
-        splitter = QSplitter(Qt.Orientation.Vertical, self)
-        splitter.setChildrenCollapsible(False)
-        splitter.addWidget(self._list)
-        splitter.addWidget(self._make_lower_part())
-        splitter.setStretchFactor(1, 1)
-        line = self.fontMetrics().height()
-        splitter.setSizes([line * 14, line * 26])
-        KeptHalves("where/found", splitter, self._context.memory)
-        layout = page_layout(self)
-        layout.addWidget(PageTitle(translate("pages", "Where is my data?"), self))
-        layout.addLayout(head)
-        layout.addWidget(splitter, 1)
+        self._stack.addWidget(self._message)
+        self._stack.addWidget(scrolled(self._view, self))
+        parts, line = (self._list, self._stack), self.fontMetrics().height()
+        sizes = (line * 14, line * 26)
+        splitter = KeptSplitter(
+            "where/found", context.memory, parts, self, shares=(0, 1), sizes=sizes
+        )
+        title = PageTitle(translate("pages", "Where is my data?"), self)
+        head = hbox((self._text, 1), self._file, self._folder, spacing=SPACE)
+        page_layout(self, title, head, (splitter, 1))
         self._list.hide()
 
         self._text.textEdited.connect(self._delay_search)
@@ -100,18 +146,17 @@ class WherePage(Page):
         self._file.clicked.connect(self._choose_file)
         self._folder.clicked.connect(self._choose_folder)
         self._list.selectionModel().currentChanged.connect(self._choose)
-        self._view.check_wanted.connect(self._check)
-        self._view.free_wanted.connect(self._free)
-        self._view.folder_wanted.connect(self._open_folder)
-        self._view.page_wanted.connect(self._open_page)
-        self._poller.found.connect(self._show_status)
-        self._poller.failed.connect(self._show_message)
+        self._view.card.check.clicked.connect(self._check)
+        self._view.card.free.clicked.connect(self._free)
+        self._view.folder.clicked.connect(self._open_folder)
+        self._view.page.clicked.connect(self._open_page)
+        self._status_query.answered.connect(self._take_status)
+        self._status_query.failed.connect(self._fail_status)
 
         self._show_message(self.tr("Type part of a name, or drop a file or folder here."))
 
     def show_page(self) -> None:
         self._text.setFocus()
-        self._poller.poll()
 
     def hide_page(self) -> None:
         self._forget_check()
@@ -138,16 +183,6 @@ class WherePage(Page):
             event.acceptProposedAction()
             self.look_for(paths[0])
 
-    def _make_lower_part(self) -> QWidget:
-        area = QScrollArea(self)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidgetResizable(True)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.setWidget(self._view)
-        self._stack.addWidget(self._message)
-        self._stack.addWidget(area)
-        return self._stack
-
     @Slot()
     def _delay_search(self) -> None:
         self._query = self._text.text().strip()
@@ -161,7 +196,7 @@ class WherePage(Page):
             self._show_suggestions(())
             self._show_message(self.tr("Type part of a name, or drop a file or folder here."))
         elif not self._search_task.running and self._controller.loaded is not None:
-            find = partial(status_poller.find, self._ledger(), self._query)
+            find = partial(status_tasks.find, *self._controller.place, self._query)
             failed = partial(self._fail_search, self._query)
             self._search_task = self._context.tasks.run(find, self._show_result, failed)
 
@@ -172,8 +207,7 @@ class WherePage(Page):
         self._show_suggestions(result.suggestions)
         if result.status is not None:
             self._forget_check()
-            self._poller.follow(result.status)
-            self._show_status(result.status)
+            self._take_status(result.status)
         elif len(result.suggestions) == 1:
             self._show_path(result.suggestions[0].key)
         elif result.suggestions:
@@ -206,10 +240,20 @@ class WherePage(Page):
 
     def _show_path(self, key: bytes) -> None:
         self._forget_check()
-        self._poller.watch(Path(os.fsdecode(key)))
+        self._path, self._status_known = Path(os.fsdecode(key)), False
+        self._status_query.ask_now()
+
+    def _about(self) -> tuple[Path] | None:
+        return None if self._path is None else (self._path,)
 
     @Slot(object)
-    def _show_status(self, status: PathStatus) -> None:
+    def _fail_status(self, error: UploaderError) -> None:
+        if not self._status_known:  # an earlier status stays displayed
+            self._show_message(texts.error_text(error))
+
+    @Slot(object)
+    def _take_status(self, status: PathStatus) -> None:
+        self._path, self._status_known = status.path, True
         if self._view.status != status:  # otherwise the result of a check is still valid
             self._view.show_status(status)
         self._stack.setCurrentIndex(1)
@@ -229,8 +273,9 @@ class WherePage(Page):
         text = self.tr("Checking the server")
         self._view.card.show_verdict(StatusText("working", "working", text))
         self._view.card.allow(check=False)
+        paths = [status.path]
         check = partial(
-            status_poller.check_deletable, self._ledger(), [status.path], CleanupProgress()
+            status_tasks.clean_up, *self._controller.place, CleanupProgress(), check=paths
         )
         self._check_task.cancel()
         self._check_task = self._context.tasks.run(
@@ -255,9 +300,8 @@ class WherePage(Page):
         status = self._view.status
         if status is not None:
             dialog = FreeDialog(self._context, [status.path], self)
-            dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-            dialog.freed.connect(self._poller.poll)
-            dialog.finished.connect(self._poller.poll)
+            dialog.freed.connect(self._status_query.ask_now)
+            dialog.finished.connect(self._status_query.ask_now)
             dialog.open()
 
     @Slot()
@@ -283,12 +327,8 @@ class WherePage(Page):
     def _start(self) -> str:
         return str(self._controller.settings.data.directory or "")
 
-    def _ledger(self) -> LedgerRef:
-        return LedgerRef(self._controller.settings, self._controller.config)
-
-    @Slot(object)
     def _show_message(self, text: str) -> None:
         """Show this text in place of a file's status."""
-        self._poller.follow(None)
+        self._path = None
         self._message.setText(text)
         self._stack.setCurrentIndex(0)

@@ -11,7 +11,7 @@ from mydata_like.core.parsing import moment_of
 from mydata_like.core.queries import FileRow, RunRow
 from mydata_like.gui.table_model import Column
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.colours import Status, current_shades, status_colour
+from mydata_like.gui.theme.colours import current_shades, status_colour
 from mydata_like.gui.theme.style import CELL_MARGIN
 from mydata_like.gui.theme.texts import limit_name, limit_word
 from mydata_like.gui.theme.widgets import RowIcon, mark_of
@@ -40,7 +40,7 @@ class BarDelegate(QStyledItemDelegate):
         index: QModelIndex | QPersistentModelIndex,
     ) -> None:
         super().paint(painter, option, index)
-        fraction = index.data(FRACTION)
+        fraction, status = index.data(FRACTION), index.data(STATUS)
         if fraction is None:
             return
         thickness = max(2.0, option.fontMetrics.height() / 6)
@@ -48,7 +48,17 @@ class BarDelegate(QStyledItemDelegate):
         bar = cell.adjusted(CELL_MARGIN, 0, -CELL_MARGIN, 0)
         bar.setTop(cell.bottom() - thickness * 1.5)
         bar.setHeight(thickness)
-        self._draw(painter, option, bar, fraction, index.data(STATUS) or "working")
+        selected = option.state & QStyle.StateFlag.State_Selected
+        marked = option.palette.color(QPalette.ColorRole.HighlightedText)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        line = QRectF(bar.left(), round(bar.center().y()), bar.width(), 1)
+        painter.fillRect(line, marked if selected else QColor(current_shades().edge))
+        painter.setBrush(marked if selected else status_colour(status or "working"))
+        done = QRectF(bar.left(), bar.top(), bar.width() * min(1.0, fraction), bar.height())
+        painter.drawRoundedRect(done, bar.height() / 2, bar.height() / 2)
+        painter.restore()
 
     def sizeHint(
         self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
@@ -56,27 +66,6 @@ class BarDelegate(QStyledItemDelegate):
         size = super().sizeHint(option, index)
         height = option.fontMetrics.height()
         return QSize(size.width(), round(height * 1.9))
-
-    def _draw(
-        self,
-        painter: QPainter,
-        option: QStyleOptionViewItem,
-        bar: QRectF,
-        fraction: float,
-        status: Status,
-    ) -> None:
-        selected = option.state & QStyle.StateFlag.State_Selected
-        palette = option.palette
-        marked = palette.color(QPalette.ColorRole.HighlightedText)
-        painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        line = QRectF(bar.left(), round(bar.center().y()), bar.width(), 1)
-        painter.fillRect(line, marked if selected else QColor(current_shades().edge))
-        painter.setBrush(marked if selected else status_colour(status))
-        done = QRectF(bar.left(), bar.top(), bar.width() * min(1.0, fraction), bar.height())
-        painter.drawRoundedRect(done, bar.height() / 2, bar.height() / 2)
-        painter.restore()
 
 
 translate = QCoreApplication.translate
@@ -87,31 +76,22 @@ STOPPED_BY_USER = "run.interrupted"
 def run_columns(is_under_way: Callable[[str], bool]) -> list[Column]:
     """Return the columns of a table of runs; `is_under_way` takes the key of a run."""
 
-    def mark(row: RunRow) -> RowIcon | None:
+    def mark(row: RunRow) -> RowIcon:
         return _mark(row, under_way=is_under_way(row.key))
 
-    def outcome(row: RunRow) -> str:
-        return _mark(row, under_way=is_under_way(row.key)).word
-
+    sent, ended = translate("runs", "Files sent"), translate("runs", "Outcome")
+    span, limit = translate("runs", "Duration"), translate("runs", "Limit")
     return [
         Column("at", translate("runs", "When"), _when, "at", 20),
         Column("reason", translate("runs", "Reason"), _reason, "reason", 23),
-        Column(
-            "files",
-            translate("runs", "Files sent"),
-            _files,
-            "files",
-            10,
-            number=True,
-            tip=_replaced_tip,
-        ),
+        Column("files", sent, _files, "files", 10, number=True, tip=_replaced_tip),
         Column("size", translate("runs", "Size"), _size, "size", 10, number=True, tip=_omitted_tip),
         Column("speed", translate("runs", "Speed"), _speed, width=11, number=True),
-        Column("span", translate("runs", "Duration"), _duration, "span", 11, number=True),
-        Column("limit", translate("runs", "Limit"), _limit, width=18, tip=_limit_tip),
         Column(
-            "outcome", translate("runs", "Outcome"), outcome, width=24, mark=mark, tip=_problem_tip
+            "span", span, lambda row: texts.span(number(row, "seconds")), "span", 11, number=True
         ),
+        Column("limit", limit, _limit, width=18, tip=lambda row: limit_name(_limit_of(row))),
+        Column("outcome", ended, lambda row: mark(row).word, width=24, mark=mark, tip=_problem_tip),
     ]
 
 
@@ -154,42 +134,29 @@ def _reason(row: RunRow) -> str:
 
 
 def _mark(row: RunRow, *, under_way: bool) -> RowIcon:
+    """Return how a run ended, or the worst that became of its files."""
+    names = ("found", "verified", "skipped", "waiting", "failed", "left_behind")
+    found, verified, skipped, waiting, failed, behind = (int(number(row, it)) for it in names)
+    if row.finished is None and under_way:
+        return RowIcon(translate("runs", "Not finished"), "working", "working")
     if row.finished is None:
-        if under_way:
-            return RowIcon(translate("runs", "Not finished"), "working", "working")
-        return _mark_cut_off(row)
+        word, left = translate("runs", "Interrupted"), found - verified - skipped
+        if left > 0:
+            word = translate("runs", "Interrupted, %Ln file(s) unfinished", None, left)
+        return RowIcon(word, "warning", "waiting")
     if problem_code(row) == STOPPED_BY_USER:
         return RowIcon(translate("runs", "Stopped"), "stop", "waiting")
     if problem_code(row):
         return RowIcon(translate("runs", "Ended early"), "error", "problem")
-    return _mark_of_files(row)
-
-
-def _mark_cut_off(row: RunRow) -> RowIcon:
-    left = int(number(row, "found") - number(row, "verified") - number(row, "skipped"))
-    word = translate("runs", "Interrupted")
-    if left > 0:
-        word = translate("runs", "Interrupted, %Ln file(s) unfinished", None, left)
-    return RowIcon(word, "warning", "waiting")
-
-
-def _mark_of_files(row: RunRow) -> RowIcon:
-    failed, waiting = int(number(row, "failed")), int(number(row, "waiting"))
     if failed:
         return RowIcon(translate("runs", "%Ln file(s) failed", None, failed), "warning", "problem")
-    behind = int(number(row, "left_behind"))
     if behind:
         return RowIcon(translate("runs", "%Ln left out", None, behind), "warning", "waiting")
     if waiting:
         return RowIcon(translate("runs", "%Ln file(s) wait", None, waiting), "waiting", "waiting")
-    return _mark_of_verified(row)
-
-
-def _mark_of_verified(row: RunRow) -> RowIcon:
-    verified = int(number(row, "verified"))
     if verified:
         return RowIcon(translate("runs", "All %Ln file(s) safe", None, verified), "check", "good")
-    if number(row, "found"):
+    if found:
         return RowIcon(translate("runs", "Nothing to send"), "skipped", "skipped")
     return RowIcon(translate("runs", "No files found"), "skipped", "skipped")
 
@@ -204,7 +171,7 @@ def _files(row: RunRow) -> str:
     sent, replaced = (texts.count(int(number(row, name))) for name in ("sent", "replaced"))
     if not number(row, "replaced"):
         return sent
-    return translate("runs", "%1, %2 replaced").replace("%1", sent).replace("%2", replaced)
+    return texts.filled(translate("runs", "%1, %2 replaced"), sent, replaced)
 
 
 def _replaced_tip(row: RunRow) -> str:
@@ -240,32 +207,28 @@ def _speed(row: RunRow) -> str:
     return texts.rate(_bytes(row) / seconds) if seconds and _bytes(row) else ""
 
 
+def _limit_of(row: RunRow) -> str:
+    return str(row.summary.get("limit", ""))
+
+
 def _limit(row: RunRow) -> str:
     """Return the bottleneck of a run that sent something."""
-    return limit_word(str(row.summary.get("limit", ""))) if _bytes(row) else ""
-
-
-def _limit_tip(row: RunRow) -> str:
-    return limit_name(str(row.summary.get("limit", "")))
-
-
-def _duration(row: RunRow) -> str:
-    return texts.span(number(row, "seconds"))
+    return limit_word(_limit_of(row)) if _bytes(row) else ""
 
 
 def file_columns() -> list[Column]:
     """Return the columns of a table of local files."""
+    happened, at = translate("files", "What happened"), translate("files", "Verified")
+    archive = translate("files", "In archive")
     return [
         Column("name", translate("files", "Name"), _name, "name", 30, tip=_path),
         Column("state", translate("files", "State"), _state, "state", 25, mark=_file_icon),
         Column("size", translate("files", "Size"), _file_size, "size", 10, number=True),
-        Column("at", translate("files", "When"), _file_time, "at", 20),
+        Column("at", translate("files", "When"), lambda row: moment(row.at), "at", 20),
         Column("folder", translate("files", "Folder"), _folder, "name", 28, tip=_path),
-        Column(
-            "message", translate("files", "What happened"), _message, width=20, tip=_message_tip
-        ),
-        Column("verified", translate("files", "Verified"), _verified, width=20, hidden=True),
-        Column("archive", translate("files", "In archive"), _archive, width=24, hidden=True),
+        Column("message", happened, _message, width=20, tip=texts.problem_text),
+        Column("verified", at, lambda row: moment(row.verified_at), width=20, hidden=True),
+        Column("archive", archive, lambda row: texts.plain(row.archive), width=24, hidden=True),
     ]
 
 
@@ -306,21 +269,5 @@ def _file_size(row: FileRow) -> str:
     return texts.size(row.size) if row.size is not None else ""
 
 
-def _file_time(row: FileRow) -> str:
-    return moment(row.at)
-
-
-def _verified(row: FileRow) -> str:
-    return moment(row.verified_at)
-
-
-def _archive(row: FileRow) -> str:
-    return texts.plain(row.archive)
-
-
 def _message(row: FileRow) -> str:
     return texts.engine_text(row.message)
-
-
-def _message_tip(row: FileRow) -> str:
-    return texts.problem_text(row)

@@ -1,6 +1,6 @@
 """Owners, experiments, datasets and folders as a tree that loads its branches when opened."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -9,24 +9,20 @@ from PySide6.QtCore import (
     QCoreApplication,
     QModelIndex,
     QObject,
-    QPersistentModelIndex,
     Qt,
     Signal,
 )
-from PySide6.QtGui import QIcon
 
 from mydata_like.core.queries import FolderGroup
+from mydata_like.gui.table_model import NO_PARENT, Column, Index, header_of
 from mydata_like.gui.tables.columns import FRACTION, STATUS
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import RowIcon, icon, list_marks
 
 translate = QCoreApplication.translate
 
-Index = QModelIndex | QPersistentModelIndex
-NO_PARENT = QModelIndex()
 ICONS = ("person", "experiment", "dataset", "folder")  # of owners and so on, downwards
-STATE, PROGRESS, FILES, SIZE = 1, 2, 3, 4  # the numbers of columns
-ALIGNED = dict.fromkeys((FILES, SIZE), Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+PROGRESS, FILES, SIZE = 2, 3, 4  # the numbers of columns
 
 
 class Parents(NamedTuple):
@@ -79,14 +75,15 @@ class FolderTree(QAbstractItemModel):
         self._requested: set[Parents] = set()
         self._next = 1
         self._phase = RunPhase.AT_REST
-        self._columns: list[tuple[str, Callable[[FolderGroup], str]]] = [
-            (self.tr("Folder"), self._name),
-            (self.tr("State"), lambda group: mark_of_folder(group, self._phase).word),
-            (self.tr("Verified"), self._progress),
-            (self.tr("Files"), lambda group: texts.count(group.found)),
-            (self.tr("Size"), lambda group: texts.size(group.found_bytes)),
-            (self.tr("Not verified"), self._unverified),
-        ]
+        files, size = self.tr("Files"), self.tr("Size")
+        self._columns = (
+            Column("folder", self.tr("Folder"), self._name),
+            Column("state", self.tr("State"), lambda it: self._mark(it).word, mark=self._mark),
+            Column("verified", self.tr("Verified"), self._progress),
+            Column("files", files, lambda it: texts.count(it.found), number=True),
+            Column("size", size, lambda it: texts.size(it.found_bytes), number=True),
+            Column("not-verified", self.tr("Not verified"), self._unverified),
+        )
 
     def opened(self) -> list[Parents]:
         """Return the queries that refresh all displayed lines."""
@@ -95,7 +92,7 @@ class FolderTree(QAbstractItemModel):
 
     def show(self, parents: Parents, groups: Iterable[FolderGroup]) -> None:
         """Show the children of a line; existing children keep their places."""
-        node = self._find(parents)
+        node = next((it for it in self._nodes.values() if it.parents == parents), None)
         self._requested.discard(parents)
         if node is None:
             return
@@ -170,33 +167,22 @@ class FolderTree(QAbstractItemModel):
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
-        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return self._columns[section][0]
-        return ALIGNED.get(section) if role == Qt.ItemDataRole.TextAlignmentRole else None
+        return header_of(self._columns, section, orientation, role)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        group = self.group(index)
+        group, column = self.group(index), index.column()
         if group is None:
             return None
-        column = index.column()
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self._columns[column][1](group)
-        if role == Qt.ItemDataRole.DecorationRole:
-            return self._icon(index, group)
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return ALIGNED.get(column)
-        return self._bar(group, role) if column == PROGRESS else None
-
-    def _bar(self, group: FolderGroup, role: int) -> float | str | None:
-        """Return the value of a role of the bar."""
-        if role == FRACTION:
-            return _fraction(group)
-        return mark_of_folder(group, self._phase).status if role == STATUS else None
-
-    def _icon(self, index: Index, group: FolderGroup) -> QIcon | None:
-        if index.column() == 0:
+        if role == Qt.ItemDataRole.DecorationRole and column == 0:
             return icon(ICONS[min(self._node(index).depth, len(ICONS)) - 1])
-        return mark_of_folder(group, self._phase).icon if index.column() == STATE else None
+        if role == FRACTION and column == PROGRESS:
+            return group.verified_share if group.wanted > 0 else None
+        if role == STATUS and column == PROGRESS:
+            return self._mark(group).status
+        return self._columns[column].data(group, role)
+
+    def _mark(self, group: FolderGroup) -> RowIcon:
+        return mark_of_folder(group, self._phase)
 
     def _fill(self, node: Node, groups: list[FolderGroup]) -> None:
         """Add children to a line that has none."""
@@ -233,10 +219,6 @@ class FolderTree(QAbstractItemModel):
             return QModelIndex()
         return self.createIndex(node.row, 0, node.number)
 
-    def _find(self, parents: Parents) -> Node | None:
-        nodes = self._nodes.values()
-        return next((node for node in nodes if node.parents == parents), None)
-
     def _name(self, group: FolderGroup) -> str:
         if group.rest:
             return self.tr("All further entries")
@@ -249,11 +231,10 @@ class FolderTree(QAbstractItemModel):
         return texts.plain(group.group or group.owner) or self.tr("Your account")
 
     def _progress(self, group: FolderGroup) -> str:
-        text = self.tr("%1 of %2", "number of files of a total")
         if group.wanted <= 0:
             return ""
-        text = text.replace("%1", texts.count(group.verified))
-        return text.replace("%2", texts.count(group.wanted))
+        text = self.tr("%1 of %2", "number of files of a total")
+        return texts.filled(text, texts.count(group.verified), texts.count(group.wanted))
 
     def _unverified(self, group: FolderGroup) -> str:
         parts = (
@@ -274,37 +255,23 @@ class RunPhase(Enum):
 
 def mark_of_folder(group: FolderGroup, phase: RunPhase = RunPhase.AT_REST) -> RowIcon:
     """Return the state of a folder: that of its worst file."""
-    wanted = group.wanted
+    wanted, marks = group.wanted, list_marks()
     if group.failed:
-        return list_marks()["failed"]
-    if wanted > group.verified + group.waiting or (
-        not group.found and phase is not RunPhase.AT_REST
-    ):
-        return _mark_unfinished(group, phase)
+        return marks["failed"]
+    unknown = not group.found and phase is not RunPhase.AT_REST
+    if wanted > group.verified + group.waiting or unknown:
+        if phase is RunPhase.ACTIVE:
+            return RowIcon(translate("tree", "Unfinished"), "working", "working")
+        if group.verified:
+            return RowIcon(translate("tree", "Unfinished"), "waiting", "waiting")
+        return RowIcon(translate("tree", "Not sent yet"), "waiting", "waiting")
     if wanted > group.verified:
-        return list_marks()["waiting"]
+        return marks["waiting"]
     if group.left_behind:
         return RowIcon(translate("tree", "Files left out"), "warning", "waiting")
-    return list_marks()["verified"] if wanted > 0 else _mark_empty(group)
-
-
-def _mark_unfinished(group: FolderGroup, phase: RunPhase) -> RowIcon:
-    if phase is RunPhase.ACTIVE:
-        return RowIcon(translate("tree", "Unfinished"), "working", "working")
-    if group.verified:
-        return RowIcon(translate("tree", "Unfinished"), "waiting", "waiting")
-    return RowIcon(translate("tree", "Not sent yet"), "waiting", "waiting")
-
-
-def _mark_empty(group: FolderGroup) -> RowIcon:
-    """Return the mark of a folder with no files to send."""
-    if group.skipped:
-        return list_marks()["skipped"]
+    if wanted > 0 or group.skipped:
+        return marks["verified" if wanted > 0 else "skipped"]
     return RowIcon(translate("tree", "No files"), "skipped", "skipped")
-
-
-def _fraction(group: FolderGroup) -> float | None:
-    return group.verified_share if group.wanted > 0 else None
 
 
 def _is_rest(node: Node) -> bool:

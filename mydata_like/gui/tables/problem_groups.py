@@ -2,28 +2,15 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
-from PySide6.QtCore import (
-    QAbstractListModel,
-    QCoreApplication,
-    QItemSelectionModel,
-    QModelIndex,
-    QObject,
-    QPersistentModelIndex,
-    Qt,
-    Signal,
-    Slot,
-)
+from PySide6.QtCore import QCoreApplication, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QCheckBox,
     QFrame,
     QGridLayout,
-    QHBoxLayout,
-    QListView,
+    QListWidget,
     QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -32,68 +19,15 @@ from mydata_like.core.problems import INTENDED, Action, Fixer, find_problem_info
 from mydata_like.core.queries import ProblemGroup
 from mydata_like.gui.status_text import describe_problem
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.layouts import fill, frameless, hbox, vbox
 from mydata_like.gui.theme.metrics import LARGE_SPACE, SECTION, SMALL_SPACE, SPACE
 from mydata_like.gui.theme.widgets import FoldedText, IconLabel, PlainLabel, RowIcon, icon, mark_of
 from mydata_like.gui.window_state import WindowState
 
 translate = QCoreApplication.translate
-Index = QModelIndex | QPersistentModelIndex
-NO_PARENT = QModelIndex()
 WORST_FIRST = ("failed", "folder-failed", "found", "waiting", "skipped", "folder-skipped")
 
 _KIND_ALIASES = {"found": "waiting"}
-
-
-class ProblemGroupsModel(QAbstractListModel):
-    """A model of problem groups; a group that remains keeps its selection."""
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self.groups: list[ProblemGroup] = []
-
-    def show(self, groups: Sequence[ProblemGroup]) -> None:
-        """Show these groups, sorted by severity."""
-        sorted_groups = sorted(groups, key=severity)
-        if [_key(group) for group in sorted_groups] == [_key(group) for group in self.groups]:
-            self.groups = sorted_groups
-            if sorted_groups:
-                self.dataChanged.emit(self.index(0), self.index(len(sorted_groups) - 1))
-            return
-        self.beginResetModel()
-        self.groups = sorted_groups
-        self.endResetModel()
-
-    def find(self, kind: str, code: str = "") -> QModelIndex:
-        """Return the row of the first group of a kind (and code); folders count as files.
-
-        Files that were found and not sent count as waiting.
-        """
-        for number, group in enumerate(self.groups):
-            kinds = (group.kind, group.kind.removeprefix("folder-"), _KIND_ALIASES.get(group.kind))
-            if kind in kinds and (not code or group.problem.code == code):
-                return self.index(number)
-        return QModelIndex()
-
-    def rowCount(self, parent: Index = NO_PARENT) -> int:
-        return 0 if parent.isValid() else len(self.groups)
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
-            return None
-        group = self.groups[index.row()]
-        if role == Qt.ItemDataRole.DisplayRole:
-            return f"{texts.count(group.files)}   {texts.engine_text(group.problem.message)}"
-        if role == Qt.ItemDataRole.DecorationRole:
-            return mark_of_group(group).icon
-        if role == Qt.ItemDataRole.AccessibleTextRole:
-            message = texts.engine_text(group.problem.message)
-            return f"{mark_of_group(group).word}, {self.about(group)}: {message}"
-        return None
-
-    def about(self, group: ProblemGroup) -> str:
-        """Return the number of affected files or folders, and their size, as text."""
-        count = count_of_group(group)
-        return f"{count}, {texts.size(group.size)}" if group.size else count
 
 
 def count_of_group(group: ProblemGroup) -> str:
@@ -101,6 +35,12 @@ def count_of_group(group: ProblemGroup) -> str:
     if group.kind.startswith("folder-"):
         return translate("problems", "%Ln folder(s)", "", group.files)
     return translate("problems", "%Ln file(s)", "", group.files)
+
+
+def describe_group(group: ProblemGroup) -> str:
+    """Return the number of affected files or folders, and their size, as text."""
+    count = count_of_group(group)
+    return f"{count}, {texts.size(group.size)}" if group.size else count
 
 
 def mark_of_group(group: ProblemGroup) -> RowIcon:
@@ -115,15 +55,11 @@ def severity(group: ProblemGroup) -> tuple[bool, int, int, str]:
     return group.problem.code in INTENDED, rank, -group.files, group.problem.code
 
 
-def _key(group: ProblemGroup) -> tuple[str, str]:
-    return group.kind, group.problem.code
-
-
 HIDDEN = "problems/hidden"  # the key of the hidden kinds in the window state
 
 
 class ProblemFilter(QWidget):
-    """A list of kinds with a single selection."""
+    """A list of kinds, the most serious first, one of which is selected."""
 
     chosen = Signal()  # another kind is selected, or the selected kind has changed
 
@@ -131,38 +67,31 @@ class ProblemFilter(QWidget):
         super().__init__(parent)
         self._memory = memory
         self._all: Sequence[ProblemGroup] = ()
+        self.groups: list[ProblemGroup] = []  # in the list
         self._hidden = list_hidden(memory)
         self._last_hidden = ""  # the name of a kind
-        self._selected: tuple[str, str] | None = None  # kind and code
-        self._requested = ""
-        self.model = ProblemGroupsModel(self)
-        self._list = QListView(self)
+        self._selected = self._requested = ""  # names of kinds
+        self._list = QListWidget(self)
         self._show_hidden = QCheckBox(self)
 
-        self._list.setModel(self.model)
         self._list.setAccessibleName(self.tr("Kinds of problems"))
         self._list.setTextElideMode(Qt.TextElideMode.ElideRight)
         self._list.setWordWrap(True)
-        self._list.setResizeMode(QListView.ResizeMode.Adjust)
+        self._list.setResizeMode(QListWidget.ResizeMode.Adjust)
         self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._list.setSpacing(SMALL_SPACE)
         self._list.setMinimumWidth(self.fontMetrics().averageCharWidth() * 14)
         self._show_hidden.setVisible(False)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._list, 1)
-        layout.addWidget(self._show_hidden)
+        frameless(vbox((self._list, 1), self._show_hidden, inside=self))
 
-        self._list.selectionModel().currentChanged.connect(self._save_selection)
-        self.model.dataChanged.connect(self.chosen)
-        self.model.modelReset.connect(self._select)
+        self._list.currentRowChanged.connect(self._save_selection)
         self._show_hidden.toggled.connect(self._show_filtered)
 
     @property
     def group(self) -> ProblemGroup | None:
         """The selected kind."""
-        row = self._list.currentIndex().row()
-        return self.model.groups[row] if 0 <= row < len(self.model.groups) else None
+        row = self._list.currentRow()
+        return self.groups[row] if 0 <= row < len(self.groups) else None
 
     @property
     def empty(self) -> bool:
@@ -200,30 +129,53 @@ class ProblemFilter(QWidget):
         show_all = self._show_hidden.isChecked()
         self._show_hidden.setText(self.tr("Show %Ln hidden kind(s)", "", len(hidden)))
         self._show_hidden.setVisible(bool(hidden))
-        self.model.show([group for group in self._all if show_all or group not in hidden])
+        before = list(map(name_of_group, self.groups))
+        shown = [group for group in self._all if show_all or group not in hidden]
+        self.groups = sorted(shown, key=severity)
+        same = list(map(name_of_group, self.groups)) == before
+        with QSignalBlocker(self._list):
+            if not same:
+                self._list.clear()
+                self._list.addItems([""] * len(shown))
+            for number, group in enumerate(self.groups):
+                item, mark = self._list.item(number), mark_of_group(group)
+                message = texts.engine_text(group.problem.message)
+                said = f"{mark.word}, {describe_group(group)}: {message}"
+                item.setText(f"{texts.count(group.files)}   {message}")
+                item.setIcon(mark.icon)
+                item.setData(Qt.ItemDataRole.AccessibleTextRole, said)
+        if same:
+            self.chosen.emit()
+        else:
+            self._select()
 
-    @Slot()
+    def _find(self, name: str) -> int:
+        """Return the row of a kind, or of the first with an outcome; -1 if there is none.
+
+        Folders count as files, and files that were found and not sent count as waiting.
+        """
+        kind, _, code = name.partition(":")
+        for number, group in enumerate(self.groups):
+            kinds = (group.kind, group.kind.removeprefix("folder-"), _KIND_ALIASES.get(group.kind))
+            if kind in kinds and (not code or group.problem.code == code):
+                return number
+        return -1
+
     def _select(self) -> None:
         """Select the requested kind, the previous one or the first, in this order of preference."""
-        wanted = self._requested.partition(":")[::2]
-        requested = self.model.find(*wanted) if self._requested else self.model.index(-1)
-        previous = self.model.find(*self._selected) if self._selected else self.model.index(-1)
-        candidates = [
-            candidate
-            for candidate in (requested, previous, self.model.index(0))
-            if candidate.isValid()
-        ]
-        if requested.isValid():
+        requested = self._find(self._requested) if self._requested else -1
+        if requested >= 0:
             self._requested = ""
-        if candidates:
-            flag = QItemSelectionModel.SelectionFlag.ClearAndSelect
-            self._list.selectionModel().setCurrentIndex(candidates[0], flag)
-        self.chosen.emit()
+        previous = self._find(self._selected) if self._selected else -1
+        row = next((row for row in (requested, previous) if row >= 0), 0)
+        with QSignalBlocker(self._list):
+            self._list.setCurrentRow(row)
+        self._save_selection()
 
     @Slot()
     def _save_selection(self) -> None:
         if self.group is not None:
-            self._selected = self.group.kind, self.group.problem.code
+            self._selected = name_of_group(self.group)
         self.chosen.emit()
 
     def _set_hidden(self, names: set[str]) -> None:
@@ -239,14 +191,9 @@ def name_of_group(group: ProblemGroup) -> str:
 
 def list_hidden(memory: WindowState) -> set[str]:
     """Return the names of the kinds that the user has hidden."""
-    return set(_as_list(memory.value(HIDDEN)))
-
-
-def _as_list(value: object) -> list[str]:
-    """Return a stored value as a list; `QSettings` returns a list of one text as a text."""
-    if isinstance(value, str):
-        return [value]
-    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
+    stored = memory.value(HIDDEN)
+    names = [stored] if isinstance(stored, str) else stored  # `QSettings` reads a list of one so
+    return {name for name in names if isinstance(name, str)} if isinstance(names, list) else set()
 
 
 ICON_SCALE = 1.4  # times the icons of buttons
@@ -259,55 +206,38 @@ class ProblemCard(QFrame):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._problem: Problem | None = None
+        self.problem: Problem | None = None  # the displayed one
+        self._info = find_problem_info("")
         self._about = ""
         self._retry_allowed = True
         self._icon = IconLabel(ICON_SCALE, self)
-        self._message = PlainLabel("", self)
-        self._hint = PlainLabel("", self)
+        self._message = PlainLabel("", self, heading=SECTION, wrap=True, selectable=True)
+        self._hint = PlainLabel("", self, wrap=True, selectable=True)
         self._details = FoldedText(self)
-        self._footer = PlainLabel("", self)
+        self._footer = PlainLabel("", self, wrap=True, quiet=True, selectable=True)
         self._button = QPushButton(self)
         self._copy = QPushButton(icon("copy"), self.tr("Copy as text"), self)
-        self._choices = QHBoxLayout()
-        self._buttons = QHBoxLayout()
+        self._choices = hbox(spacing=SPACE)
 
         self.setFrameShape(QFrame.Shape.StyledPanel)
         self.setAutoFillBackground(True)
         self.setBackgroundRole(self.palette().ColorRole.Base)
-        self._message.scale(SECTION, bold=True)
-        for label in (self._message, self._hint, self._footer):
-            label.setWordWrap(True)
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._footer.setForegroundRole(self.palette().ColorRole.PlaceholderText)
-        for row in (self._choices, self._buttons):
-            row.setSpacing(SPACE)
-        self._buttons.addWidget(self._button)
-        self._buttons.addWidget(self._copy)
-        self._buttons.addStretch(1)
         layout = QGridLayout(self)
         layout.addWidget(self._icon, 0, 0, 2, 1, Qt.AlignmentFlag.AlignTop)
-        layout.addWidget(self._message, 0, 1)
-        layout.addWidget(self._hint, 1, 1)
-        layout.addWidget(self._details, 2, 1)
-        layout.addWidget(self._footer, 3, 1)
+        for line, part in enumerate((self._message, self._hint, self._details, self._footer)):
+            layout.addWidget(part, line, 1)
         layout.addLayout(self._choices, 4, 1)
-        layout.addLayout(self._buttons, 5, 1)
+        layout.addLayout(hbox(self._button, self._copy, 1, spacing=SPACE), 5, 1)
         layout.setColumnStretch(1, 1)
         layout.setHorizontalSpacing(LARGE_SPACE)
 
         self._button.clicked.connect(self._emit_acted)
         self._copy.clicked.connect(self._copy_text)
 
-    @property
-    def problem(self) -> Problem | None:
-        """The displayed problem."""
-        return self._problem
-
     def show_problem(self, problem: Problem, mark: RowIcon, about: str = "") -> None:
         """Show a problem; `about` describes what it affects."""
-        self._problem, self._about = problem, about
-        info = find_problem_info(problem.code)
+        self.problem, self._about = problem, about
+        self._info = info = find_problem_info(problem.code)
         self._icon.show_icon(mark.icon)
         self._icon.setAccessibleName(mark.word)
         text = describe_problem(problem)
@@ -315,70 +245,47 @@ class ProblemCard(QFrame):
         self._hint.setText(text.hint)
         self._hint.setVisible(bool(text.hint))
         self._details.setText(text.details)
-        self._footer.setText(" · ".join(filter(None, (about, self._fixer_text(info.fixer)))))
-        self._button.setVisible(info.action is not Action.NOTHING)
-        self._button.setText(self._action_text(info.action))
-        self._enable()
-
-    def add_buttons(self, *buttons: QPushButton) -> None:
-        """Add buttons in a row above the others."""
-        for button in buttons:
-            self._choices.addWidget(button)
-        self._choices.addStretch(1)
-        for before, after in pairwise((*buttons, self._button, self._copy)):
-            self.setTabOrder(before, after)
-
-    def allow_retry(self, *, allowed: bool) -> None:
-        """Enable or disable the retry, which may be impossible now."""
-        self._retry_allowed = allowed
-        self._enable()
-
-    def as_text(self) -> str:
-        """Return the whole problem as text for a report to someone who can fix it."""
-        if self._problem is None:
-            return ""
-        code = f"({self._problem.code})"
-        lines = (
-            self._about,
-            f"{self._message.text()} {code}",
-            self._hint.text(),
-            self._details.text(),
-            self._footer.text(),
-        )
-        return "\n".join(filter(None, lines))
-
-    def _enable(self) -> None:
-        retries = (Action.TRY_AGAIN, Action.START_RUN)
-        is_retry = (
-            self._problem is not None and find_problem_info(self._problem.code).action in retries
-        )
-        self._button.setEnabled(self._retry_allowed or not is_retry)
-
-    def _fixer_text(self, fixer: Fixer) -> str:
-        match fixer:
-            case Fixer.USER:
-                return self.tr("You can fix this.")
-            case Fixer.ADMINISTRATOR:
-                return self.tr("Your administrator can fix this.")
-            case Fixer.SERVER:
-                return self.tr("The server has to recover. The program retries automatically.")
-            case Fixer.NOBODY:
-                return self.tr("Nothing needs to be fixed.")
-
-    def _action_text(self, action: Action) -> str:
-        labels = {
+        fixers = {
+            Fixer.USER: self.tr("You can fix this."),
+            Fixer.ADMINISTRATOR: self.tr("Your administrator can fix this."),
+            Fixer.SERVER: self.tr("The server has to recover. The program retries automatically."),
+            Fixer.NOBODY: self.tr("Nothing needs to be fixed."),
+        }
+        self._footer.setText(" · ".join(filter(None, (about, fixers[info.fixer]))))
+        actions = {
             Action.TRY_AGAIN: self.tr("Try again"),
             Action.START_RUN: self.tr("Start"),
             Action.OPEN_FOLDER: self.tr("Open folder"),
             Action.OPEN_SETTINGS: self.tr("Open settings…"),
             Action.SET_UP: self.tr("Check key and approval…"),
         }
-        return labels.get(action, "")
+        self._button.setVisible(info.action is not Action.NOTHING)
+        self._button.setText(actions.get(info.action, ""))
+        self.allow_retry(allowed=self._retry_allowed)
+
+    def add_buttons(self, *buttons: QPushButton) -> None:
+        """Add buttons in a row above the others."""
+        fill(self._choices, *buttons, 1)
+        for before, after in pairwise((*buttons, self._button, self._copy)):
+            self.setTabOrder(before, after)
+
+    def allow_retry(self, *, allowed: bool) -> None:
+        """Enable or disable the retry, which may be impossible now."""
+        self._retry_allowed = allowed
+        retries = self._info.action in (Action.TRY_AGAIN, Action.START_RUN)
+        self._button.setEnabled(allowed or not retries)
+
+    def as_text(self) -> str:
+        """Return the whole problem as text for a report to someone who can fix it."""
+        if self.problem is None:
+            return ""
+        shown = (self._hint.text(), self._details.text(), self._footer.text())
+        lines = (self._about, f"{self._message.text()} ({self.problem.code})", *shown)
+        return "\n".join(filter(None, lines))
 
     @Slot()
     def _emit_acted(self) -> None:
-        if self._problem is not None:
-            self.acted.emit(find_problem_info(self._problem.code))
+        self.acted.emit(self._info)
 
     @Slot()
     def _copy_text(self) -> None:

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, Qt, Slot
-from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QWidget
 
 from mydata_like.engine.progress import ActiveTransfer
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.run_state import RunState
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import Toast, icon
+from mydata_like.gui.theme.widgets import Toast, action
 
 
 class HoldBackToast(Toast):
@@ -34,15 +34,13 @@ class HoldBackToast(Toast):
             self._controller.cancel_transfer(transfer.number)
         for path in paths:
             self._controller.cancel(path)
-        self.show_message(self._describe())
-
-    def _describe(self) -> str:
-        count = len(self._paths) + sum(transfer.files for transfer in self._transfers)
-        if count != 1:
-            return self.tr("%Ln file(s) are held back.", "", count)
-        (path,) = (*self._paths, *(transfer.name for transfer in self._transfers))
-        name = texts.plain(path.rpartition(b"/")[2])
-        return self.tr("%1 is held back.").replace("%1", name)
+        count = len(paths) + sum(transfer.files for transfer in transfers)
+        text = self.tr("%Ln file(s) are held back.", "", count)
+        if count == 1:
+            (path,) = (*paths, *(transfer.name for transfer in transfers))
+            name = texts.plain(path.rpartition(b"/")[2])
+            text = self.tr("%1 is held back.").replace("%1", name)
+        self.show_message(text)
 
     @Slot(object)
     def _show_state(self, state: RunState) -> None:
@@ -70,8 +68,10 @@ class QueueActions(QObject):
     def __init__(self, where: QWidget, toast: HoldBackToast) -> None:
         super().__init__(where)
         self.toast = toast
-        self.send_next = QAction(icon("up"), self.tr("Send next"), self)
-        self.hold = QAction(icon("pause"), self.tr("Hold back"), self)
+        keys = Qt.Modifier.CTRL | Qt.Modifier.SHIFT
+        self.send_next = action(self, "up", self.tr("Send next"), toast.hide)
+        self.send_next.setShortcut(QKeySequence(keys | Qt.Key.Key_Up))
+        self.hold = action(self, "pause", self.tr("Hold back"), keys=keys | Qt.Key.Key_Down)
         self.send_next.setToolTip(self.tr("Send this before everything else that waits"))
         self.hold.setToolTip(
             self.tr(
@@ -79,14 +79,7 @@ class QueueActions(QObject):
                 "it, or this one if you choose Send next."
             )
         )
-        keys = Qt.Modifier.CTRL | Qt.Modifier.SHIFT
-        self.send_next.setShortcut(QKeySequence(keys | Qt.Key.Key_Up))
-        self.hold.setShortcut(QKeySequence(keys | Qt.Key.Key_Down))
-        for action in self.all:
-            action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        self.all = (self.send_next, self.hold)
+        for one in self.all:
+            one.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         where.addActions(self.all)
-        self.send_next.triggered.connect(toast.hide)
-
-    @property
-    def all(self) -> tuple[QAction, QAction]:
-        return self.send_next, self.hold

@@ -11,21 +11,17 @@ from html import escape
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
-    QHBoxLayout,
     QLabel,
-    QMenu,
     QPushButton,
     QStackedWidget,
     QStyle,
     QToolBar,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -33,37 +29,36 @@ from mydata_like.core.errors import HELD, UploaderError
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import HELD_FILES
 from mydata_like.core.queries import FileRow, FolderGroup, ProblemGroup, Row, View
-from mydata_like.gui.base import AppContext, NavigationRequest
+from mydata_like.gui.base import AppContext
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.ledger_query import open_listing, open_summary
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.table_model import Column
 from mydata_like.gui.tables.folder_tree import Parents
-from mydata_like.gui.tables.queue_actions import QueueActions
-from mydata_like.gui.tables.table_query import Open
-from mydata_like.gui.tables.table_view import TableView, WindowedModel
+from mydata_like.gui.tables.queue_actions import HoldBackToast, QueueActions
+from mydata_like.gui.tables.table_view import Open, TableView, WindowedModel
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.layouts import fill, frameless, hbox, vbox
 from mydata_like.gui.theme.metrics import SPACE
 from mydata_like.gui.theme.widgets import (
     ElidedLabel,
     EmptyMessage,
     PathLineEdit,
     PlainLabel,
+    action,
     allow_action,
     icon,
 )
 from mydata_like.settings.atomic_write import PRIVATE_FILE
 from mydata_like.settings.schema import Settings
 
-if TYPE_CHECKING:
-    from mydata_like.app.ledger_status import LedgerSummary
-
+translate = QCoreApplication.translate
 
 FILTER_DELAY = 120  # milliseconds after the last key when the filter is applied
 
 
 class TablePanel(QWidget):
-    """A filtered table, inactive before `activate` and after `deactivate`."""
+    """A filtered table, which is read and updated while it is visible."""
 
     selected = Signal()  # other rows are selected, or the selected rows have changed
 
@@ -75,9 +70,9 @@ class TablePanel(QWidget):
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
-        self._context = context
+        self._controller = controller = context.controller
         self._page_view = View()
-        self._active = False
+        self._applied = False  # the current filters
         self.empty_text = self.tr("There is nothing here yet.")  # shown in a table without rows
         self.model = WindowedModel(columns, context.tasks, self)
         self.table = TableView(name, self.model, context.memory, self)
@@ -89,43 +84,43 @@ class TablePanel(QWidget):
         self._start: StartButton | None = None
         self._empty = EmptyMessage(name.partition("-")[0], self)  # the icon of the page
         self._all = QPushButton(self.tr("Show all"), self)
-        self._top = QHBoxLayout()
         self._stack = QStackedWidget(self)
-        self._find = QAction(self.tr("Filter"), self)
         self._typing = QTimer(self, singleShot=True, interval=FILTER_DELAY)
 
         self.field.setPlaceholderText(self.tr("Filter by name"))
         self.field.setAccessibleName(self.tr("Filter by name"))
         self.field.setClearButtonEnabled(True)
         self.field.setMaximumWidth(self.fontMetrics().averageCharWidth() * 44)
-        self.states.setVisible(False)
         self._states_label.setBuddy(self.states)
-        self._states_label.setVisible(False)
         self._only.setIcon(icon("close"))
         self._only.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self._only.setToolTip(self.tr("Show all"))
-        self._only.setVisible(False)
-        self._find.setShortcut(QKeySequence.StandardKey.Find)
-        self._find.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        self.addAction(self._find)
+        for optional in (self.states, self._states_label, self._only):
+            optional.setVisible(False)
+        standard = QKeySequence.StandardKey
+        find = action(self, "", self.tr("Filter"), self._focus_filter, keys=standard.Find)
+        find.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        self.addAction(find)
 
-        self._top.setSpacing(SPACE)
-        self._top.addWidget(self.field, 1)
-        self._top.addWidget(self._states_label)
-        self._top.addWidget(self.states)
-        self._top.addWidget(self._only)
-        self._top.addStretch(1)
-        self._top.addWidget(self._count)
+        filters = (self._states_label, self.states, self._only)
+        self._top = hbox((self.field, 1), *filters, 1, self._count, spacing=SPACE)
         self._empty.add_button(self._all)
         self._stack.addWidget(self.table)
         self._stack.addWidget(self._empty)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addLayout(self._top)
-        layout.addWidget(self._stack, 1)
+        self._content = frameless(vbox(self._top, (self._stack, 1), inside=self))
         for before, after in pairwise((self.field, self.states, self._only, self.table, self._all)):
             QWidget.setTabOrder(before, after)
-        self._connect()
+
+        controller.ledger_changed.connect(self._on_ledger_changed)
+        controller.settings_changed.connect(self._apply)
+        self.field.textChanged.connect(self._typing.start)
+        self._typing.timeout.connect(self._apply)
+        self.states.currentIndexChanged.connect(self._apply)
+        self.model.status_changed.connect(self._show_status)
+        self.model.dataChanged.connect(self.selected)
+        self.table.selectionModel().selectionChanged.connect(self.selected)
+        self._all.clicked.connect(self._show_all)
+        self._only.clicked.connect(self._remove_restriction)
 
     def add_state_filters(self, choices: Sequence[tuple[str, frozenset[str]]]) -> None:
         """Offer groups of states as a filter; the first group is selected."""
@@ -136,32 +131,28 @@ class TablePanel(QWidget):
 
     def offer_start(self) -> None:
         """Show a button that starts a run while there are no rows at all."""
-        self._start = StartButton(self._context.controller, self)
+        self._start = StartButton(self._controller, self)
         self._empty.add_button(self._start)
+        QWidget.setTabOrder(self._all, self._start)
 
     def add_title(self, title: QWidget) -> None:
         """Add a title on the left of the filters."""
         self._top.insertWidget(0, title)
 
     def add_top_widgets(self, *widgets: QWidget) -> None:
-        """Add widgets next to the number of rows."""
-        for widget in widgets:
-            self._top.addWidget(widget)
-
-    def activate(self) -> None:
-        """Show the rows, and update them when the ledger changes."""
-        if not self._active:
-            self._active = True
-            self._apply()
-
-    def deactivate(self) -> None:
-        """Stop the updates; the displayed rows stay."""
-        self._active = False
+        """Add widgets next to the number of rows; the keyboard reaches them before the table."""
+        fill(self._top, *widgets)
+        reached = [it for it in widgets if it.focusPolicy() != Qt.FocusPolicy.NoFocus]
+        for before, after in pairwise((self._only, *reached)):
+            QWidget.setTabOrder(before, after)
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Show what has changed while the window was only in the tray."""
+        """Show what has changed while the table was not visible."""
         super().showEvent(event)
-        self._on_ledger_changed()
+        if self._applied:
+            self.model.refresh()
+        else:
+            self._apply()
 
     def show_view(self, view: View, only: str = "") -> None:
         """Show the rows of this view that pass the user's own filters.
@@ -184,66 +175,48 @@ class TablePanel(QWidget):
         matching = [number for number, group in enumerate(groups) if states <= group]
         self.states.setCurrentIndex(matching[0] if states and matching else 0)
 
-    def _connect(self) -> None:
-        controller = self._context.controller
-        controller.ledger_changed.connect(self._on_ledger_changed)
-        controller.settings_changed.connect(self._apply)
-        self.field.textChanged.connect(self._typing.start)
-        self._typing.timeout.connect(self._apply)
-        self.states.currentIndexChanged.connect(self._apply)
-        self.model.status_changed.connect(self._show_status)
-        self.model.dataChanged.connect(self.selected)
-        self.table.selectionModel().selectionChanged.connect(self.selected)
-        self._find.triggered.connect(self._focus_filter)
-        self._all.clicked.connect(self._show_all)
-        self._only.clicked.connect(self._remove_restriction)
-
     @Slot()
     def _apply(self) -> None:
         """Apply the filters of the page and the user."""
-        if not self._active:
-            return
         self._typing.stop()
-        shown = self.model.view  # the user, not the page, sets the order
-        view = replace(
-            self._page_view,
-            text=self.field.text().strip(),
-            states=self._page_view.states or self.states.currentData() or frozenset(),
-        )
-        view = view.ordered(shown.order, descending=shown.descending)
-        self.model.show(opener(self._context.controller), view)
+        self._applied = self.isVisible()
+        if self._applied:
+            shown = self.model.view  # the user, not the page, sets the order
+            view = replace(
+                self._page_view,
+                text=self.field.text().strip(),
+                states=self._page_view.states or self.states.currentData() or frozenset(),
+            )
+            view = view.ordered(shown.order, descending=shown.descending)
+            self.model.show(opener(self._controller), view)
 
     @Slot()
     def _on_ledger_changed(self) -> None:
-        if self._active and self.isVisible():
+        if self.isVisible():
             self.model.refresh()
 
     @Slot()
     def _show_status(self) -> None:
-        rows = self.model.rowCount()
-        text = self.tr("%Ln row(s)", "", rows) if self.model.complete else self.tr("counting…")
+        rows, problem, view = self.model.rowCount(), self.model.problem, self.model.view
+        # With numbers, `tr` looks only for texts of the object's own class, here of a subclass.
+        text = translate("TablePanel", "%Ln row(s)", None, rows)
+        text = text if self.model.complete else self.tr("counting…")
         self._count.setText(text if rows else "")
         self._count.setMinimumWidth(self._count.sizeHint().width())
         self._stack.setCurrentIndex(0 if rows else 1)
-        self._empty.setText(self._explain_empty())
-        filtered = self._is_filtered()
-        self._all.setVisible(self.model.problem is None and filtered)
-        if self._start is not None:
-            self._start.offer(offered=self.model.problem is None and not filtered)
-        self.selected.emit()
-
-    def _is_filtered(self) -> bool:
-        """Whether the user has hidden rows by a filter."""
         states = self.states.currentData() or frozenset()
-        return bool(self.field.text().strip() or states or self._only.text())
-
-    def _explain_empty(self) -> str:
-        problem, view = self.model.problem, self.model.view
+        filtered = bool(self.field.text().strip() or states or self._only.text())  # by the user
         if problem is not None:
-            return texts.error_text(problem)
-        if view.text:
-            return self.tr("No name contains “%1”.").replace("%1", texts.plain(view.text))
-        return self.tr("No matching rows.") if self._is_filtered() else self.empty_text
+            self._empty.setText(texts.error_text(problem))
+        elif view.text:
+            text = self.tr("No name contains “%1”.").replace("%1", texts.plain(view.text))
+            self._empty.setText(text)
+        else:
+            self._empty.setText(self.tr("No matching rows.") if filtered else self.empty_text)
+        self._all.setVisible(problem is None and filtered)
+        if self._start is not None:
+            self._start.offer(offered=problem is None and not filtered)
+        self.selected.emit()
 
     @Slot()
     def _focus_filter(self) -> None:
@@ -285,7 +258,14 @@ def export_rows(
             count = listing.build()
             pages = (listing.rows(start, ROWS_PER_PAGE) for start in range(0, count, ROWS_PER_PAGE))
             rows = (row for page in pages for row in page)
-        _write(path, _format(path.suffix.lower(), title, columns, rows))
+        match path.suffix.lower():
+            case ".json":
+                pieces = _format_json(rows)
+            case ".html" | ".htm":
+                pieces = _format_html(title, columns, rows)
+            case _:
+                pieces = _format_csv(columns, rows)
+        _write(path, pieces)
     finally:
         if listing is not None:
             listing.close()
@@ -311,33 +291,18 @@ def _write(path: Path, pieces: Iterable[str]) -> None:
         part.unlink(missing_ok=True)
 
 
-def _format(
-    ending: str, title: str, columns: Sequence[Column], rows: Iterable[Row]
-) -> Iterator[str]:
-    match ending:
-        case ".json":
-            return _format_json(rows)
-        case ".html" | ".htm":
-            return _format_html(title, columns, rows)
-        case _:
-            return _format_csv(columns, rows)
-
-
 def _format_csv(columns: Sequence[Column], rows: Iterable[Row]) -> Iterator[str]:
     yield "\ufeff"  # marks the file as UTF-8 for spreadsheets
-    yield _csv_line([column.title for column in columns])
+    yield _csv_line(column.title for column in columns)
     for row in rows:
-        yield _csv_line([column.text(row) for column in columns])
+        yield _csv_line(column.text(row) for column in columns)
 
 
 def _csv_line(cells: Iterable[str]) -> str:
     line = StringIO()
-    csv.writer(line).writerow(_neutralize_formula(cell) for cell in cells)
+    harmless = (f"'{cell}" if cell.startswith(FORMULA_PREFIXES) else cell for cell in cells)
+    csv.writer(line).writerow(harmless)
     return line.getvalue()
-
-
-def _neutralize_formula(cell: str) -> str:
-    return f"'{cell}" if cell.startswith(FORMULA_PREFIXES) else cell
 
 
 def _format_json(rows: Iterable[Row]) -> Iterator[str]:
@@ -379,43 +344,55 @@ QUEUED = "found"  # the state of files that are not sent yet
 HELD_BACK = "file.cancelled"  # the problem code of files that the user holds back
 
 
-class RowActions(QObject):
-    """Actions on the selected rows; only those that apply are shown.
+class FilesPanel(TablePanel):
+    """A table of files, and below it the actions that apply to the selected ones.
 
-    With `queue`, they include those on files that wait to be sent.
+    With a toast, which holds files back, they include those on files that wait to be sent.
     """
-
-    wanted = Signal(object)  # a NavigationRequest
 
     def __init__(
         self,
-        controller: WindowController,
-        parent: QObject | None = None,
-        queue: QueueActions | None = None,
+        context: AppContext,
+        name: str,
+        columns: Sequence[Column],
+        parent: QWidget,
+        toast: HoldBackToast | None = None,
     ) -> None:
-        super().__init__(parent)
-        self._controller = controller
-        self._queue = queue
-        self._rows: Sequence[FileRow] = ()
-        self._retry = QAction(icon("retry"), self.tr("Try again"), self)
-        self._open = QAction(icon("folder"), self.tr("Open folder"), self)
-        self._web = QAction(icon("server"), self.tr("Open on server"), self)
-        self._where = QAction(icon("where"), self.tr("Where is it?"), self)
-        self._copy = QAction(icon("copy"), self.tr("Copy path"), self)
-        queued = queue.all if queue is not None else ()
-        self._actions = (self._retry, *queued, self._open, self._web, self._where, self._copy)
+        super().__init__(context, name, columns, parent)
+        self.row_actions = RowActions(context.controller, self.table, toast)
+        fill(self._content, ActionRow(self.row_actions.all, self.row_actions.hint, self))
+        self.selected.connect(self._show_actions)
+        self.table.row_actions = self.row_actions.all
+        self.table.chosen.connect(self.row_actions.choose)
 
-        self._controller.run_changed.connect(self._enable_sending)
+    @Slot()
+    def _show_actions(self) -> None:
+        self.row_actions.show_rows(self.table.rows())
+
+
+class RowActions(QObject):
+    """Actions on the selected rows; only those that apply are shown."""
+
+    def __init__(
+        self, controller: WindowController, table: QWidget, toast: HoldBackToast | None = None
+    ) -> None:
+        super().__init__(table)
+        self._controller = controller
+        self._toast = toast
+        self._queue = QueueActions(table, toast) if toast is not None else None
+        self._rows: Sequence[FileRow] = ()
+        self._retry = action(self, "retry", self.tr("Try again"), self._try_again)
+        self._open = action(self, "folder", self.tr("Open folder"), self._open_folder)
+        self._web = action(self, "server", self.tr("Open on server"), self._open_on_server)
+        self._where = action(self, "where", self.tr("Where is it?"), self._show_status)
+        self._copy = action(self, "copy", self.tr("Copy path"), self._copy_paths)
+        self.hint = self.tr("Select files to open their folder, find them, or send them again.")
+        queued = self._queue.all if self._queue is not None else ()
+        self.all = (self._retry, *queued, self._open, self._web, self._where, self._copy)
         if self._queue is not None:
             self._queue.send_next.triggered.connect(self._send_next)
             self._queue.hold.triggered.connect(self._hold_back)
-            self._retry.triggered.connect(self._queue.toast.hide)
-        self._retry.triggered.connect(self._try_again)
-        self._open.triggered.connect(self._open_folder)
-        self._web.triggered.connect(self._open_on_server)
-        self._where.triggered.connect(self._show_status)
-        self._copy.triggered.connect(self._copy_paths)
-
+        controller.run_changed.connect(self._enable_sending)
         self.show_rows(())
 
     def show_rows(self, selected: Sequence[Row]) -> None:
@@ -434,45 +411,37 @@ class RowActions(QObject):
         allow_action(self._retry, allowed=retryable and self._controller.can_retry)
         if self._queue is not None:
             steerable = self._controller.state.is_steerable
-            hold, send_next = self._queue.hold, self._queue.send_next
-            allow_action(hold, allowed=steerable and bool(self._queued))
-            allow_action(send_next, allowed=steerable and bool(self._queued + self._held_back))
+            allow_action(self._queue.hold, allowed=steerable and bool(self._queued))
+            allow_action(self._queue.send_next, allowed=steerable and bool(self._sendable))
 
     @property
     def _queued(self) -> list[bytes]:
         return [row.key for row in self._rows if row.state == QUEUED]
 
     @property
-    def _held_back(self) -> list[bytes]:
-        return [row.key for row in self._rows if row.code == HELD_BACK]
+    def _sendable(self) -> list[bytes]:
+        """The files that wait, and those that the user holds back, in their order."""
+        return [row.key for row in self._rows if row.state == QUEUED or row.code == HELD_BACK]
 
     @Slot(object)
     def choose(self, row: Row) -> None:
         """Show the status of a row that was double-clicked, or selected with Enter."""
         if isinstance(row, FileRow):
-            self.wanted.emit(NavigationRequest("where", os.fsdecode(row.key)))
-
-    def add_to_menu(self, menu: QMenu) -> None:
-        """Add the actions to a menu."""
-        menu.addActions(self._actions)
-
-    def make_buttons(self, parent: QWidget) -> "ActionRow":
-        """Return a row of buttons with the actions."""
-        hint = self.tr("Select files to open their folder, find them, or send them again.")
-        return ActionRow(self._actions, hint, parent)
+            self._controller.open_page("where", os.fsdecode(row.key))
 
     @Slot()
     def _send_next(self) -> None:
-        wanted = {*self._queued, *self._held_back}
-        self._controller.send_next([row.key for row in self._rows if row.key in wanted])
+        self._controller.send_next(self._sendable)
 
     @Slot()
     def _hold_back(self) -> None:
-        if self._queue is not None:
-            self._queue.toast.hold_back(self._queued)
+        if self._toast is not None:
+            self._toast.hold_back(self._queued)
 
     @Slot()
     def _try_again(self) -> None:
+        if self._toast is not None:
+            self._toast.hide()
         for row in self._rows:
             if row.state in RETRYABLE:
                 self._controller.retry(row.key)
@@ -506,12 +475,9 @@ class ActionRow(QWidget):
         self._bar = action_bar(actions, self)
         self._hint = ElidedLabel(hint, self)
         self._hint.setForegroundRole(self.palette().ColorRole.PlaceholderText)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._bar, 1)
-        layout.addWidget(self._hint, 1)
-        for action in actions:
-            action.changed.connect(self._show_possible)
+        frameless(hbox((self._bar, 1), (self._hint, 1), inside=self))
+        for one in actions:
+            one.changed.connect(self._show_possible)
         self._keep_height()
         self._show_possible()
 
@@ -530,7 +496,7 @@ class ActionRow(QWidget):
 
     @Slot()
     def _show_possible(self) -> None:
-        some = any(action.isVisible() for action in self._actions)
+        some = any(one.isVisible() for one in self._actions)
         self._bar.setVisible(some)
         self._hint.setVisible(not some)
 
@@ -571,13 +537,13 @@ class StartButton(QPushButton):
         self.setVisible(self._offered and possible)
 
 
-def action_button(action: QAction, parent: QWidget) -> QToolButton:
+def action_button(effect: QAction, parent: QWidget) -> QToolButton:
     """Return a flat button for an action, in the style of the window."""
     button = QToolButton(parent)
     button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
     button.setAutoRaise(True)
     button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-    button.setDefaultAction(action)
+    button.setDefaultAction(effect)
     return button
 
 
@@ -593,7 +559,7 @@ def dataset_address(controller: WindowController, dataset: int | None) -> str:
 
 def opener(controller: WindowController) -> Open:
     """Return a function that opens the ledger of the current settings."""
-    return partial(open_listing, controller.settings, controller.config)
+    return partial(open_listing, *controller.place)
 
 
 def group_problems(settings: Settings, config: Path | None) -> list[ProblemGroup]:
@@ -611,13 +577,14 @@ def list_levels(
 ) -> dict[Parents, list[FolderGroup]]:
     """Return the lines below each of these lines of the tree; raises `UploaderError`."""
     survey = open_summary(settings, config)
-    return {parents: _list_level(survey, parents) if survey else [] for parents in wanted}
-
-
-def _list_level(survey: "LedgerSummary", parents: Parents) -> list[FolderGroup]:
-    if parents.folder is not None:
-        return survey.list_inside(parents.folder)
-    return survey.list_folders(*parents.names)
+    levels: dict[Parents, list[FolderGroup]] = {parents: [] for parents in wanted}
+    if survey is not None:
+        for parents in wanted:
+            if parents.folder is None:
+                levels[parents] = survey.list_folders(*parents.names)
+            else:
+                levels[parents] = survey.list_inside(parents.folder)
+    return levels
 
 
 def find_dataset(settings: Settings, config: Path | None, folder: bytes) -> int | None:

@@ -1,10 +1,14 @@
 """A table of any length that keeps only the visible rows in memory."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
+from itertools import chain
+from threading import Lock
 from time import monotonic
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import (
     QItemSelection,
@@ -20,7 +24,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QMenu, QTableView, QWidget
 
-from mydata_like.core.errors import Problem, UploaderError
+from mydata_like.core.errors import Cancelled, Problem, UploaderError
 from mydata_like.core.queries import Row, View
 from mydata_like.gui.table_model import (
     NO_PARENT,
@@ -29,11 +33,95 @@ from mydata_like.gui.table_model import (
     ColumnsModel,
     Index,
     column_width,
+    open_menu,
     style_table,
 )
-from mydata_like.gui.tables.table_query import Open, QueryResult, TableQuery
 from mydata_like.gui.tasks import BackgroundTask, Tasks
+from mydata_like.gui.theme.widgets import action
 from mydata_like.gui.window_state import KeptColumns, WindowState
+
+if TYPE_CHECKING:
+    from mydata_like.app.ledger_status import RowQuery
+
+
+Open = Callable[[View], "RowQuery | None"]  # such as `ledger_query.open_listing`
+
+
+class SortedRows(NamedTuple):
+    """What is known of all rows once they are sorted; without a ledger there are none."""
+
+    length: int = 0
+    found: Mapping[object, int] = MappingProxyType({})  # the row numbers of the anchors
+    pages: Mapping[int, Sequence[Row]] = MappingProxyType({})
+
+
+class TableQuery:
+    """Sorts and reads the rows of a view; all methods except `interrupt` are for background tasks.
+
+    They run one at a time, and raise `UploaderError`, or `Cancelled` if they are interrupted.
+    """
+
+    def __init__(self, open_listing: Open, view: View) -> None:
+        self._open_listing = open_listing
+        self._view = view
+        self._listing: RowQuery | None = None
+        self._lock = Lock()
+        self._interrupted = False
+
+    def read_first(self, count: int) -> Sequence[Row]:
+        """Return the first rows, before all are sorted."""
+        with self._opened() as listing:
+            return listing.first(count) if listing else ()
+
+    def sort(self, anchors: Sequence[object], pages: Sequence[int], size: int) -> SortedRows:
+        """Sort all rows, find the anchors, and read these pages of this many rows."""
+        with self._opened() as listing:
+            if listing is None:
+                return SortedRows()
+            length, found = listing.build(), listing.find(anchors)
+            rows = {page: listing.rows(page * size, size) for page in pages}
+            return SortedRows(length, found, rows)
+
+    def read_ranges(self, ranges: Iterable[range]) -> list[Sequence[Row]]:
+        """Return the current rows of each range; none once the query has ended, or on an error."""
+        found = []
+        for rows in ranges:
+            try:
+                with self._lock:
+                    listing = self._listing
+                    found.append(listing.rows(rows.start, len(rows)) if listing else ())
+            except (Cancelled, UploaderError):
+                found.append(())
+        return found
+
+    def interrupt(self) -> None:
+        """Interrupt the active step; callable from any thread."""
+        self._interrupted = True
+        if self._listing is not None:
+            self._listing.interrupt()
+
+    def close(self) -> None:
+        """Close the ledger."""
+        with self._lock:
+            self._close()
+
+    @contextmanager
+    def _opened(self) -> Iterator["RowQuery | None"]:
+        """Open the ledger if there is one, and close it on any error."""
+        with self._lock:
+            try:
+                if self._listing is None and not self._interrupted:
+                    self._listing = self._open_listing(self._view)
+                yield None if self._interrupted else self._listing
+            except (Cancelled, UploaderError):
+                self._close()
+                raise
+
+    def _close(self) -> None:
+        if self._listing is not None:
+            self._listing.close()
+            self._listing = None
+
 
 PAGE = 100  # rows that are read at once
 FIRST_ROWS = 200  # rows that are shown before all rows are sorted
@@ -52,7 +140,7 @@ class WindowedModel(ColumnsModel):
     """
 
     ordered = Signal()  # all rows are sorted
-    status_changed = Signal()  # `problem`, `absent` or the number of rows has changed
+    status_changed = Signal()  # `problem` or the number of rows has changed
     relocating = Signal()  # rows are about to move
     relocated = Signal(object)  # the new rows of the anchors, by their keys
 
@@ -63,7 +151,6 @@ class WindowedModel(ColumnsModel):
         self.columns = tuple(columns)
         self.view = View()
         self.problem: Problem | None = None
-        self.absent = False
         self.complete = False  # all rows are sorted
         self.anchors: Callable[[], Sequence[object]] = tuple
         self._tasks = tasks
@@ -89,17 +176,14 @@ class WindowedModel(ColumnsModel):
         self._refresh_timer.stop()
         self._stale = False
         self._next_query = TableQuery(open_listing, view)
+        self._started_at = monotonic()
         read = partial(self._next_query.read_first, FIRST_ROWS)
-        self._run(read, self._take_first, self._fail_first)
+        self._step = self._tasks.run(read, self._take_first, self._fail_first)
 
     def refresh(self) -> None:
         """Read the ledger again, but spend at most a tenth of the time on it."""
         self._stale = True
-        if (
-            self._next_query is None
-            and self._open is not None
-            and not self._refresh_timer.isActive()
-        ):
+        if not self._refresh_timer.isActive():
             self._refresh()
 
     def close(self) -> None:
@@ -119,9 +203,12 @@ class WindowedModel(ColumnsModel):
 
     def read_rows(self, ranges: Iterable[range], done: Callable[[Any], object]) -> None:
         """Read any number of rows in the background, and pass them to `done`."""
-        shown, requested = self._query, list(ranges)
-        if shown is not None:
-            self._tasks.run(partial(shown.read_ranges, requested), done)
+        if self._query is not None:
+            read = partial(self._query.read_ranges, list(ranges))
+            self._tasks.run(read, partial(self._pass_on, done))
+
+    def _pass_on(self, done: Callable[[Any], object], parts: list[Sequence[Row]]) -> None:
+        done(list(chain.from_iterable(parts)))
 
     @property
     def busy(self) -> bool:
@@ -168,80 +255,64 @@ class WindowedModel(ColumnsModel):
         pages = list(reversed(self._requested))
         self._requested.clear()
         self._reading = True
-        take = partial(self._take_pages, self._query)
-        self._tasks.run(partial(self._query.read_pages, pages, PAGE), take)
+        read = partial(self._query.read_ranges, [range(it * PAGE, (it + 1) * PAGE) for it in pages])
+        self._tasks.run(read, partial(self._take_pages, self._query, pages))
 
-    def _take_pages(self, query: TableQuery, pages: dict[int, Sequence[Row]]) -> None:
+    def _take_pages(
+        self, query: TableQuery, pages: Sequence[int], rows: Sequence[Sequence[Row]]
+    ) -> None:
         self._reading = False
         if query is self._query:
-            self._cache(pages)
+            self._cache(dict(zip(pages, rows, strict=True)))
             self._emit_changed(pages)
         self._read()
 
-    def _run(
-        self,
-        step: Callable[[], QueryResult],
-        done: Callable[[QueryResult], None],
-        failed: Callable[[UploaderError], None],
-    ) -> None:
-        self._started_at = monotonic()
-        self._step = self._tasks.run(step, done, failed)
-
     @Slot(object)
-    def _take_first(self, result: QueryResult) -> None:
-        self._show_first(result, None)
+    def _take_first(self, rows: Sequence[Row]) -> None:
+        self._show_first(rows, None)
 
     @Slot(object)
     def _fail_first(self, error: UploaderError) -> None:
-        self._show_first(QueryResult(), error.problem)
+        self._show_first((), error.problem)
 
-    def _show_first(self, result: QueryResult, problem: Problem | None) -> None:
+    def _show_first(self, rows: Sequence[Row], problem: Problem | None) -> None:
+        """Show the first rows; if there are more, sort all."""
         assert self._next_query is not None
         self.beginResetModel()
         self._close_in_background(self._query)
         self._query = self._next_query
         self._pages.clear()
         self._requested.clear()
-        rows = result.rows
         self._cache({at // PAGE: rows[at : at + PAGE] for at in range(0, len(rows), PAGE)})
         self._count = len(rows)
-        self.problem, self.absent = problem, result.absent
+        self.problem = problem
         self.complete = len(rows) < FIRST_ROWS
         self.endResetModel()
         self.status_changed.emit()
         if self.complete:
             self._finish_query()
         else:
-            self._run(self._query.order, self._take_order, self._fail_order)
-
-    @Slot(object)
-    def _take_order(self, result: QueryResult) -> None:
-        self.problem, self.absent, self.complete = None, result.absent, True
-        self._resize(result.length)
-        self.status_changed.emit()
-        self._finish_query()
-        self._read()
-
-    @Slot(object)
-    def _fail_order(self, error: UploaderError) -> None:
-        self.complete = False
-        self._fail(error)
+            self._sort(self._query)
 
     @Slot()
     def _refresh(self) -> None:
-        if not self._stale or self._next_query is not None or self._open is None:
-            return
-        self._stale = False
-        self._next_query = TableQuery(self._open, self.view)
+        if self._stale and self._next_query is None and self._open is not None:
+            self._stale = False
+            self._next_query = TableQuery(self._open, self.view)
+            self._sort(self._next_query)
+
+    def _sort(self, query: TableQuery) -> None:
+        self._started_at = monotonic()
         pages = list(reversed(self._pages))[:MAX_REQUESTED_PAGES]
-        step = partial(self._next_query.refresh, list(self.anchors()), pages, PAGE)
-        self._run(step, self._take_refreshed, self._fail)
+        step = partial(query.sort, list(self.anchors()), pages, PAGE)
+        self._step = self._tasks.run(step, self._take_sorted, self._fail)
 
     @Slot(object)
-    def _take_refreshed(self, result: QueryResult) -> None:
-        self.problem, self.absent = None, result.absent
+    def _take_sorted(self, result: SortedRows) -> None:
+        self.problem = None
         self.relocating.emit()
-        self._close_in_background(self._query)
+        if self._query is not self._next_query:
+            self._close_in_background(self._query)
         self._query, self.complete = self._next_query, True
         self._resize(result.length)
         self._pages.clear()
@@ -250,11 +321,12 @@ class WindowedModel(ColumnsModel):
         self.relocated.emit(result.found)
         self.status_changed.emit()
         self._finish_query()
+        self._read()
 
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
         """Report the problem; the displayed rows stay."""
-        self.problem, self.absent = error.problem, False
+        self.problem = error.problem
         self.status_changed.emit()
         self._finish_query()
 
@@ -311,7 +383,6 @@ class TableView(QTableView):
     """A table of the ledger that saves the user's columns and sort order."""
 
     chosen = Signal(object)  # the row that was double-clicked, or selected with Enter
-    menu_wanted = Signal(object)  # the QMenu, to which actions on `rows()` may be added
 
     def __init__(
         self, name: str, model: WindowedModel, memory: WindowState, parent: QWidget | None = None
@@ -320,26 +391,30 @@ class TableView(QTableView):
         self._name = name
         self._model = model
         self._memory = memory
+        self.row_actions: Sequence[QAction] = ()  # on `rows()`, of the menu
         self._places = _ColumnPlaces((), None, None)
         self.setModel(model)
         style_table(self)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self._set_header()
-        self._kept = KeptColumns(name, self.horizontalHeader(), memory)
-        self._copy = QAction(self.tr("Copy rows"), self)
-        self._copy.setShortcut(QKeySequence.StandardKey.Copy)
+        header = self.horizontalHeader()
+        header.setSectionsMovable(True)
+        header.setStretchLastSection(True)
+        header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        # With the table's own selection, a header would check every row for each of its sections.
+        header.setSelectionModel(QItemSelectionModel(model, header))
+        self._kept = KeptColumns(name, header, memory)
+        copy = QKeySequence.StandardKey.Copy
+        self._copy = action(self, "", self.tr("Copy rows"), self.copy_rows, keys=copy)
         self._copy.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
         self.addAction(self._copy)
         model.anchors = self._anchors
         self._restore()
 
-        header = self.horizontalHeader()
         self.setSortingEnabled(True)
         header.sortIndicatorChanged.connect(self._save_order)
         header.customContextMenuRequested.connect(self._choose_columns)
         self.customContextMenuRequested.connect(self._show_menu)
         self.activated.connect(self._choose)
-        self._copy.triggered.connect(self.copy_rows)
         self._model.relocating.connect(self._save_places)
         self._model.relocated.connect(self._relocate)
 
@@ -348,6 +423,7 @@ class TableView(QTableView):
         numbers = sorted({number for rows in self._ranges() for number in rows[:MAX_ANCHORS]})
         return [row for number in numbers if (row := self._model.row(number)) is not None]
 
+    @Slot()
     def copy_rows(self) -> None:
         """Copy the selected rows, one per line, with tabs between the visible columns."""
         left, ranges = MAX_COPIED, []
@@ -363,25 +439,13 @@ class TableView(QTableView):
             everything = QItemSelection(self._model.index(0, 0), self._model.index(last, 0))
             self.selectionModel().select(everything, _ROWS)
 
-    def _set_header(self) -> None:
-        header = self.horizontalHeader()
-        header.setSectionsMovable(True)
-        header.setStretchLastSection(True)
-        header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        # With the table's own selection, a header would check every row for each of its sections.
-        header.setSelectionModel(QItemSelectionModel(self._model, header))
-
-    def _set_default_widths(self) -> None:
-        """Set the default widths of the columns."""
-        for number, column in enumerate(self._model.columns):
-            self.setColumnWidth(number, column_width(self, column.width))
-            self.setColumnHidden(number, column.hidden)
-
     def _restore(self) -> None:
         """Restore the columns and the sort order of the last session."""
-        if not self._kept.restore():
-            self._set_default_widths()
         model = self._model
+        if not self._kept.restore():
+            for at, column in enumerate(model.columns):
+                self.setColumnWidth(at, column_width(self, column.width))
+                self.setColumnHidden(at, column.hidden)
         self._order = number, direction = self._load_order()
         if number >= 0:
             order = model.columns[number].order
@@ -419,27 +483,22 @@ class TableView(QTableView):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for number, column in enumerate(self._model.columns[1:], 1):
-            action = menu.addAction(column.title)
-            action.setCheckable(True)
-            action.setChecked(not self.isColumnHidden(number))
-            action.setData(number)
+            choice = menu.addAction(column.title)
+            choice.setCheckable(True)
+            choice.setChecked(not self.isColumnHidden(number))
+            choice.setData(number)
         menu.triggered.connect(self._show_column)
         return menu
 
     @Slot(QAction)
-    def _show_column(self, action: QAction) -> None:
-        self.setColumnHidden(action.data(), not action.isChecked())
+    def _show_column(self, choice: QAction) -> None:
+        self.setColumnHidden(choice.data(), not choice.isChecked())
         self._kept.save()
 
     @Slot(QPoint)
     def _show_menu(self, place: QPoint) -> None:
         if self.rows():
-            menu = QMenu(self)
-            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-            self.menu_wanted.emit(menu)
-            menu.addSeparator()
-            menu.addAction(self._copy)
-            menu.popup(self.viewport().mapToGlobal(place))
+            open_menu(self, place, (*self.row_actions, None, self._copy))
 
     @Slot()
     def _choose(self) -> None:

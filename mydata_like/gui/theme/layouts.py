@@ -1,27 +1,56 @@
 """Layouts that are written as what they contain, and dialogs with a size in characters."""
 
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QBoxLayout, QDialog, QHBoxLayout, QLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QDialog,
+    QFrame,
+    QHBoxLayout,
+    QLayout,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
 
 ROOM = 0.85  # of the screen that a dialog takes at most
 
 Layout = TypeVar("Layout", bound=QBoxLayout)
 
+
+class Gap(NamedTuple):
+    """An empty space of this many pixels."""
+
+    pixels: int
+
+
 # A widget or a layout, also with its stretch factor or its alignment; a number is an empty space
 # that stretches.
 Part = QWidget | QLayout | tuple[QWidget | QLayout, int] | tuple[QWidget, Qt.AlignmentFlag] | int
+Margins = tuple[int, int, int, int]  # left, top, right, bottom
 
 
-def vbox(*parts: Part, inside: QWidget | None = None) -> QVBoxLayout:
+def vbox(
+    *parts: Part | Gap,
+    inside: QWidget | None = None,
+    spacing: int | None = None,
+    margins: Margins | None = None,
+) -> QVBoxLayout:
     """Lay out parts from top to bottom: as the layout of the widget `inside`, or as a part."""
-    return _fill(QVBoxLayout(inside) if inside is not None else QVBoxLayout(), parts)
+    layout = QVBoxLayout(inside) if inside is not None else QVBoxLayout()
+    return fill(_measure(layout, spacing, margins), *parts)
 
 
-def hbox(*parts: Part, inside: QWidget | None = None) -> QHBoxLayout:
+def hbox(
+    *parts: Part | Gap,
+    inside: QWidget | None = None,
+    spacing: int | None = None,
+    margins: Margins | None = None,
+) -> QHBoxLayout:
     """Lay out parts from left to right: as the layout of the widget `inside`, or as a part."""
-    return _fill(QHBoxLayout(inside) if inside is not None else QHBoxLayout(), parts)
+    layout = QHBoxLayout(inside) if inside is not None else QHBoxLayout()
+    return fill(_measure(layout, spacing, margins), *parts)
 
 
 def frameless(layout: Layout) -> Layout:
@@ -30,11 +59,22 @@ def frameless(layout: Layout) -> Layout:
     return layout
 
 
-def _fill(layout: Layout, parts: tuple[Part, ...]) -> Layout:
+def _measure(layout: Layout, spacing: int | None, margins: Margins | None) -> Layout:
+    if spacing is not None:
+        layout.setSpacing(spacing)
+    if margins is not None:
+        layout.setContentsMargins(*margins)
+    return layout
+
+
+def fill(layout: Layout, *parts: Part | Gap) -> Layout:
+    """Add parts to a layout, and return it."""
     for part in parts:
         match part:
             case int():
                 layout.addStretch(part)
+            case Gap(pixels):
+                layout.addSpacing(pixels)
             case QWidget():
                 layout.addWidget(part)
             case QLayout():
@@ -46,6 +86,16 @@ def _fill(layout: Layout, parts: tuple[Part, ...]) -> Layout:
             case (QLayout() as inner, int(stretch)):
                 layout.addLayout(inner, stretch)
     return layout
+
+
+def scrolled(content: QWidget, parent: QWidget) -> QScrollArea:
+    """Return an area without a frame in which the content can be scrolled, and takes the focus."""
+    area = QScrollArea(parent)
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setWidgetResizable(True)
+    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    area.setWidget(content)
+    return area
 
 
 class Dialog(QDialog):

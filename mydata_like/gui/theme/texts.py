@@ -1,5 +1,6 @@
 """Numbers, sizes, times and external texts, formatted in the language of the window."""
 
+import re
 from datetime import datetime
 from html import escape
 from typing import Protocol
@@ -79,6 +80,11 @@ def moment(time: datetime, now: datetime | None = None) -> str:
         return near[days].replace("%1", clock)
     pattern = "ddd d MMMM" if local.year == here.year else "d MMMM yyyy"
     return f"{QLocale().toString(shown, pattern)} {clock}"
+
+
+def filled(text: str, *words: str) -> str:
+    """Return a text with words in the place of %1, %2 and so on, whatever is in the words."""
+    return re.sub("%([1-9])", lambda mark: words[int(mark[1]) - 1], text)
 
 
 def plain(text: str | bytes) -> str:

@@ -10,6 +10,7 @@ from typing import NamedTuple, cast
 from PySide6.QtCore import (
     QCoreApplication,
     QEvent,
+    QKeyCombination,
     QMimeData,
     QObject,
     QRect,
@@ -220,14 +221,20 @@ class PlainLabel(QLabel):
         *,
         wrap: bool = False,
         selectable: bool = False,
+        quiet: bool = False,
         heading: float = 0,
     ) -> None:
-        """`wrap` allows several lines; `heading` is the factor of a bold text, see `scale`."""
+        """`wrap` allows several lines; `heading` is the factor of a bold text, see `scale`.
+
+        A `quiet` text has the colour of placeholders.
+        """
         super().__init__(format_lines(text), parent)
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setWordWrap(wrap)
         if selectable:
             self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        if quiet:
+            self.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         if heading:
             self.scale(heading, bold=True)
 
@@ -351,6 +358,25 @@ class FoldedText(QWidget):
             self._text.setText(text)
             self._button.setChecked(False)
         self.setVisible(bool(text))
+
+
+def action(
+    parent: QObject,
+    icon_name: str,
+    text: str,
+    effect: Callable[..., object] | SignalInstance | None = None,
+    *,
+    keys: QKeySequence | QKeySequence.StandardKey | QKeyCombination | Qt.Key | None = None,
+) -> QAction:
+    """Return an action; without the name of an icon it has none."""
+    made = QAction(text, parent)
+    if icon_name:
+        made.setIcon(icon(icon_name))
+    if keys is not None:
+        made.setShortcut(QKeySequence(keys))
+    if effect is not None:
+        made.triggered.connect(effect)
+    return made
 
 
 def push_button(

@@ -1,21 +1,19 @@
 """Connects window, tray, notifications, single instance and shutdown."""
 
 import signal
-from enum import Enum, auto
 from pathlib import Path
 from time import monotonic
-from types import FrameType
 from typing import Final
 
 from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QGuiApplication, QSessionManager
-from PySide6.QtWidgets import QAbstractButton, QDialogButtonBox, QSizePolicy, QWidget
+from PySide6.QtWidgets import QDialogButtonBox, QSizePolicy, QWidget
 
 from mydata_like.core.errors import Problem
-from mydata_like.gui.base import AppContext, NavigationRequest
+from mydata_like.gui.base import AppContext
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.launch_options import LaunchOptions
-from mydata_like.gui.run_state import PastRunState, Phase, RunState
+from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.gui.theme.widgets import Prompt
 from mydata_like.gui.tray.notifications import (
     Banner,
@@ -80,7 +78,9 @@ class ShutdownController(QObject):
         elif self._prompt is None:
             self._window.raise_up()  # the prompt needs a visible parent
             self._prompt = QuitPrompt(self._window)
-            self._prompt.answered.connect(self._on_answer)
+            self._prompt.left_running.connect(self.end)
+            self._prompt.stopped.connect(self._stop)
+            self._prompt.answered.connect(self._forget_prompt)
             self._prompt.open()
 
     @Slot()
@@ -94,7 +94,7 @@ class ShutdownController(QObject):
         """Stop the upload and end the program, without a prompt, on the system's signals."""
         for name in _SIGNALS:
             if number := getattr(signal, name, None):
-                signal.signal(number, self._on_signal)
+                signal.signal(number, lambda *_: self._stop_or_end())
 
     @Slot(object)
     def _close(self, event: QCloseEvent) -> None:
@@ -104,34 +104,27 @@ class ShutdownController(QObject):
         event.ignore()
         if not self._controller.settings.window.close_to_tray:
             self.quit()
-        elif self._tray.available:
+            return
+        if self._tray.available:
             self._window.hide()
+            notice = IN_TRAY
             text = self.tr("The program keeps running in the tray. Use Quit to end it.")
-            self._notify_once(IN_TRAY, text)
         else:
             self._window.showMinimized()
+            notice = MINIMIZED
             text = self.tr(
                 "The program keeps running in a minimized window, since there is no tray. Use Quit "
                 "to end it."
             )
-            self._notify_once(MINIMIZED, text)
+        if not self._window_state.contains(notice):
+            self._window_state.setValue(notice, "yes")
+            self.notice_raised.emit(text)
 
-    def _notify_once(self, key: str, sentence: str) -> None:
-        if not self._window_state.contains(key):
-            self._window_state.setValue(key, "yes")
-            self.notice_raised.emit(sentence)
-
-    @Slot(object)
-    def _on_answer(self, answer: "QuitAnswer") -> None:
+    @Slot()
+    def _forget_prompt(self) -> None:
         self._prompt = None
-        match answer:
-            case QuitAnswer.KEEP_RUNNING:
-                self.end()
-            case QuitAnswer.STOP:
-                self._stop()
-            case QuitAnswer.CANCEL:
-                pass
 
+    @Slot()
     def _stop(self) -> None:
         self._quitting = True
         self._deadline.start()
@@ -151,9 +144,6 @@ class ShutdownController(QObject):
         if self._controller.state.ours:
             self._controller.stop()
 
-    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        self._stop_or_end()
-
     @Slot()
     def _stop_or_end(self) -> None:
         if self._controller.state.ours:
@@ -162,18 +152,12 @@ class ShutdownController(QObject):
             self.end()
 
 
-class QuitAnswer(Enum):
-    """What happens to an active upload when the program quits."""
-
-    KEEP_RUNNING = auto()
-    STOP = auto()
-    CANCEL = auto()
-
-
 class QuitPrompt(Prompt):
-    """Asks what happens to the active upload."""
+    """Asks what happens to the active upload: it goes on, it stops, or the program stays."""
 
-    answered = Signal(object)
+    left_running = Signal()
+    stopped = Signal()
+    answered = Signal()  # in any way
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -189,26 +173,18 @@ class QuitPrompt(Prompt):
         )
         stop = self.addButton(self.tr("Stop the &upload and quit"), role.DestructiveRole)
         cancel = self.addButton(self.tr("&Cancel"), role.RejectRole)
-        self._answers = {
-            keep_running: QuitAnswer.KEEP_RUNNING,
-            stop: QuitAnswer.STOP,
-            cancel: QuitAnswer.CANCEL,
-        }
         # A row of buttons would be too wide for large text.
         for buttons in self.findChildren(QDialogButtonBox):
             buttons.setOrientation(Qt.Orientation.Vertical)
             buttons.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setDefaultButton(keep_running)
         self.setEscapeButton(cancel)
-        self.buttonClicked.connect(self._answer)
-
-    @Slot(QAbstractButton)
-    def _answer(self, button: QAbstractButton) -> None:
-        self.answered.emit(self._answers.get(button, QuitAnswer.CANCEL))  # type: ignore[call-overload]
-        self.deleteLater()
+        keep_running.clicked.connect(self.left_running)
+        stop.clicked.connect(self.stopped)
+        self.finished.connect(self.answered)
+        self.finished.connect(self.deleteLater)
 
 
-SETTINGS = "settings"  # a dialog, not a page
 NEEDS_WINDOW = frozenset({Phase.LOADING, Phase.UNSET, Phase.BROKEN})
 
 
@@ -231,18 +207,15 @@ class AppShell(QObject):
         self._start = start
         self._policy = NotificationPolicy(self._is_enabled)
         self._opened = False
-        self._last: PastRunState | None = None
         self.tray = tray or Tray(context.controller, self)
         self._popup: TrayPopup | None = None
-        self.banner = Banner(window)
+        self.banner = Banner(context.controller, window)
         self.shutdown = ShutdownController(context.controller, window, self.tray, context.memory)
 
         self.tray.clicked.connect(self._on_tray_click)
-        self.tray.open_wanted.connect(self._open_window)
-        self.tray.page_wanted.connect(self.show_page)
         self.tray.appeared.connect(self._move_to_tray)
-        self.banner.page_wanted.connect(self.show_page)
         self.shutdown.notice_raised.connect(self._show_notice)
+        self._controller.page_wanted.connect(window.raise_up)
         self._controller.run_changed.connect(self._on_state)
         self._controller.problem_raised.connect(self._on_problem)
         self._controller.settings_changed.connect(self._open)
@@ -256,15 +229,6 @@ class AppShell(QObject):
         if request.paths:
             self.paths_given.emit(tuple(map(Path, request.paths)))
 
-    @Slot(object)
-    def show_page(self, page: str) -> None:
-        """Bring the window to the front, and show a page or the settings."""
-        self._window.raise_up()
-        if page == SETTINGS:
-            self._window.settings_wanted.emit("")
-        elif page:
-            self._window.show_page(NavigationRequest(page))
-
     @Slot()
     def _on_tray_click(self) -> None:
         """Show the pop-up; the window if it is there already, or has something to ask."""
@@ -273,20 +237,7 @@ class AppShell(QObject):
             return
         if self._popup is None:
             self._popup = TrayPopup(self._context)
-            self._popup.open_wanted.connect(self._open_window)
-            self._popup.wanted.connect(self._open_page)
         self._popup.toggle(self.tray.icon.geometry())
-
-    @Slot()
-    def _open_window(self) -> None:
-        if self._popup is not None:
-            self._popup.hide()
-        self._window.raise_up()
-
-    @Slot(object)
-    def _open_page(self, page: NavigationRequest) -> None:
-        self._window.raise_up()
-        self._window.show_page(page)
 
     @Slot()
     def _open(self) -> None:
@@ -314,10 +265,6 @@ class AppShell(QObject):
     def _on_state(self, state: RunState) -> None:
         if state.phase is Phase.BROKEN:
             self._open()  # also if the settings cannot be read
-        if state.last and state.last != self._last and state.last.safe:
-            self.banner.hide_problem()
-        self._last = state.last
-        self.banner.follow(state)
         self._notify(self._policy.on_state(state, monotonic()))
 
     @Slot(object)
@@ -338,7 +285,6 @@ class AppShell(QObject):
             return
         if window_active or not self.tray.available:
             self.banner.show_notification(message)
-            self.banner.follow(self._controller.state)
         else:
             self.tray.show_notification(message)
 

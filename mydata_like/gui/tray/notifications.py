@@ -5,14 +5,16 @@ from enum import Enum
 from functools import partial
 from typing import Final, NamedTuple
 
-from PySide6.QtCore import QCoreApplication, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QPushButton, QToolBar, QWidget
+from PySide6.QtCore import QCoreApplication, Slot
+from PySide6.QtWidgets import QMainWindow, QPushButton, QToolBar, QWidget
 
 from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Problem
+from mydata_like.gui.controller import WindowController
 from mydata_like.gui.run_state import PastRunState, Phase, RunState
 from mydata_like.gui.status_text import describe_problem
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.layouts import hbox
 from mydata_like.gui.theme.widgets import ElidedLabel, IconLabel, PlainLabel, icon
 from mydata_like.gui.tray.tray_icon import needs_user
 
@@ -81,24 +83,20 @@ class NotificationPolicy:
     def on_state(self, state: RunState, now: float) -> Notification | None:
         """Return the notification of a change of the state, if there is one to show."""
         before, self._before = self._before, state
-        if before.at_work and not state.at_work and state.last not in (None, before.last):
-            assert state.last is not None
+        ended = before.at_work and not state.at_work and state.last != before.last
+        if ended and state.last is not None:
             return self._notify_end(state, state.last, now)
         if (state.awaited is None) != (before.awaited is None):
             return self._notify_approval(state, now)
-        if state.phase is Phase.PAUSED and state.problem not in (None, before.problem):
-            assert state.problem is not None
-            return self.on_problem(state.problem, now)
-        return None
+        paused = state.phase is Phase.PAUSED and state.problem != before.problem
+        return self.on_problem(state.problem, now) if paused and state.problem else None
 
     def on_problem(self, problem: Problem, now: float) -> Notification | None:
         """Return the notification of a problem; none if it cannot be fixed or was shown."""
         if problem.code == SILENCE:
             title = translate("notifications", "Nothing is being uploaded")
-            return self._limit_rate(
-                Notification(NotificationKind.SILENCE, title, texts.problem_text(problem), "log"),
-                now,
-            )
+            kind, text = NotificationKind.SILENCE, texts.problem_text(problem)
+            return self._limit_rate(Notification(kind, title, text, "log"), now)
         if not needs_user(problem) or problem in self._shown_problems:
             return None
         title = translate("notifications", "Action required")
@@ -107,10 +105,8 @@ class NotificationPolicy:
         listed = concerns(self._before) or problem.code == FILES_FAILED
         page, said = "problems" if listed else "log", describe_problem(problem)
         text = " ".join(filter(None, (said.sentence, said.hint)))
-        message = self._limit_rate(
-            Notification(NotificationKind.PROBLEM, title, text, page, concerns), now
-        )
-        if message:
+        asking = Notification(NotificationKind.PROBLEM, title, text, page, concerns)
+        if message := self._limit_rate(asking, now):
             self._shown_problems.add(problem)
         return message
 
@@ -137,16 +133,12 @@ class NotificationPolicy:
             details = translate("notifications", "They are safe on the server.")
         else:
             details = translate("notifications", "All files are safe on the server.")
-        title = translate("notifications", "Upload finished")
-        return self._limit_rate(
-            Notification(
-                NotificationKind.FINISHED, title, f"{text} {details}", "overview", is_at_rest
-            ),
-            now,
-        )
+        kind, title = NotificationKind.FINISHED, translate("notifications", "Upload finished")
+        done = Notification(kind, title, f"{text} {details}", "overview", is_at_rest)
+        return self._limit_rate(done, now)
 
     def _notify_approval(self, state: RunState, now: float) -> Notification | None:
-        concerns: Callable[[RunState], bool]
+        concerns: Callable[[RunState], bool] = is_at_rest
         if state.awaited is not None:
             title = translate("notifications", "Waiting for approval")
             text = texts.problem_text(state.awaited)
@@ -156,10 +148,8 @@ class NotificationPolicy:
             text = translate(
                 "notifications", "The server accepts this computer. Uploads can begin."
             )
-            concerns = is_at_rest
-        return self._limit_rate(
-            Notification(NotificationKind.APPROVAL, title, text, "overview", concerns), now
-        )
+        kind = NotificationKind.APPROVAL
+        return self._limit_rate(Notification(kind, title, text, "overview", concerns), now)
 
     def _limit_rate(self, message: Notification, now: float) -> Notification | None:
         """Return the notification, unless its kind is disabled or was shown recently.
@@ -180,10 +170,9 @@ _PROBLEMS = (NotificationKind.PROBLEM, NotificationKind.SILENCE)
 class Banner(QToolBar):
     """Shows one notification until it is settled, closed or replaced by the next one."""
 
-    page_wanted = Signal(object)  # the name of a page
-
-    def __init__(self, window: QMainWindow) -> None:
+    def __init__(self, controller: WindowController, window: QMainWindow) -> None:
         super().__init__(window)
+        self._controller = controller
         self.setWindowTitle(self.tr("Message"))
         self.setObjectName("banner")
         self.setMovable(False)
@@ -192,28 +181,23 @@ class Banner(QToolBar):
         self._is_problem = False
         self._concerns: Callable[[RunState], bool] = _is_never
         self._concerned = False
+        self._last: PastRunState | None = None
         self._icon = IconLabel(1, self)
-        self._title = PlainLabel("", self)
-        self._title.scale(1, bold=True)
+        self._title = PlainLabel("", self, heading=1)
         self._text = ElidedLabel("", self)
         self._more = QPushButton(self.tr("Show &more"), self)
         self._close = QPushButton(self.tr("&Close message"), self)
 
-        strip = QWidget(self)
-        layout = QHBoxLayout(strip)
-        gap = self.fontMetrics().height() // 2
-        layout.setContentsMargins(gap, 0, gap, 0)
-        layout.addWidget(self._icon)
-        layout.addWidget(self._title)
-        layout.addWidget(self._text, 1)
-        layout.addWidget(self._more)
-        layout.addWidget(self._close)
+        strip, gap = QWidget(self), self.fontMetrics().height() // 2
+        parts = (self._icon, self._title, (self._text, 1), self._more, self._close)
+        hbox(*parts, inside=strip, margins=(gap, 0, gap, 0))
         self.addWidget(strip)
 
         window.addToolBarBreak()
         window.addToolBar(self)
         self._more.clicked.connect(self._open_page)
         self._close.clicked.connect(self.hide)
+        controller.run_changed.connect(self._follow)
         self.hide()
 
     def show_notification(self, message: Notification) -> None:
@@ -226,24 +210,23 @@ class Banner(QToolBar):
         self._text.set_full_text(message.text)
         self._more.setVisible(bool(message.page))
         self.show()
+        self._follow(self._controller.state)
 
     @property
     def shows_problem(self) -> bool:
         """Whether a problem is shown."""
         return self._is_problem and not self.isHidden()
 
-    def follow(self, state: RunState) -> None:
-        """Hide the notification when it is settled."""
+    @Slot(object)
+    def _follow(self, state: RunState) -> None:
+        """Hide the notification when it is settled, that of a problem also after a safe run."""
         before, self._concerned = self._concerned, self._concerns(state)
-        if before and not self._concerned:
-            self.hide()
-
-    def hide_problem(self) -> None:
-        """Hide the notification of a problem that has been fixed."""
-        if self._is_problem:
+        last, self._last = self._last, state.last
+        recovered = state.last is not None and state.last != last and state.last.safe
+        if (before and not self._concerned) or (recovered and self._is_problem):
             self.hide()
 
     @Slot()
     def _open_page(self) -> None:
         self.hide()
-        self.page_wanted.emit(self._page)
+        self._controller.open_page(self._page)

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QMenu, QSystemTrayIcon
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.gui.status_text import amount_sentence, overview_sentence, safe_sentence
+from mydata_like.gui.theme.widgets import action
 from mydata_like.gui.tray.notifications import Notification
 from mydata_like.gui.tray.tray_icon import TrayIcon, choose_icon, draw_icon
 
@@ -24,8 +25,6 @@ class Tray(QObject):
     """The icon, its menu and its messages; hidden until a tray is available."""
 
     clicked = Signal()
-    open_wanted = Signal()
-    page_wanted = Signal(object)  # the name of a page
     quit_wanted = Signal()
     appeared = Signal()
 
@@ -50,15 +49,6 @@ class Tray(QObject):
         self._hour_timer = QTimer(self, interval=HOUR, singleShot=True)
         self._search_timer = QTimer(self, interval=SEARCH_INTERVAL)
 
-        self.start.triggered.connect(self._controller.start)
-        self.pause.triggered.connect(self._controller.pause)
-        self.pause_hour.triggered.connect(self._pause_for_an_hour)
-        self.resume.triggered.connect(self._controller.resume)
-        self.stop.triggered.connect(self._controller.stop)
-        self.open.triggered.connect(self.open_wanted)
-        self.speed_test.triggered.connect(self._open_page)
-        self.settings.triggered.connect(self._open_page)
-        self.quit.triggered.connect(self.quit_wanted)
         self.icon.activated.connect(self._on_click)
         self.icon.messageClicked.connect(self._on_message_clicked)
         self._controller.run_changed.connect(self._on_state)
@@ -91,35 +81,32 @@ class Tray(QObject):
     def show_notification(self, message: Notification) -> None:
         """Show a notification; a click on it opens its page."""
         self._page = message.page
-        self.icon.showMessage(
-            _without_markup(message.title),
-            _without_markup(message.text),
-            self.icon.icon(),
-            MESSAGE_DURATION,
-        )
+        title, text = _without_markup(message.title), _without_markup(message.text)
+        self.icon.showMessage(title, text, self.icon.icon(), MESSAGE_DURATION)
 
     def _make_actions(self) -> None:
-        self.sentence, self.amount, self.safe = (self.menu.addAction("") for _ in range(3))
+        run, menu = self._controller, self.menu
+        self.sentence, self.amount, self.safe = (menu.addAction("") for _ in range(3))
         for line in (self.sentence, self.amount, self.safe):
             line.setEnabled(False)
-        self.menu.addSeparator()
-        self.start = self.menu.addAction(self.tr("&Start"))
-        self.pause = self.menu.addAction(self.tr("&Pause"))
-        self.pause_hour = self.menu.addAction(self.tr("Pause for 1 &hour"))
-        self.resume = self.menu.addAction(self.tr("&Resume"))
-        self.stop = self.menu.addAction(self.tr("S&top"))
-        self.menu.addSeparator()
-        self.open = self.menu.addAction(self.tr("&Open"))
-        self.speed_test = self._add_page(self.tr("Spee&d test"), "speed")
-        self.settings = self._add_page(self.tr("S&ettings"), "settings")
-        self.menu.addSeparator()
-        self.quit = self.menu.addAction(self.tr("&Quit"))
-        self.menu.setDefaultAction(self.open)
-
-    def _add_page(self, text: str, page: str) -> QAction:
-        action = self.menu.addAction(text)
-        action.setData(page)
-        return action
+        menu.addSeparator()
+        self.start = action(menu, "", self.tr("&Start"), run.start)
+        self.pause = action(menu, "", self.tr("&Pause"), run.pause)
+        self.pause_hour = action(menu, "", self.tr("Pause for 1 &hour"), self._pause_for_an_hour)
+        self.resume = action(menu, "", self.tr("&Resume"), run.resume)
+        self.stop = action(menu, "", self.tr("S&top"), run.stop)
+        self.open = action(menu, "", self.tr("&Open"), self._open_page)
+        self.speed_test = action(menu, "", self.tr("Spee&d test"), self._open_page)
+        self.speed_test.setData("speed")
+        self.settings = action(menu, "", self.tr("S&ettings"), self._open_page)
+        self.settings.setData("settings")
+        self.quit = action(menu, "", self.tr("&Quit"), self.quit_wanted)
+        menu.addActions([self.start, self.pause, self.pause_hour, self.resume, self.stop])
+        menu.addSeparator()
+        menu.addActions([self.open, self.speed_test, self.settings])
+        menu.addSeparator()
+        menu.addAction(self.quit)
+        menu.setDefaultAction(self.open)
 
     @Slot(object)
     def _on_state(self, state: RunState) -> None:
@@ -174,20 +161,20 @@ class Tray(QObject):
 
     @Slot()
     def _open_page(self) -> None:
-        action = self.sender()
-        assert isinstance(action, QAction)
-        self.page_wanted.emit(action.data())
+        opener = self.sender()
+        assert isinstance(opener, QAction)
+        self._controller.open_page(opener.data() or "")
 
     @Slot(QSystemTrayIcon.ActivationReason)
     def _on_click(self, reason: QSystemTrayIcon.ActivationReason) -> None:
         if reason is QSystemTrayIcon.ActivationReason.Trigger:
             self.clicked.emit()
         elif reason is QSystemTrayIcon.ActivationReason.DoubleClick:
-            self.open_wanted.emit()
+            self._controller.open_page("")
 
     @Slot()
     def _on_message_clicked(self) -> None:
-        self.page_wanted.emit(self._page)
+        self._controller.open_page(self._page)
 
 
 def _without_markup(text: str) -> str:

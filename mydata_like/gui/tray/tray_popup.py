@@ -5,9 +5,9 @@ from math import inf
 from time import monotonic
 from typing import Final
 
-from PySide6.QtCore import QEvent, QRect, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QRect, Qt, Slot
 from PySide6.QtGui import QCursor, QGuiApplication, QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout
+from PySide6.QtWidgets import QFrame, QPushButton
 
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.overview.bars import SentBar
@@ -16,6 +16,7 @@ from mydata_like.gui.overview.recent_datasets import RecentDatasets
 from mydata_like.gui.overview.route_row import RouteRow
 from mydata_like.gui.run_state import LiveView, RunState
 from mydata_like.gui.status_text import safe_sentence
+from mydata_like.gui.theme.layouts import hbox, vbox
 from mydata_like.gui.theme.metrics import SECTION
 from mydata_like.gui.theme.widgets import PlainLabel
 
@@ -32,9 +33,6 @@ class TrayPopup(QFrame):
     which would need a parent window under Wayland.
     """
 
-    open_wanted = Signal()
-    wanted = Signal(object)  # a NavigationRequest
-
     def __init__(self, context: AppContext, now: Callable[[], float] = monotonic) -> None:
         super().__init__(None, Qt.WindowType.Tool | Qt.WindowType.FramelessWindowHint)
         controller = self._controller = context.controller
@@ -45,25 +43,19 @@ class TrayPopup(QFrame):
         self._headline = Headline(controller, self, SECTION)
         self._sent = SentBar(self)
         self._datasets = RecentDatasets(context, self)
-        self._safe = PlainLabel("", self)
+        self._safe = PlainLabel("", self, wrap=True)
         self._open = QPushButton(self.tr("&Open the window"), self)
         self.setWindowTitle(self.tr("Upload status"))
         self.setFrameShape(QFrame.Shape.StyledPanel)
 
-        self._safe.setWordWrap(True)
-        last = QHBoxLayout()
-        last.addWidget(self._safe, 1)
-        last.addWidget(self._open, 0, Qt.AlignmentFlag.AlignBottom)
-        layout = QVBoxLayout(self)
+        last = hbox((self._safe, 1), (self._open, Qt.AlignmentFlag.AlignBottom))
+        vbox(self._route, self._headline, self._sent, self._datasets, last, inside=self)
         self._set_margins()
-        for part in (self._route, self._headline, self._sent, self._datasets):
-            layout.addWidget(part)
-        layout.addLayout(last)
 
         controller.run_changed.connect(self._on_state)
         controller.live_changed.connect(self._on_live)
-        self._headline.wanted.connect(self._want_page)
-        self._open.clicked.connect(self._want_window)
+        controller.page_wanted.connect(self.hide)
+        self._open.clicked.connect(self._open_window)
 
     def toggle(self, icon: QRect) -> None:
         """Show the pop-up at the icon, or at the mouse if the tray does not tell where; or hide it.
@@ -77,7 +69,6 @@ class TrayPopup(QFrame):
         self._show_state(self._controller.state)
         self._datasets.show_transfers(self._controller.live.transfers)
         self.show()
-        self._datasets.refresh()
         self.raise_()
         self.activateWindow()
 
@@ -143,12 +134,6 @@ class TrayPopup(QFrame):
         self._safe.setText(safe_sentence(state))
         self._fit()
 
-    @Slot(object)
-    def _want_page(self, page: object) -> None:
-        self.hide()
-        self.wanted.emit(page)
-
     @Slot()
-    def _want_window(self) -> None:
-        self.hide()
-        self.open_wanted.emit()
+    def _open_window(self) -> None:
+        self._controller.open_page("")

@@ -17,14 +17,13 @@ from PySide6.QtWidgets import (
 from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.errors import UploaderError
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.table_model import Column, RowsModel, column_width, style_table
+from mydata_like.gui.table_model import Column, RowsModel, set_up_table
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.layouts import Dialog, hbox, vbox
 from mydata_like.gui.theme.metrics import SECTION, SPACE
-from mydata_like.gui.theme.widgets import PlainLabel, icon, push_button
-from mydata_like.gui.where import status_poller
-from mydata_like.gui.where.status_poller import CleanupProgress, CleanupResults, LedgerRef
+from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.gui.where.status_tasks import CleanupProgress, CleanupResults, clean_up
 from mydata_like.gui.where.status_view import keep_reason
 
 NAME, SIZE, REASON = range(3)
@@ -36,8 +35,8 @@ class CleanupResultsModel(RowsModel[DeletedFile | KeptFile]):
     def __init__(self, *, reasons: bool, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.columns = (
-            Column("name", self.tr("File"), _describe_name, tip=_describe_name),
-            Column("size", self.tr("Size"), lambda it: texts.size(it.size), number=True),
+            Column("name", self.tr("File"), _describe_name, width=44, tip=_describe_name),
+            Column("size", self.tr("Size"), lambda it: texts.size(it.size), width=11, number=True),
         )
         if reasons:
             reason = Column("reason", self.tr("Reason"), keep_reason, tip=keep_reason)
@@ -61,8 +60,7 @@ class FreeDialog(Dialog):
     ) -> None:
         super().__init__(self.tr("Free space"), parent, 130, 34)
         self._tasks = context.tasks
-        self._ledger = LedgerRef(context.controller.settings, context.controller.config)
-        self._paths = paths
+        self._place = context.controller.place
         self._progress = CleanupProgress()
         self._task = BackgroundTask()
         self._total = 0
@@ -71,31 +69,38 @@ class FreeDialog(Dialog):
         self._headline = PlainLabel("", self, wrap=True, heading=SECTION)
         self._explanation = PlainLabel("", self, wrap=True)
         self._bar = QProgressBar(self)
-        self._bar.setTextVisible(False)
-        self._bar.setAccessibleName(self.tr("Progress"))
         self._deletable = CleanupResultsModel(reasons=False, parent=self)
         self._kept = CleanupResultsModel(reasons=True, parent=self)
         self._tabs = QTabWidget(self)
-        self._tabs.addTab(_make_table(self._deletable, self.tr("Files to delete")), "")
-        self._tabs.addTab(_make_table(self._kept, self.tr("Files to keep")), "")
-        self._tabs.hide()
         self._delete = QPushButton(icon("delete"), "", self)
-        self._delete.hide()
-        self._close = push_button(self, self.tr("Cancel"), self.reject)
-        self._close.setDefault(True)
+        self._close = QPushButton(self.tr("Cancel"), self)
         self._timer = QTimer(self, interval=PROGRESS_INTERVAL)
+
+        self._bar.setTextVisible(False)
+        self._bar.setAccessibleName(self.tr("Progress"))
+        names = (self.tr("Files to delete"), self.tr("Files to keep"))
+        for model, name in zip((self._deletable, self._kept), names, strict=True):
+            table = set_up_table(QTableView(self), model, name)
+            header = table.horizontalHeader()
+            header.setStretchLastSection(False)
+            widest = REASON if model.columnCount() > REASON else NAME
+            header.setSectionResizeMode(widest, QHeaderView.ResizeMode.Stretch)
+            self._tabs.addTab(table, "")
+        self._tabs.hide()
+        self._delete.hide()
+        self._close.setDefault(True)
         head = (self._headline, self._explanation, self._bar)
         buttons = hbox(1, self._delete, self._close)
         vbox(*head, (self._tabs, 1), 0, buttons, inside=self).setSpacing(SPACE)
 
         self._delete.clicked.connect(self._start_deleting)
+        self._close.clicked.connect(self.reject)
         self._timer.timeout.connect(self._show_progress)
         self.finished.connect(self._stop)
 
         self._headline.setText(self.tr("Checking the server and reading the files again"))
         self._explanation.setText(self.tr("Nothing is deleted yet."))
-        ask = partial(status_poller.check_deletable, self._ledger, self._paths, self._progress)
-        self._run(ask, self._show_checked)
+        self._run(self._show_checked, check=paths)
 
     @Slot()
     def _start_deleting(self) -> None:
@@ -111,20 +116,25 @@ class FreeDialog(Dialog):
                 "it is deleted."
             )
         )
-        freed = self._results.freed
-        delete = partial(status_poller.delete, self._ledger, freed, self._progress)
-        self._run(delete, self._show_deleted)
+        self._run(self._show_deleted, delete=self._results.freed)
 
     def _run(
-        self, function: partial[CleanupResults], done: Callable[[CleanupResults], object]
+        self,
+        done: Callable[[CleanupResults], object],
+        *,
+        check: Sequence[Path] = (),
+        delete: Sequence[DeletedFile] = (),
     ) -> None:
         self._bar.setRange(0, self._total)
         self._bar.show()
         self._timer.start()
-        self._task = self._tasks.run(function, done, self._fail, cancel=True, writes=self._deleting)
+        call = partial(clean_up, *self._place, self._progress, check=check, delete=delete)
+        self._task = self._tasks.run(call, done, self._fail, cancel=True, writes=self._deleting)
 
+    @Slot(object)
     def _show_checked(self, results: CleanupResults) -> None:
         self._results = results
+        self._end_progress()
         count = len(results.freed)
         self._show_results(results, self.tr("Can be deleted (%1)"))
         if not count:
@@ -144,7 +154,9 @@ class FreeDialog(Dialog):
         self._delete.setText(self.tr("Delete %Ln file(s)", "", count))
         self._delete.show()
 
+    @Slot(object)
     def _show_deleted(self, results: CleanupResults) -> None:
+        self._end_progress()
         self._close.setText(self.tr("Close"))
         kept = [*self._results.kept, *results.kept]
         self._results = CleanupResults(results.freed, kept)
@@ -157,18 +169,20 @@ class FreeDialog(Dialog):
         )
         self.freed.emit()
 
+    @Slot(object)
     def _fail(self, error: UploaderError) -> None:
-        self._timer.stop()
-        self._bar.hide()
+        self._end_progress()
         self._close.setText(self.tr("Close"))
         self._headline.setText(texts.engine_text(error.message))
         self._explanation.setText(texts.engine_text(error.hint))
         if self._deleting:
             self.freed.emit()
 
-    def _show_results(self, results: CleanupResults, deleted_title: str) -> None:
+    def _end_progress(self) -> None:
         self._timer.stop()
         self._bar.hide()
+
+    def _show_results(self, results: CleanupResults, deleted_title: str) -> None:
         self._deletable.show(results.freed)
         self._kept.show(results.kept)
         self._tabs.setTabText(0, deleted_title.replace("%1", texts.count(len(results.freed))))
@@ -190,17 +204,3 @@ class FreeDialog(Dialog):
     def _stop(self) -> None:
         """Stop after the current file."""
         self._task.stop()
-
-
-def _make_table(model: CleanupResultsModel, name: str) -> QTableView:
-    table = QTableView()
-    style_table(table)
-    table.setModel(model)
-    table.setAccessibleName(name)
-    header = table.horizontalHeader()
-    header.setStretchLastSection(False)
-    table.setColumnWidth(SIZE, column_width(table, 11))
-    table.setColumnWidth(NAME, column_width(table, 44))
-    widest = REASON if model.columnCount() > REASON else NAME
-    header.setSectionResizeMode(widest, QHeaderView.ResizeMode.Stretch)
-    return table

@@ -5,15 +5,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from PySide6.QtCore import QCoreApplication, QPointF, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QPointF, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
-    QHBoxLayout,
     QPushButton,
     QSizePolicy,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -22,18 +20,19 @@ from mydata_like.core.file_status import (
     FileSafety,
     FileStatus,
     FolderStatus,
-    KnownOutcome,
     LocalState,
     PathStatus,
     UnknownReason,
 )
 from mydata_like.core.model import EntryState
 from mydata_like.core.parsing import moment_of
+from mydata_like.gui.tables.columns import moment
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status, status_colour
+from mydata_like.gui.theme.layouts import Gap, hbox, vbox
 from mydata_like.gui.theme.metrics import LARGE_SPACE, SECTION, SPACE
 from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, drawing, icon
-from mydata_like.gui.where.status_poller import CleanupResults
+from mydata_like.gui.where.status_tasks import CleanupResults
 
 translate = QCoreApplication.translate
 
@@ -67,15 +66,20 @@ class StatusText(NamedTuple):
 
 def list_steps(status: FileStatus) -> list[TimelineStep]:
     """Return all steps of a file, including future ones."""
-    completed, times = _count_completed(status), status.evidence.times
+    entry, outcome, times = status.entry, status.outcome, status.evidence.times
     modified = moment_of(status.modified_ns // 10**9)
+    found = moment(outcome.at or None) if outcome else ""
+    if entry is not None and entry.archive:
+        found = translate("where", "stored with other files in the archive %1")
+        found = found.replace("%1", texts.plain(entry.archive))
     names = [
         (translate("where", "Changed here"), texts.moment(modified) if status.modified_ns else ""),
-        (translate("where", "Found by a run"), _found_note(status)),
-        (translate("where", "Sent"), _format_moment(times.staged)),
-        (translate("where", "Registered on the server"), _format_moment(times.registered)),
-        (translate("where", "Verified by the server"), _format_moment(times.verified)),
+        (translate("where", "Found by a run"), found),
+        (translate("where", "Sent"), moment(times.staged)),
+        (translate("where", "Registered on the server"), moment(times.registered)),
+        (translate("where", "Verified by the server"), moment(times.verified)),
     ]
+    completed = _count_completed(status)
     steps = [TimelineStep(word, "check", "good", note) for word, note in names[: completed + 1]]
     future = [TimelineStep(word, "", "skipped", "") for word, _ in names[completed + 1 :]]
     if future:
@@ -97,10 +101,13 @@ def _count_completed(status: FileStatus) -> int:
 
 def _explain_next(status: FileStatus, step: TimelineStep) -> TimelineStep:
     """Add the reason why the next step has not been completed."""
-    outcome = status.outcome
-    if outcome is not None:
-        icon, colour = _icon_of(outcome)
-        return TimelineStep(step.word, icon, colour, _problem_text(outcome))
+    if outcome := status.outcome:
+        note = texts.problem_text(outcome.problem)
+        if outcome.kind in ("failed", "folder-failed"):
+            return TimelineStep(step.word, "error", "problem", note)
+        if outcome.kind in ("found", "waiting"):
+            return TimelineStep(step.word, "waiting", "waiting", note)
+        return TimelineStep(step.word, "skipped", "skipped", note)
     notes = {
         FileSafety.CHANGED: translate("where", "not in this version; the next run sends it"),
         FileSafety.UNCERTAIN: translate(
@@ -112,41 +119,16 @@ def _explain_next(status: FileStatus, step: TimelineStep) -> TimelineStep:
     return TimelineStep(step.word, "waiting", "waiting", note)
 
 
-def _icon_of(outcome: KnownOutcome) -> tuple[str, Status]:
-    if outcome.kind in ("failed", "folder-failed"):
-        return "error", "problem"
-    if outcome.kind in ("found", "waiting"):
-        return "waiting", "waiting"
-    return "skipped", "skipped"
-
-
-def _problem_text(outcome: KnownOutcome) -> str:
-    return texts.problem_text(outcome.problem)
-
-
-def _found_note(status: FileStatus) -> str:
-    if status.entry is not None and status.entry.archive:
-        text = translate("where", "stored with other files in the archive %1")
-        return text.replace("%1", texts.plain(status.entry.archive))
-    return _format_moment(status.outcome.at or None) if status.outcome else ""
-
-
-def _format_moment(seconds: int | None) -> str:
-    return texts.moment(moment_of(seconds)) if seconds is not None else ""
-
-
 def judge_deletion(status: PathStatus) -> StatusText:
     """Return whether a file or folder may be deleted, from local data alone; never a yes."""
     if isinstance(status, FolderStatus):
-        return _describe_unknown(status) if status.unknown else _describe_folder(status)
+        return _describe_unknown(status.unknown) if status.unknown else _describe_folder(status)
     if status.safety is FileSafety.UNKNOWN:
-        return _describe_unknown(status)
-    if status.safety in (FileSafety.GONE, FileSafety.GONE_VERIFIED):
-        return _describe_gone(status)
+        return _describe_unknown(status.unknown or UnknownReason.UNSEEN)
     return _describe_file(status)
 
 
-def _describe_unknown(status: PathStatus) -> StatusText:
+def _describe_unknown(why: UnknownReason) -> StatusText:
     reasons = {
         UnknownReason.OUTSIDE: translate(
             "where", "It is not in the data folder, and was never added in this window."
@@ -159,22 +141,22 @@ def _describe_unknown(status: PathStatus) -> StatusText:
         ),
     }
     headline = translate("where", "No: as far as is known, it exists only on this computer")
-    if status.unknown is UnknownReason.ABSENT:
+    if why is UnknownReason.ABSENT:
         headline = translate("where", "There is no such file")
-    return StatusText("problem", "error", headline, reasons[status.unknown or UnknownReason.UNSEEN])
-
-
-def _describe_gone(status: FileStatus) -> StatusText:
-    headline = translate("where", "It is no longer on this computer")
-    if status.safety is FileSafety.GONE_VERIFIED:
-        reason = translate("where", "The server had a verified copy when it was last checked.")
-        return StatusText("good", "info", headline, reason)
-    reason = translate("where", "As far as is known, the server has no verified copy.")
-    return StatusText("problem", "warning", headline, _outcome_text(status) or reason)
+    return StatusText("problem", "error", headline, reasons[why])
 
 
 def _describe_file(status: FileStatus) -> StatusText:
     safety = status.safety
+    outcome = texts.problem_text(status.outcome.problem) if status.outcome else ""
+    if safety is FileSafety.GONE_VERIFIED:
+        headline = translate("where", "It is no longer on this computer")
+        reason = translate("where", "The server had a verified copy when it was last checked.")
+        return StatusText("good", "info", headline, reason)
+    if safety is FileSafety.GONE:
+        headline = translate("where", "It is no longer on this computer")
+        reason = translate("where", "As far as is known, the server has no verified copy.")
+        return StatusText("problem", "warning", headline, outcome or reason)
     if safety is FileSafety.VERIFIED:
         headline = translate("where", "It was safe when the server was last checked")
         reason = translate("where", "Use Check now to find out whether you may delete it.")
@@ -201,12 +183,7 @@ def _describe_file(status: FileStatus) -> StatusText:
             "where", "Check that its drive is connected, and that you may read it."
         ),
     }
-    reason = _outcome_text(status) or reasons.get(safety, "")
-    return StatusText("problem", "error", headlines[safety], reason)
-
-
-def _outcome_text(status: PathStatus) -> str:
-    return _problem_text(status.outcome) if status.outcome else ""
+    return StatusText("problem", "error", headlines[safety], outcome or reasons.get(safety, ""))
 
 
 def _describe_folder(status: FolderStatus) -> StatusText:
@@ -261,9 +238,8 @@ def _describe_kept(results: CleanupResults) -> StatusText:
         None,
         len(results.freed),
     )
-    return StatusText(
-        "problem", "error", headline, text.replace("%1", texts.plain(first.key)).replace("%2", why)
-    )
+    reason = texts.filled(text, texts.plain(first.key), why)
+    return StatusText("problem", "error", headline, reason)
 
 
 def keep_reason(result: DeletedFile | KeptFile) -> str:
@@ -297,25 +273,13 @@ class Timeline(QWidget):
             mark = _Mark(step, self)
             mark.above = steps[number - 1].status if number else None
             mark.below = step.status if number + 1 < len(steps) else None
-            self._add(number, [mark, *self._make_labels(step)])
-
-    def _make_labels(self, step: TimelineStep) -> list[QWidget]:
-        word = PlainLabel(step.word, self)
-        note = PlainLabel(step.note, self)
-        note.setWordWrap(True)
-        note.setForegroundRole(self.palette().ColorRole.PlaceholderText)
-        note.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        if step.status == "skipped":
-            word.setForegroundRole(self.palette().ColorRole.PlaceholderText)
-        else:
-            word.scale(1, bold=True)
-        return [word, note]
-
-    def _add(self, row: int, widgets: Sequence[QWidget]) -> None:
-        for column, widget in enumerate(widgets):
-            self._grid.addWidget(widget, row, column)
-            widget.show()
-        self._rows += widgets
+            future = step.status == "skipped"
+            word = PlainLabel(step.word, self, heading=0 if future else 1, quiet=future)
+            note = PlainLabel(step.note, self, wrap=True, quiet=True, selectable=True)
+            for column, widget in enumerate((mark, word, note)):
+                self._grid.addWidget(widget, number, column)
+                widget.show()
+                self._rows.append(widget)
 
 
 class _Mark(QWidget):
@@ -365,44 +329,28 @@ ICON_SCALE = 1.6  # times the icons of buttons
 class StatusCard(QFrame):
     """Whether the file may be deleted, with the available actions."""
 
-    check_wanted = Signal()
-    free_wanted = Signal()
-
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._question = PlainLabel(self.tr("May I delete it?"), self)
+        question = PlainLabel(self.tr("May I delete it?"), self, quiet=True)
         self._icon = IconLabel(ICON_SCALE, self)
-        self._headline = PlainLabel("", self)
-        self._reason = PlainLabel("", self)
-        self._check = QPushButton(icon("server"), self.tr("Check now"), self)
-        self._free = QPushButton(icon("delete"), self.tr("Free space…"), self)
+        self._headline = PlainLabel("", self, heading=SECTION, wrap=True, selectable=True)
+        self._reason = PlainLabel("", self, wrap=True, selectable=True)
+        self.check = QPushButton(icon("server"), self.tr("Check now"), self)
+        self.free = QPushButton(icon("delete"), self.tr("Free space…"), self)
         self._verdict = StatusText("skipped", "info", "")
 
         self.setFrameShape(QFrame.Shape.StyledPanel)
         self.setAutoFillBackground(True)
         self.setBackgroundRole(self.palette().ColorRole.Base)
-        self._question.setForegroundRole(self.palette().ColorRole.PlaceholderText)
-        self._headline.scale(SECTION, bold=True)
-        for label in (self._headline, self._reason):
-            label.setWordWrap(True)
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(SPACE)
-        buttons.addWidget(self._check)
-        buttons.addWidget(self._free)
-        buttons.addStretch(1)
         layout = QGridLayout(self)
         layout.setHorizontalSpacing(LARGE_SPACE)
         layout.setVerticalSpacing(SPACE)
-        layout.addWidget(self._question, 0, 1)
+        layout.addWidget(question, 0, 1)
         layout.addWidget(self._icon, 1, 0, 2, 1, Qt.AlignmentFlag.AlignTop)
         layout.addWidget(self._headline, 1, 1)
         layout.addWidget(self._reason, 2, 1)
-        layout.addLayout(buttons, 3, 1)
+        layout.addLayout(hbox(self.check, self.free, 1, spacing=SPACE), 3, 1)
         layout.setColumnStretch(1, 1)
-
-        self._check.clicked.connect(self.check_wanted)
-        self._free.clicked.connect(self.free_wanted)
 
     @property
     def verdict(self) -> StatusText:
@@ -419,61 +367,42 @@ class StatusCard(QFrame):
 
     def allow(self, *, check: bool) -> None:
         """Enable or disable the actions, which query the server."""
-        self._check.setEnabled(check)
-        self._free.setEnabled(check)
+        self.check.setEnabled(check)
+        self.free.setEnabled(check)
 
 
 class StatusView(QWidget):
     """Shows the status of one file or folder."""
 
-    check_wanted = Signal()
-    free_wanted = Signal()
-    folder_wanted = Signal()
-    page_wanted = Signal()
-
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._status: PathStatus | None = None
-        self._name = PlainLabel("", self)
-        self._folder_label = PlainLabel("", self)
+        self._name = PlainLabel("", self, heading=SECTION, wrap=True, selectable=True)
+        self._folder_label = PlainLabel("", self, wrap=True, quiet=True, selectable=True)
         self._steps = Timeline(self)
         self._state_counts = PlainLabel("", self)
-        self._facts = PlainLabel("", self)
-        self._page = QPushButton(icon("open"), self.tr("Open on the server"), self)
-        self._folder = QPushButton(icon("folder"), self.tr("Open folder"), self)
+        self._facts = PlainLabel("", self, wrap=True, selectable=True)
+        self.page = QPushButton(icon("open"), self.tr("Open on the server"), self)
+        self.folder = QPushButton(icon("folder"), self.tr("Open folder"), self)
         self._copy = QPushButton(icon("copy"), self.tr("Copy checksum"), self)
-        self.card = StatusCard(self)
-
-        self._name.scale(SECTION, bold=True)
-        for label in (self._name, self._folder_label, self._facts):
-            label.setWordWrap(True)
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._folder_label.setForegroundRole(self.palette().ColorRole.PlaceholderText)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(SPACE)
-        for button in (self._page, self._folder, self._copy):
-            buttons.addWidget(button)
-        buttons.addStretch(1)
-        gap = self.fontMetrics().height()
-        layout = QVBoxLayout(self)
-        layout.addWidget(self._name)
-        layout.addWidget(self._folder_label)
-        layout.addSpacing(gap // 2)
-        layout.addWidget(self._steps)
-        layout.addSpacing(gap // 2)
-        layout.addWidget(self._facts)
-        layout.addWidget(self._state_counts)
-        layout.addSpacing(gap // 2)
-        layout.addLayout(buttons)
-        layout.addSpacing(gap)
-        layout.addWidget(self.card)
-        layout.addStretch(1)
-
         self._copy.clicked.connect(self._copy_checksum)
-        self._folder.clicked.connect(self.folder_wanted)
-        self._page.clicked.connect(self.page_wanted)
-        self.card.check_wanted.connect(self.check_wanted)
-        self.card.free_wanted.connect(self.free_wanted)
+        self.card = StatusCard(self)
+        gap = self.fontMetrics().height()
+        vbox(
+            self._name,
+            self._folder_label,
+            Gap(gap // 2),
+            self._steps,
+            Gap(gap // 2),
+            self._facts,
+            self._state_counts,
+            Gap(gap // 2),
+            hbox(self.page, self.folder, self._copy, 1, spacing=SPACE),
+            Gap(gap),
+            self.card,
+            1,
+            inside=self,
+        )
 
     @property
     def status(self) -> PathStatus | None:
@@ -485,14 +414,15 @@ class StatusView(QWidget):
         self._status = status
         self._name.setText(texts.plain(status.path.name or str(status.path)))
         self._folder_label.setText(texts.plain(os.fsencode(status.path.parent)))
-        self._page.setVisible(bool(status.web))
-        self._folder.setEnabled(status.path.parent.is_absolute())
+        self.page.setVisible(bool(status.web))
+        self.folder.setEnabled(status.path.parent.is_absolute())
         if isinstance(status, FileStatus):
             self._show_file(status)
         else:
             self._show_folder(status)
         self.card.show_verdict(judge_deletion(status))
-        self.card.allow(check=status.unknown is None and _is_here(status))
+        gone = isinstance(status, FileStatus) and status.local is LocalState.GONE
+        self.card.allow(check=status.unknown is None and not gone)
 
     def _show_file(self, status: FileStatus) -> None:
         entry = status.entry
@@ -503,12 +433,8 @@ class StatusView(QWidget):
         checksum = entry.checksum if entry and not other else ""
         facts = [texts.size(status.size)]
         facts += [self.tr("MD5 %1").replace("%1", checksum)] if checksum else []
-        kept = [
-            self.tr("An earlier version (%1) is kept until %2.")
-            .replace("%1", texts.size(copy.size))
-            .replace("%2", texts.moment(moment_of(copy.until)))
-            for copy in status.kept
-        ]
+        earlier = self.tr("An earlier version (%1) is kept until %2.")
+        kept = [texts.filled(earlier, texts.size(it.size), moment(it.until)) for it in status.kept]
         self._facts.setText("\n".join([" · ".join(facts), *kept]))
         self._copy.setVisible(bool(checksum))
         self._state_counts.hide()
@@ -542,7 +468,3 @@ class StatusView(QWidget):
     def _copy_checksum(self) -> None:
         if isinstance(self._status, FileStatus) and self._status.entry:
             QGuiApplication.clipboard().setText(self._status.entry.checksum)
-
-
-def _is_here(status: PathStatus) -> bool:
-    return isinstance(status, FolderStatus) or status.local is not LocalState.GONE

@@ -12,8 +12,7 @@ from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import Problem
 from mydata_like.core.file_status import FolderStatus, LocalState, UnknownReason
 from mydata_like.core.model import DatasetId, Entry, EntryState, Outcome
-from mydata_like.gui.where import status_poller
-from mydata_like.gui.where.status_poller import LedgerRef
+from mydata_like.gui.where import status_tasks
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.builders import a_file
@@ -105,7 +104,7 @@ class Installation:
         return json.loads(CliRunner().invoke(build_app(), words).output)["files"]
 
     def ask_window(self, what):
-        return status_poller.find(LedgerRef(self.settings, self.config), str(what))
+        return status_tasks.find(self.settings, self.config, str(what))
 
 
 @pytest.fixture
