@@ -290,8 +290,8 @@ class ChannelChanged:
     """The `state` of a channel changed: it is now `open`, `closed` or `lost`.
 
     `host` is the staging host, or the path of a mounted folder. `rung` is what it allows (`shell`,
-    `scp`, `sftp`, `folder` or `http`), `cipher` the cipher of the connection; each is empty if not
-    known. `detail` is the reason.
+    `scp`, `sftp`, `folder`, `s3` or `http`), `cipher` the cipher of the connection; each is empty
+    if not known. `detail` is the reason.
     """
 
     channel: int
