@@ -365,7 +365,7 @@ def _sample(location: bytes) -> bytes:
 def _write_sample(sftp: SftpSession, path: bytes) -> bool:
     """Write a sample; return whether its modification time could be set.
 
-    The time stays recent: `transfer.remote_cleanup` removes old samples of others.
+    The time stays recent: `transfer.temporary_files` removes old samples of others.
     """
     file = sftp.open_file(path, keep=True)  # probes at the same time write the same
     file.write(_SAMPLE)

@@ -12,7 +12,7 @@ FILE = ROOT.parent / "resources" / "translations" / "engine.json"
 PASSED_ON = {
     # sentences that are found where they are written, as `_describe_full` or another error
     *("app.connection:warning", "app.settings_service:warning"),
-    *("ssh.capabilities:dialing.RENEW", "transfer.s3_errors:rule.message.format(**fields)"),
+    *("ssh.capabilities:dialing.RENEW", "transfer.s3.s3_errors:rule.message.format(**fields)"),
     # errors in settings, which have their own sentences
     *("app.mydata_import:[*file.problems, *problems]", "app.settings_service:added"),
     *("settings.fields:problems", "settings.layers:problems", "settings.values:'; '.join(wrong)"),
@@ -22,7 +22,10 @@ PASSED_ON = {
     "settings.settings_file:[SettingProblem('', error.message, origin, error.line)]",
     # values that are no sentences
     *("settings.mydata_cfg:lowest if number < lowest else highest", "ssh.capabilities:missing"),
-    *("transfer.single_file:finished", "transfer.single_file:finish_refused(self._stream, error)"),
+    *(
+        "transfer.ssh.single_file:finished",
+        "transfer.ssh.single_file:finish_refused(self._stream, error)",
+    ),
     # texts of the window, translated there
     "gui.pages.problems_page:self.tr('Choose whether to replace the copies or to keep them: for "
     "the selected files, or else for all that are listed.')",

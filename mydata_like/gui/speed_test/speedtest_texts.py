@@ -147,7 +147,7 @@ def _value(number: float, unit: str) -> str:
 
 say = QCoreApplication.translate  # another name, because lupdate rejects non-literal texts
 
-# Sentences of `speedtest`, `app.speedtest_service` and `engine.gate`; the first that matches is
+# Sentences of `speedtest`, `app` and `engine.gate`; the first that matches is
 # used. %1 and %2 are names of measurements, or quoted text.
 _SENTENCES: Final = (
     QT_TRANSLATE_NOOP(
