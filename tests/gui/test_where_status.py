@@ -7,8 +7,7 @@ from PySide6.QtWidgets import QLabel, QLineEdit
 
 from mydata_like.app.settings_service import find_places, ledger_file, load_settings
 from mydata_like.core.data_directory import WHOLE, Shard
-from mydata_like.core.errors import Problem
-from mydata_like.core.model import DatasetId, Entry, EntryState, Outcome
+from mydata_like.core.model import UNSENT, DatasetId, Entry, EntryState, Outcome
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.pages.where_page import WherePage
@@ -21,7 +20,6 @@ from tests.builders import a_file
 from tests.fakes.clock import FakeClock
 
 LONG_AGO = 1_600_000_000
-UNSENT = Problem("waiting.unsent", "It was found and is not sent yet.", "Start a run.")
 
 
 class Seen:
@@ -149,7 +147,7 @@ def test_what_was_found_and_not_sent_is_found_by_its_name(seen):
     told = seen.ask("new.ti")
     assert "No run has found" not in told
     assert "No: it is not on the server" in told
-    assert "It was found and is not sent yet." in told
+    assert UNSENT.message in told
     assert "1 found, not sent yet (5 bytes)" in seen.ask(seen.data / "alice")
 
 
