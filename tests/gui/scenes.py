@@ -358,7 +358,7 @@ def _drop_settings(stage: Stage) -> QWidget:
     other = _write_next_to_settings(stage, "other.toml", '[instrument]\nname = "Confocal 9"\n')
     sheet = ImportDialog(stage.context, other, stage.window)
     sheet.open()
-    _wait_until(lambda: bool(sheet.notes.rowCount()))
+    _wait_until(lambda: bool(sheet.notes.count()))
     return sheet
 
 
