@@ -66,24 +66,16 @@ class Editor(QWidget, Generic[Field]):
 
     edited = Signal()
 
-    def __init__(
-        self,
-        setting: Setting,
-        field: Field,
-        parent: QWidget | None = None,
-        box: QWidget | None = None,
-    ) -> None:
-        """`box` holds several fields, of which `field` is the first."""
+    def __init__(self, setting: Setting, kind: type[Field], parent: QWidget | None) -> None:
         super().__init__(parent)
         self.setting = setting
-        self.field = field
-        named = box or field
-        named.setAccessibleName(setting_labels.label_of(setting))
-        named.setAccessibleDescription(setting_labels.help_of(setting))
+        self.field = kind(self)
+        self.field.setAccessibleName(setting_labels.label_of(setting))
+        self.field.setAccessibleDescription(setting_labels.help_of(setting))
         self._line = QHBoxLayout(self)
         self._line.setContentsMargins(0, 0, 0, 0)
-        self._line.addWidget(named, 1)
-        self.setFocusProxy(field)
+        self._line.addWidget(self.field, 1)
+        self.setFocusProxy(self.field)
 
     def value(self) -> object:
         """Return the displayed value."""
@@ -106,7 +98,7 @@ class TextEditor(Editor[QLineEdit]):
     """One line of text."""
 
     def __init__(self, setting: Setting, parent: QWidget | None = None) -> None:
-        super().__init__(setting, QLineEdit(), parent)
+        super().__init__(setting, QLineEdit, parent)
         self.field.textEdited.connect(self.edited)
 
     def value(self) -> object:
@@ -157,7 +149,7 @@ class NumberEditor(Editor[Number]):
     """A number within its limits."""
 
     def __init__(self, setting: Setting, parent: QWidget | None = None) -> None:
-        super().__init__(setting, Number(), parent)
+        super().__init__(setting, Number, parent)
         lowest, highest = setting.limits
         self.field.setDecimals(0 if setting.kind is int else DIGITS)
         self.field.setRange(lowest or 0, highest if highest is not None else 1e12)
@@ -181,7 +173,7 @@ class ChoiceEditor(Editor[Choice]):
     """One of several choices."""
 
     def __init__(self, setting: Setting, parent: QWidget | None = None) -> None:
-        super().__init__(setting, Choice(), parent)
+        super().__init__(setting, Choice, parent)
         self.field.setSizeAdjustPolicy(
             Choice.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )
@@ -201,7 +193,7 @@ class SwitchEditor(Editor[QCheckBox]):
     """Yes or no."""
 
     def __init__(self, setting: Setting, parent: QWidget | None = None) -> None:
-        super().__init__(setting, QCheckBox(), parent)
+        super().__init__(setting, QCheckBox, parent)
         self.field.toggled.connect(self._show_word)
         self.field.toggled.connect(self.edited)
         self._show_word()
@@ -221,9 +213,10 @@ class ListEditor(Editor[TextArea]):
     """A list of texts, one on each line."""
 
     def __init__(self, setting: Setting, parent: QWidget | None = None) -> None:
-        super().__init__(setting, TextArea(), parent)
+        super().__init__(setting, TextArea, parent)
         self.field.setTabChangesFocus(True)
         self.field.setLineWrapMode(TextArea.LineWrapMode.NoWrap)
+        self._fit()
         self.field.textChanged.connect(self._fit)
         self.field.textChanged.connect(self.edited)
 
@@ -253,7 +246,7 @@ class TimeEditor(Editor[ClockFormat]):
     """A local time of day."""
 
     def __init__(self, setting: Setting, parent: QWidget | None = None) -> None:
-        super().__init__(setting, ClockFormat(), parent)
+        super().__init__(setting, ClockFormat, parent)
         self.field.setDisplayFormat("HH:mm")
         self.field.timeChanged.connect(self.edited)
 
@@ -272,7 +265,7 @@ class DateEditor(Editor[Calendar]):
     """A day, or none."""
 
     def __init__(self, setting: Setting, parent: QWidget | None = None) -> None:
-        super().__init__(setting, Calendar(), parent)
+        super().__init__(setting, Calendar, parent)
         self.field.setCalendarPopup(True)
         self.field.setDisplayFormat("yyyy-MM-dd")
         self.field.setSpecialValueText(self.tr("no day"))
@@ -288,21 +281,20 @@ class DateEditor(Editor[Calendar]):
         self.field.setDate(date if date.isValid() else self._none)
 
 
-class DaysEditor(Editor[QCheckBox]):
+class DaysEditor(Editor[QWidget]):
     """Any of several choices, such as the days of the week."""
 
     def __init__(self, setting: Setting, parent: QWidget | None = None) -> None:
-        box = QWidget()
-        grid = QGridLayout(box)
+        super().__init__(setting, QWidget, parent)
+        grid = QGridLayout(self.field)
         grid.setContentsMargins(0, 0, 0, 0)
-        self._switches = {
-            choice: QCheckBox(setting_labels.name_choice(setting, choice))
-            for choice in setting.choices
-        }
-        super().__init__(setting, self._switches[setting.choices[0]], parent, box)
-        for number, switch in enumerate(self._switches.values()):
-            grid.addWidget(switch, number // ACROSS, number % ACROSS)
+        self._switches: dict[str, QCheckBox] = {}
+        for number, choice in enumerate(setting.choices):
+            switch = QCheckBox(setting_labels.name_choice(setting, choice), self.field)
             switch.toggled.connect(self.edited)
+            grid.addWidget(switch, number // ACROSS, number % ACROSS)
+            self._switches[choice] = switch
+        self.field.setFocusProxy(self._switches[setting.choices[0]])
 
     def value(self) -> object:
         return [choice for choice, switch in self._switches.items() if switch.isChecked()]

@@ -163,8 +163,7 @@ class KeyStep(WizardStep):
         self.waiting = self._make_waiting()
         self.host_key = HostKeyPanel(context, self)
         self.test = TestFilePanel(context, self)
-        self.add(self.notice, self.waiting, self.host_key, self.test)
-        self.add_space()
+        self.add(self.notice, self.waiting, self.host_key, self.test, 1)
 
         self.copy_message.clicked.connect(self._copy_message)
         self.again.timeout.connect(self._ask)

@@ -50,8 +50,7 @@ class ScheduleStep(WizardStep):
             self.fields.append(Field(KIND, button, self.verdict))
             self.add(hbox(button, self.time, 1) if kind == "daily" else button)
         self.fields.append(Field(AT_LOGIN, self.at_login, self.note))
-        self.add(self.verdict, PlainLabel("", self), self.at_login, self.note)
-        self.add_space()
+        self.add(self.verdict, PlainLabel("", self), self.at_login, self.note, 1)
 
         self._group.buttonToggled.connect(self._show_choice)
         self.at_login.toggled.connect(self._show_choice)

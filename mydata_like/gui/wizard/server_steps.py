@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QPushButton, QWidget
@@ -13,7 +12,6 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QPushButton, QWid
 from mydata_like.app import onboarding
 from mydata_like.app.onboarding import ServerCheckResult, SetupState
 from mydata_like.core.errors import UploaderError
-from mydata_like.core.model import Facility
 from mydata_like.core.ports import CancelSignal
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.settings_editor.secret_row import (
@@ -45,31 +43,28 @@ class AddressStep(WizardStep):
             "The web address of your MyTardis server, as you open it in a browser."
         )
         self._found = ""
-        self._legacy: Path | None = None
         self.address = QLineEdit(self)
         self.address.setPlaceholderText("mytardis.example.org")
         self.verdict = self.add_field(self.tr("Server &address"), self.address, key=URL)
         self.better = QPushButton(self)
         self.better.hide()
-        self.add(self.better)
         self._old = PlainLabel("", self, wrap=True)
         self.import_button = QPushButton(icon("import"), self.tr("&Import from MyData…"), self)
         self._choose_button = push_button(self, self.tr("&Choose a MyData.cfg…"), self._choose_file)
         self.demo = push_button(self, self.tr("&Try the demo"), self.demo_wanted, "start")
-        self.add_space()
-        self.add(self._old, hbox(self.import_button, self._choose_button, 1, self.demo))
+        others = hbox(self.import_button, self._choose_button, 1, self.demo)
+        self.add(self.better, 1, self._old, others)
 
         self.address.textEdited.connect(self.look_typed)
         self.better.clicked.connect(self._take_better)
         self.import_button.clicked.connect(self._import_found)
 
     def fill(self, beginning: SetupState) -> None:
-        self._legacy = beginning.legacy
-        self.import_button.setVisible(self._legacy is not None)
+        self.import_button.setVisible(beginning.legacy is not None)
         text = self.tr("Have you used MyData before? Its settings can be imported.")
-        if self._legacy is not None:
+        if beginning.legacy is not None:
             text = self.tr("MyData was used on this computer: %1")
-            text = text.replace("%1", texts.plain(str(self._legacy)))
+            text = text.replace("%1", texts.plain(str(beginning.legacy)))
         self._old.setText(text)
 
     def begin(self) -> None:
@@ -153,8 +148,7 @@ class AccountStep(WizardStep):
         )
         self.into_file.hide()
         self.former = FormerKeyButton(self.config, context.tasks, self)
-        self.add(self.into_file, self.former)
-        self.add_space()
+        self.add(self.into_file, self.former, 1)
 
         self.username.textEdited.connect(self.look_typed)
         self.key.textEdited.connect(self.look_typed)
@@ -261,7 +255,7 @@ class InstrumentStep(WizardStep):
         self.verdict = self.add_field(self.tr("&Instrument"), self.instrument, key=NAME)
         self.add_field(contact, self.contact, key=CONTACT)
         self._email_verdict = self.add_field(email, self.email, key=EMAIL)
-        self.add_space()
+        self.add(1)
 
         self.facility.activated.connect(self.look_typed)
         self.instrument.editTextChanged.connect(self._judge)
@@ -294,13 +288,13 @@ class InstrumentStep(WizardStep):
         del typed  # a facility is chosen
         self.run_check(self._facility_verdict, loading, find, self._show_place)
 
-    def _show_place(self, place: InstrumentChoices) -> bool:
+    def _show_place(self, place: tuple[list[str], Sequence[str]]) -> bool:
         chosen, name = self.facility.currentText(), self.instrument.currentText()
-        names = [facility.name for facility in place.facilities]
+        names, instruments = place
         _list(self.facility, names)
         self.facility.setCurrentText(chosen if chosen in names else names[0])
-        self._known = tuple(place.instruments)
-        _list(self.instrument, place.instruments)
+        self._known = tuple(instruments)
+        _list(self.instrument, instruments)
         self.instrument.setEditText(name)
         self._facility_verdict.show_good(
             self.tr("Your account manages %Ln facility(s).", None, len(names))
@@ -343,18 +337,12 @@ def find_account_name(config: Path | None, server: Server, key: str, cancel: Can
     return user.full_name or user.username
 
 
-class InstrumentChoices(NamedTuple):
-    """The facilities of an account, and the names of the instruments of the chosen one."""
-
-    facilities: Sequence[Facility]
-    instruments: Sequence[str]
-
-
 def list_instruments(
     config: Path | None, server: Server, chosen: str, cancel: CancelSignal
-) -> InstrumentChoices:
-    """Return the facilities, and the instruments of the chosen one or else of the first."""
+) -> tuple[list[str], Sequence[str]]:
+    """Return the account's facilities, and the instruments of the chosen or else the first one."""
     login = onboarding.Credentials(server, config)
     facilities = onboarding.list_facilities(login, cancel)
     facility = next((it for it in facilities if it.name == chosen), facilities[0])
-    return InstrumentChoices(facilities, onboarding.list_instruments(login, facility, cancel))
+    instruments = onboarding.list_instruments(login, facility, cancel)
+    return [facility.name for facility in facilities], instruments

@@ -253,19 +253,17 @@ class WizardStep(QWidget):
             self.fields.append(Field(key, editor, verdict))
         return verdict
 
-    def add(self, *parts: QWidget | QLayout) -> None:
-        """Add other widgets."""
+    def add(self, *parts: QWidget | QLayout | int) -> None:
+        """Add other widgets; a number is an empty space that stretches."""
         for part in parts:
-            if isinstance(part, QPushButton):
+            if isinstance(part, int):
+                self._column.addStretch(part)
+            elif isinstance(part, QPushButton):
                 self._column.addWidget(part, 0, Qt.AlignmentFlag.AlignLeft)
             elif isinstance(part, QWidget):
                 self._column.addWidget(part)
             else:
                 self._column.addLayout(part)
-
-    def add_space(self) -> None:
-        """Add stretchable space."""
-        self._column.addStretch(1)
 
     def find_wrong(self, key: str, value: object) -> str:
         """Return why a value of a setting is invalid; empty if it is valid."""
