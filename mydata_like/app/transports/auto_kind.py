@@ -25,11 +25,7 @@ class AutoKind(SshKind):
         return self.open_area(access, area)
 
     def test(self, access: TransportAccess) -> Iterator[TestStep]:
-        try:
-            approved = access.approval.fetch_approval()
-        except NotApprovedError:
-            approved = None
-        if approved is None:
-            yield describe_http_only(access, None)
+        if area := access.find_area():
+            yield from self.test_approved(access, area)
         else:
-            yield from self.test_approved(access, approved.area)
+            yield describe_http_only(access, None)

@@ -13,7 +13,7 @@ from mydata_like.app.transports.transport_access import (
 )
 from mydata_like.catalogues.mytardis.chunked_upload import ChunkedUpload
 from mydata_like.catalogues.mytardis.http_upload import HttpTransport
-from mydata_like.core.errors import NotApprovedError, StagingError
+from mydata_like.core.errors import StagingError
 from mydata_like.core.model import FileRecord, StagingArea
 from mydata_like.core.ports import Transport
 from mydata_like.transfer.archive_writer import ArchiveSource, open_content
@@ -34,10 +34,9 @@ class HttpKind(TransportKind):
 
     def open(self, access: TransportAccess) -> tuple[Transport, str]:
         try:
-            approved = access.approval.fetch_approval()
-        except (NotApprovedError, StagingError):
-            approved = None
-        area = approved and approved.area
+            area = access.find_area()
+        except StagingError:
+            area = None
         return open_http(access, area), area.box if area else ""
 
     def find_unconfirmed(
@@ -50,11 +49,7 @@ class HttpKind(TransportKind):
         raise no_box()
 
     def test(self, access: TransportAccess) -> Iterator[TestStep]:
-        try:
-            approved = access.approval.fetch_approval()
-        except NotApprovedError:
-            approved = None
-        yield describe_http_only(access, approved and approved.area)
+        yield describe_http_only(access, access.find_area())
 
     def find_measured(self, access: TransportAccess) -> "tuple[OpenDestination | None, str]":
         return None, f"{UNMEASURED}: files are sent over HTTP."

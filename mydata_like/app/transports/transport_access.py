@@ -75,6 +75,14 @@ class TransportAccess:
             self.emit,
         )
 
+    def find_area(self) -> StagingArea | None:
+        """Return the staging area if it is approved."""
+        try:
+            approved = self.approval.fetch_approval()
+        except NotApprovedError:
+            return None
+        return approved and approved.area
+
     def find_file(self, name: str) -> Path:
         """Return the path of a state file for this server."""
         return find_file(find_state(self.settings, self.places), name, self.settings.server.url)
@@ -111,10 +119,7 @@ class TransportKind(ABC):
         return area.hosts
 
     def find_unconfirmed(
-        self,
-        access: TransportAccess,
-        area: StagingArea,
-        accepted: tuple[str, ...],
+        self, access: TransportAccess, area: StagingArea, accepted: tuple[str, ...]
     ) -> "Unconfirmed":
         """Return what the user has to confirm: host keys that are not trusted, and a new folder.
 
@@ -124,13 +129,10 @@ class TransportKind(ABC):
 
     def find_box(self, access: TransportAccess) -> str:
         """Return the storage box that proves what was sent; raises `RunError` without one."""
-        try:
-            approved = access.approval.fetch_approval()
-        except NotApprovedError:
-            approved = None
-        if approved is None:
+        area = access.find_area()
+        if area is None:
             raise no_box()
-        return approved.area.box
+        return area.box
 
 
 def no_box() -> RunError:

@@ -75,10 +75,7 @@ class FolderDestination(StagingFolder, StagingDestination):
         return self.path
 
     def connect(
-        self,
-        known: HostCapabilities | None,
-        *,
-        confirms: bool,
+        self, known: HostCapabilities | None, *, confirms: bool
     ) -> tuple[OpenSession, HostCapabilities]:
         return open_folder(self, known)
 
