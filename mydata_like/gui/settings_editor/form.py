@@ -94,12 +94,14 @@ class FormRow(QWidget):
         line.setSpacing(gap * 3)
         self.source = StatusIcon(self)
         self.problem = StatusIcon(self)
-        self.reset = QToolButton(self)
-        self.reset.setText(translate("SettingRow", "Reset"))
-        self.reset.setAutoRaise(True)
-        name = translate("SettingRow", "Reset: %1").replace("%1", title)
-        self.reset.setAccessibleName(name)
-        self.reset.hide()
+
+    def make_reset(self, title: str) -> QToolButton:
+        """Return the button that takes a change back; in the tab order it follows the field."""
+        reset = QToolButton(self)
+        reset.setText(translate("SettingRow", "Reset"))
+        reset.setAutoRaise(True)
+        reset.setAccessibleName(translate("SettingRow", "Reset: %1").replace("%1", title))
+        return reset
 
     def matches(self, sought: str) -> bool:
         """Return whether its texts contain all words of a search."""
@@ -168,6 +170,7 @@ class SettingRow(FormRow):
         self.searched += " ".join(("", setting.key, about.label, *choices, *about.legacy))
         self.editor = make_editor(setting, self)
         self.label.setBuddy(self.editor.field)
+        self.reset = self.make_reset(label)
         keep = self.reset.sizePolicy()
         keep.setRetainSizeWhenHidden(True)
         self.reset.setSizePolicy(keep)

@@ -121,6 +121,7 @@ class SecretRow(FormRow):
         self.store = Choice(self)
         self.removal = push_button(self, self.tr("Forget"), self.forget)
         self.former = FormerKeyButton(config, tasks, self)
+        self.reset = self.make_reset(self.label.text())
         self._timer = QTimer(self, interval=ASK_AFTER, singleShot=True)
         self.setFocusProxy(self._line)
 
