@@ -61,7 +61,6 @@ EXCEPTIONS = {
         "gui.settings_editor.connection_test_view",
         "gui.settings_editor.secret_row",
         "gui.settings_editor.settings_dialog",
-        "settings.generated_text",
         "settings.layers",
         "settings.pending_changes",
         "state.paths",

@@ -66,10 +66,10 @@ class Editor(QWidget, Generic[Field]):
 
     edited = Signal()
 
-    def __init__(self, setting: Setting, kind: type[Field], parent: QWidget | None) -> None:
+    def __init__(self, setting: Setting, field_type: type[Field], parent: QWidget | None) -> None:
         super().__init__(parent)
         self.setting = setting
-        self.field = kind(self)
+        self.field = field_type(self)
         self.field.setAccessibleName(setting_labels.label_of(setting))
         self.field.setAccessibleDescription(setting_labels.help_of(setting))
         self._line = QHBoxLayout(self)
