@@ -5,30 +5,30 @@
     <name>DropDialog</name>
     <message numerus="yes">
         <source>Upload %Ln folder(s) or file(s)</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Upload %Ln folder or file</numerusform>
+            <numerusform>Upload %Ln folders or files</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s) to send, %1</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file to send, %1</numerusform>
+            <numerusform>%Ln files to send, %1</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Scanning: %Ln file(s) to send so far, %1</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Scanning: %Ln file to send so far, %1</numerusform>
+            <numerusform>Scanning: %Ln files to send so far, %1</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s) to send, %1: about %2 at the speed of the last run</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file to send, %1: about %2 at the speed of the last run</numerusform>
+            <numerusform>%Ln files to send, %1: about %2 at the speed of the last run</numerusform>
         </translation>
     </message>
 </context>
@@ -36,9 +36,9 @@
     <name>DryRunDialog</name>
     <message numerus="yes">
         <source>and %Ln more file(s)</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>and %Ln more file</numerusform>
+            <numerusform>and %Ln more files</numerusform>
         </translation>
     </message>
 </context>
@@ -46,23 +46,23 @@
     <name>FolderTree</name>
     <message numerus="yes">
         <source>%Ln failed</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln failed</numerusform>
+            <numerusform>%Ln failed</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln waiting</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln waiting</numerusform>
+            <numerusform>%Ln waiting</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln left out</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln left out</numerusform>
+            <numerusform>%Ln left out</numerusform>
         </translation>
     </message>
 </context>
@@ -70,37 +70,37 @@
     <name>FoldersStep</name>
     <message numerus="yes">
         <source>%Ln dataset(s) found.</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln dataset found.</numerusform>
+            <numerusform>%Ln datasets found.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>More than %Ln dataset(s) found.</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>More than %Ln dataset found.</numerusform>
+            <numerusform>More than %Ln datasets found.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln folder(s) do not fit this layout:</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln folder does not fit this layout:</numerusform>
+            <numerusform>%Ln folders do not fit this layout:</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s) or folder(s) are left out, such as %1: %2</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file or folder is left out, such as %1: %2</numerusform>
+            <numerusform>%Ln files or folders are left out, such as %1: %2</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln owner(s) are not known to the server; their data go to the facility:</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln owner is not known to the server; the data go to the facility:</numerusform>
+            <numerusform>%Ln owners are not known to the server; their data go to the facility:</numerusform>
         </translation>
     </message>
 </context>
@@ -108,37 +108,37 @@
     <name>FreeDialog</name>
     <message numerus="yes">
         <source>Deleting %Ln file(s)</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Deleting %Ln file</numerusform>
+            <numerusform>Deleting %Ln files</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s) can be deleted: %1</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file can be deleted: %1</numerusform>
+            <numerusform>%Ln files can be deleted: %1</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Delete %Ln file(s)</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Delete %Ln file</numerusform>
+            <numerusform>Delete %Ln files</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s) were deleted: %1</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file was deleted: %1</numerusform>
+            <numerusform>%Ln files were deleted: %1</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s) so far, %1. Nothing is deleted yet.</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file so far, %1. Nothing is deleted yet.</numerusform>
+            <numerusform>%Ln files so far, %1. Nothing is deleted yet.</numerusform>
         </translation>
     </message>
 </context>
@@ -146,16 +146,16 @@
     <name>Headline</name>
     <message numerus="yes">
         <source>%Ln other file(s) are safe there.</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln other file is safe there.</numerusform>
+            <numerusform>%Ln other files are safe there.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s) were left out on purpose.</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file was left out on purpose.</numerusform>
+            <numerusform>%Ln files were left out on purpose.</numerusform>
         </translation>
     </message>
 </context>
@@ -163,9 +163,9 @@
     <name>HoldBackToast</name>
     <message numerus="yes">
         <source>%Ln file(s) are held back.</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file is held back.</numerusform>
+            <numerusform>%Ln files are held back.</numerusform>
         </translation>
     </message>
 </context>
@@ -173,9 +173,9 @@
     <name>ImportDialog</name>
     <message numerus="yes">
         <source>%Ln setting(s) would change. From %1:</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln setting would change. From %1:</numerusform>
+            <numerusform>%Ln settings would change. From %1:</numerusform>
         </translation>
     </message>
 </context>
@@ -183,9 +183,9 @@
     <name>InstrumentStep</name>
     <message numerus="yes">
         <source>Your account manages %Ln facility(s).</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Your account manages %Ln facility.</numerusform>
+            <numerusform>Your account manages %Ln facilities.</numerusform>
         </translation>
     </message>
 </context>
@@ -193,9 +193,9 @@
     <name>OpenProblems</name>
     <message numerus="yes">
         <source>and %Ln more kind(s) of problems</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>and %Ln more kind of problems</numerusform>
+            <numerusform>and %Ln more kinds of problems</numerusform>
         </translation>
     </message>
 </context>
@@ -203,9 +203,9 @@
     <name>ProblemFilter</name>
     <message numerus="yes">
         <source>Show %Ln hidden kind(s)</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Show %Ln hidden kind</numerusform>
+            <numerusform>Show %Ln hidden kinds</numerusform>
         </translation>
     </message>
 </context>
@@ -213,9 +213,9 @@
     <name>ProblemsPage</name>
     <message numerus="yes">
         <source>The next run does so for %Ln file(s).</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>The next run does so for %Ln file.</numerusform>
+            <numerusform>The next run does so for %Ln files.</numerusform>
         </translation>
     </message>
 </context>
@@ -223,9 +223,9 @@
     <name>Program</name>
     <message numerus="yes">
         <source>%Ln folder(s) or file(s) are scanned and then uploaded.</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln folder or file is scanned and then uploaded.</numerusform>
+            <numerusform>%Ln folders or files are scanned and then uploaded.</numerusform>
         </translation>
     </message>
 </context>
@@ -233,9 +233,9 @@
     <name>ReplaceQuestion</name>
     <message numerus="yes">
         <source>Replace the server&apos;s copies of %Ln file(s)?</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Replace the server&apos;s copy of %Ln file?</numerusform>
+            <numerusform>Replace the server&apos;s copies of %Ln files?</numerusform>
         </translation>
     </message>
 </context>
@@ -243,30 +243,30 @@
     <name>SettingsDialog</name>
     <message numerus="yes">
         <source>%Ln setting(s) must be corrected first</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln setting must be corrected first</numerusform>
+            <numerusform>%Ln settings must be corrected first</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln change(s) from last time were not saved</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln change from last time was not saved</numerusform>
+            <numerusform>%Ln changes from last time were not saved</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln setting(s) were taken from the file; OK saves them.</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln setting was taken from the file; OK saves it.</numerusform>
+            <numerusform>%Ln settings were taken from the file; OK saves them.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>And %Ln more</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>And %Ln more</numerusform>
+            <numerusform>And %Ln more</numerusform>
         </translation>
     </message>
 </context>
@@ -274,9 +274,9 @@
     <name>SpeedPage</name>
     <message numerus="yes">
         <source>%1 of at most %2; %Ln figure(s) so far</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%1 of at most %2; %Ln figure so far</numerusform>
+            <numerusform>%1 of at most %2; %Ln figures so far</numerusform>
         </translation>
     </message>
 </context>
@@ -284,9 +284,9 @@
     <name>StageCard</name>
     <message numerus="yes">
         <source>%Ln waiting</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln waiting</numerusform>
+            <numerusform>%Ln waiting</numerusform>
         </translation>
     </message>
 </context>
@@ -294,9 +294,9 @@
     <name>StatusView</name>
     <message numerus="yes">
         <source>%Ln file(s), %1</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file, %1</numerusform>
+            <numerusform>%Ln files, %1</numerusform>
         </translation>
     </message>
 </context>
@@ -304,51 +304,51 @@
     <name>SummaryRow</name>
     <message numerus="yes">
         <source>%Ln file(s)</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file</numerusform>
+            <numerusform>%Ln files</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>; %Ln more file(s) differ from the server&apos;s copies, which you kept</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>; %Ln more file differs from the server&apos;s copy, which you kept</numerusform>
+            <numerusform>; %Ln more files differ from the server&apos;s copies, which you kept</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln left out</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln left out</numerusform>
+            <numerusform>%Ln left out</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln folder(s) or file(s)</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln folder or file</numerusform>
+            <numerusform>%Ln folders or files</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Except for %Ln file(s) left out on purpose.</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Except for %Ln file left out on purpose.</numerusform>
+            <numerusform>Except for %Ln files left out on purpose.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>It was interrupted; %Ln of its file(s) are verified.</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>It was interrupted; %Ln of its files is verified.</numerusform>
+            <numerusform>It was interrupted; %Ln of its files are verified.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s), %1 in %2</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file, %1 in %2</numerusform>
+            <numerusform>%Ln files, %1 in %2</numerusform>
         </translation>
     </message>
 </context>
@@ -356,9 +356,9 @@
     <name>TablePanel</name>
     <message numerus="yes">
         <source>%Ln row(s)</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln row</numerusform>
+            <numerusform>%Ln rows</numerusform>
         </translation>
     </message>
 </context>
@@ -367,9 +367,9 @@
     <message numerus="yes">
         <source>%1 and %Ln more</source>
         <comment>files in a batch</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%1 and %Ln more</numerusform>
+            <numerusform>%1 and %Ln more</numerusform>
         </translation>
     </message>
 </context>
@@ -377,9 +377,9 @@
     <name>TransfersPage</name>
     <message numerus="yes">
         <source>%Ln file(s) still to be sent</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file still to be sent</numerusform>
+            <numerusform>%Ln files still to be sent</numerusform>
         </translation>
     </message>
 </context>
@@ -387,9 +387,9 @@
     <name>UnfinishedList</name>
     <message numerus="yes">
         <source>and %Ln more; Start continues with all</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>and %Ln more; Start continues with all</numerusform>
+            <numerusform>and %Ln more; Start continues with all</numerusform>
         </translation>
     </message>
 </context>
@@ -397,9 +397,9 @@
     <name>UnfinishedRow</name>
     <message numerus="yes">
         <source>%Ln file(s), %1, not verified yet</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file, %1, not verified yet</numerusform>
+            <numerusform>%Ln files, %1, not verified yet</numerusform>
         </translation>
     </message>
 </context>
@@ -407,9 +407,9 @@
     <name>datasets</name>
     <message numerus="yes">
         <source>%1 of %Ln file(s) verified</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%1 of %Ln file verified</numerusform>
+            <numerusform>%1 of %Ln files verified</numerusform>
         </translation>
     </message>
 </context>
@@ -417,23 +417,23 @@
     <name>drop</name>
     <message numerus="yes">
         <source>%Ln file(s) are already safe on the server.</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>%Ln left out, such as %1: %2</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file is already safe on the server.</numerusform>
+            <numerusform>%Ln files are already safe on the server.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s) wait, such as %1: %2</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file waits: %1: %2</numerusform>
+            <numerusform>%Ln files wait, such as %1: %2</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln left out, such as %1: %2</source>
+        <translation>
+            <numerusform>%Ln left out, such as %1: %2</numerusform>
+            <numerusform>%Ln left out, such as %1: %2</numerusform>
         </translation>
     </message>
 </context>
@@ -441,30 +441,30 @@
     <name>dry run</name>
     <message numerus="yes">
         <source>%Ln file(s), %1, would be uploaded.</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>%Ln file(s) would replace other content on the server.</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file, %1, would be uploaded.</numerusform>
+            <numerusform>%Ln files, %1, would be uploaded.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Nothing to upload: all %Ln file(s) are on the server.</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Nothing to upload: the %Ln file is on the server.</numerusform>
+            <numerusform>Nothing to upload: all %Ln files are on the server.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Nothing would be uploaded now, and %Ln file(s) are not on the server.</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Nothing would be uploaded now, and %Ln file is not on the server.</numerusform>
+            <numerusform>Nothing would be uploaded now, and %Ln files are not on the server.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) would replace other content on the server.</source>
+        <translation>
+            <numerusform>%Ln file would replace other content on the server.</numerusform>
+            <numerusform>%Ln files would replace other content on the server.</numerusform>
         </translation>
     </message>
 </context>
@@ -472,30 +472,30 @@
     <name>notifications</name>
     <message numerus="yes">
         <source>%n file(s) could not be uploaded.</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n file could not be uploaded.</numerusform>
+            <numerusform>%n files could not be uploaded.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n file(s) were sent.</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n file was sent.</numerusform>
+            <numerusform>%n files were sent.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n file(s) or folder(s) were left out.</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n file or folder was left out.</numerusform>
+            <numerusform>%n files or folders were left out.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n file(s) wait for the next run.</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n file waits for the next run.</numerusform>
+            <numerusform>%n files wait for the next run.</numerusform>
         </translation>
     </message>
 </context>
@@ -503,16 +503,16 @@
     <name>problems</name>
     <message numerus="yes">
         <source>%Ln folder(s)</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln folder</numerusform>
+            <numerusform>%Ln folders</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s)</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file</numerusform>
+            <numerusform>%Ln files</numerusform>
         </translation>
     </message>
 </context>
@@ -520,37 +520,37 @@
     <name>runs</name>
     <message numerus="yes">
         <source>Interrupted, %Ln file(s) unfinished</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Interrupted, %Ln file unfinished</numerusform>
+            <numerusform>Interrupted, %Ln files unfinished</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s) failed</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file failed</numerusform>
+            <numerusform>%Ln files failed</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln left out</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln left out</numerusform>
+            <numerusform>%Ln left out</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s) wait</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file waits</numerusform>
+            <numerusform>%Ln files wait</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>All %Ln file(s) safe</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file safe</numerusform>
+            <numerusform>All %Ln files safe</numerusform>
         </translation>
     </message>
 </context>
@@ -558,107 +558,107 @@
     <name>sentences</name>
     <message numerus="yes">
         <source>Sending %Ln file(s), about %1 left</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Sending %Ln file, about %1 left</numerusform>
+            <numerusform>Sending %Ln files, about %1 left</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Sending %Ln file(s)</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Sending %Ln file</numerusform>
+            <numerusform>Sending %Ln files</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>The server is checking %Ln file(s)</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>The server is checking %Ln file</numerusform>
+            <numerusform>The server is checking %Ln files</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Looking through %Ln file(s)</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Looking through %Ln file</numerusform>
+            <numerusform>Looking through %Ln files</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s) sent over HTTP; SSH awaits its approval</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file sent over HTTP; SSH awaits its approval</numerusform>
+            <numerusform>%Ln files sent over HTTP; SSH awaits its approval</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%1; %Ln file(s), %2, exist only on this computer</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%1; %Ln file, %2, exists only on this computer</numerusform>
+            <numerusform>%1; %Ln files, %2, exist only on this computer</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s) need your attention</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file needs your attention</numerusform>
+            <numerusform>%Ln files need your attention</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s) or folder(s) were left out and are not on the server</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file or folder was left out and is not on the server</numerusform>
+            <numerusform>%Ln files or folders were left out and are not on the server</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s) wait for the next run</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file waits for the next run</numerusform>
+            <numerusform>%Ln files wait for the next run</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln added folder(s) or file(s) are not finished</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln added folder or file is not finished</numerusform>
+            <numerusform>%Ln added folders or files are not finished</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s) exist only on this computer</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file exists only on this computer</numerusform>
+            <numerusform>%Ln files exist only on this computer</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s) of the last upload are safe</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file of the last upload is safe</numerusform>
+            <numerusform>%Ln files of the last upload are safe</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>All %Ln file(s) are safe on the server</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file is safe on the server</numerusform>
+            <numerusform>All %Ln files are safe on the server</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s) are safe on the server</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file is safe on the server</numerusform>
+            <numerusform>%Ln files are safe on the server</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%1; %Ln file(s) differ from the server&apos;s copies, which you kept</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%1; %Ln file differs from the server&apos;s copy, which you kept</numerusform>
+            <numerusform>%1; %Ln files differ from the server&apos;s copies, which you kept</numerusform>
         </translation>
     </message>
 </context>
@@ -666,23 +666,23 @@
     <name>speed</name>
     <message numerus="yes">
         <source>%Ln channel(s)</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln channel</numerusform>
+            <numerusform>%Ln channels</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln session(s)</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln session</numerusform>
+            <numerusform>%Ln sessions</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln connection(s)</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln connection</numerusform>
+            <numerusform>%Ln connections</numerusform>
         </translation>
     </message>
 </context>
@@ -690,30 +690,30 @@
     <name>where</name>
     <message numerus="yes">
         <source>No: %Ln file(s) in it are not safe yet</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>No: %Ln file in it is not safe yet</numerusform>
+            <numerusform>No: %Ln files in it are not safe yet</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Yes, you may delete all %Ln file(s)</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Yes, you may delete the %Ln file</numerusform>
+            <numerusform>Yes, you may delete all %Ln files</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>No: %Ln file(s) must be kept</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>No: %Ln file must be kept</numerusform>
+            <numerusform>No: %Ln files must be kept</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s) can be deleted. The first one to keep is %1: %2</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file can be deleted. The first one to keep is %1: %2</numerusform>
+            <numerusform>%Ln files can be deleted. The first one to keep is %1: %2</numerusform>
         </translation>
     </message>
 </context>
