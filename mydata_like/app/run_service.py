@@ -40,7 +40,6 @@ from mydata_like.app.transports.transport_access import TransportAccess
 from mydata_like.app.transports.transport_kinds import find_kind, open_transport
 from mydata_like.catalogues.mytardis.dataset_writers import WriteTracker
 from mydata_like.catalogues.mytardis.datasets import UnusedObjects
-from mydata_like.catalogues.mytardis.http_upload import HttpTransport
 from mydata_like.catalogues.mytardis.mytardis import MyTardis
 from mydata_like.core.data_directory import WHOLE
 from mydata_like.core.errors import ItemError, Problem, SettingsError, UploaderError
@@ -492,9 +491,8 @@ class _Builder:
         file = ledger_file(settings, self._places, self._root, self._request.part.shard)
         if not context.dry_run:
             take_choices(self._ledger, file)
-        # A preview is always over HTTP.
-        can_replace = not isinstance(context.transport, HttpTransport)
-        if context.dry_run:
+        can_replace = context.transport.can_replace
+        if context.dry_run:  # over another transport than the run itself
             can_replace = bool(context.box) and find_kind(settings).can_replace
         changed = ChangedFiles(
             self._ledger,

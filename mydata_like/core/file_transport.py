@@ -34,6 +34,7 @@ class FileTransport(ABC):
 
     spent = NOTHING_SPENT  # not measured
     mark = b""
+    can_replace = True
     rung: str  # the kind of access, as events name it
 
     def __init__(self, host: str, channels: int, emit: Emit | None) -> None:

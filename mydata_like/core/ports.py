@@ -145,6 +145,10 @@ class Transport(Protocol):
     """The bounded pool of channels that sends payloads."""
 
     @property
+    def can_replace(self) -> bool:
+        """Whether it can replace the content of a file on the server."""
+
+    @property
     def mark(self) -> bytes:
         """The mark of this uploader in temporary names; empty if there are none."""
 

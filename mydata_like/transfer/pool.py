@@ -118,6 +118,7 @@ class StagingTransport:
         self.timeout = settings.stall_timeout * _TIMEOUT_FACTOR  # seconds for a worker's reply
         self.emit = emit
         self.mark = owner_mark(owner)
+        self.can_replace = True
         self.spent = NOTHING_SPENT  # the time of all channels by cause
         self.round_trip = 0.0  # seconds, the shortest measured when a channel was opened
         self._area = area

@@ -18,6 +18,7 @@ from tests.fakes.roll import MemoryRoll
 
 class FixedTransport:
     mark = b"0123abcd"
+    can_replace = True
     capacity = 4
     round_trip = 0.0
 

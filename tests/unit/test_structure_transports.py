@@ -81,7 +81,6 @@ EXCEPTIONS = {
     },
     # What is not possible over it is explained to the user.
     "http": {
-        "app.run_service",
         "app.transports.transport_access",
         "cli.changed_command",
         "engine.changed_files",

@@ -163,6 +163,7 @@ class HttpTransport(FileTransport):
 
     rung = "http"
     round_trip = 0.0
+    can_replace = False
 
     def __init__(
         self,
