@@ -48,12 +48,15 @@ class KeptColumns(QObject):
 
     def restore(self) -> bool:
         """Restore the columns as the user left them; return whether a state was stored."""
-        kept = self._memory.value(self._name)
+        kept, count = self._memory.value(self._name), self._memory.value(f"{self._name}-count")
+        if count is not None and str(count) != str(self._header.count()):
+            return False  # Qt would show a column that was added since, even a hidden one
         return isinstance(kept, QByteArray) and self._header.restoreState(kept)
 
     def save(self) -> None:
         """Store how the columns are arranged."""
         self._memory.setValue(self._name, self._header.saveState())
+        self._memory.setValue(f"{self._name}-count", self._header.count())
 
     @Slot()
     def _save_if_seen(self) -> None:

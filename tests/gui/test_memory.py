@@ -2,7 +2,7 @@
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QSplitter, QStackedWidget, QTableView
+from PySide6.QtWidgets import QApplication, QSplitter, QStackedWidget, QTableView, QTableWidget
 
 from mydata_like.core.model import FolderSums
 from mydata_like.gui.pages.folders_page import FoldersPage
@@ -162,3 +162,15 @@ def test_a_page_that_no_longer_exists_is_no_error(still_context, open_window):
     window = open_window()
 
     assert window.page is window.find_page("overview")
+
+
+def test_an_arrangement_of_fewer_columns_is_forgotten(qtbot, still_context):
+    """Qt would show a new column, even if it is hidden at first."""
+    for columns in (2, 3):
+        table = QTableWidget(1, columns)
+        qtbot.addWidget(table)
+        kept = KeptColumns("some", table.horizontalHeader(), still_context.memory)
+        if columns == 2:
+            kept.save()
+
+    assert not kept.restore()
