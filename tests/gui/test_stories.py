@@ -200,7 +200,8 @@ def test_a_bad_value_is_corrected_and_a_decided_one_stays(use, site):
         person.presses("ctrl+f")
         person.types("max_upload_threads")  # as MyData called it
         person.waits_for("Set by the environment variable MYDATA_LIKE_TRANSFER_CHANNELS")
-        assert not person.find("Channels").enabled
+        found = [one.enabled for one in person.things() if one.name == "Channels"]
+        assert found == [True, False]  # the label and the field
 
         person.presses("ctrl+f")
         person.types("signal_url")

@@ -254,6 +254,7 @@ class Form(QWidget):
                 parts.append(SettingRow(setting, section))
                 if setting.key in asides:
                     parts.append(asides[setting.key])
+                    parts[-1].setParent(section)  # now, for the order of Tab
             column = vbox(heading, *parts, inside=section)
             column.setContentsMargins(0, 0, 0, gap)
             column.setSpacing(self.fontMetrics().averageCharWidth())
