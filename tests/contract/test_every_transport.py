@@ -138,6 +138,7 @@ class Http(Kind):
         )
 
     def read(self, remote: str) -> bytes | None:
+        assert self._server.wait_verified()  # only then it returns the bytes
         records = self._api.get(f"mydata_dataset_file/?dataset__id={self.dataset.id}&limit=0")
         for record in records.json()["objects"]:
             if "/".join(filter(None, (record["directory"], record["filename"]))) == remote:
@@ -329,7 +330,7 @@ def test_channels_are_reported(kind, transport):
 
 def test_verified_bytes_are_kept_and_replaced_or_stay(kind, place, transport):
     old, new = place.write("set/it", 100), place.write("set/it again", 70_000)
-    new = replace(new, remote=old.remote)
+    new = new._replace(remote=old.remote)
     place.settle(old, new)
     channel = transport.open_channel()
     channel.send(load(kind, old), ignore)

@@ -1,7 +1,7 @@
 """The child process of a speed test, and its results."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -228,8 +228,13 @@ def _parse_test_event(record: Record) -> Event | Record:
 
 def load_reports(settings: Settings, config: Path | None) -> list[SpeedTestReport]:
     """Return the speed tests of this installation that are readable, the latest first."""
+    return read_reports(load_speed_tests(settings, config))
+
+
+def read_reports(records: Iterable[Mapping[str, Any]]) -> list[SpeedTestReport]:
+    """Return the speed tests of all readable records, the latest first."""
     found: list[SpeedTestReport] = []
-    for record in load_speed_tests(settings, config):
+    for record in records:
         try:
             found.append(read_report(record))
         except (LookupError, TypeError, ValueError, AttributeError) as error:
