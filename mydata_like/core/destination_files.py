@@ -1,0 +1,127 @@
+"""The port to the files of a destination that has no server: what its own system does with them."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from mydata_like.core.errors import Problem
+
+
+class StoredFile(NamedTuple):
+    """A regular file at the destination, as its system reports it; times are its system's own.
+
+    `path` is relative to the destination.
+    """
+
+    path: bytes
+    size: int
+    modified_ns: int
+    ctime_ns: int
+    inode: int
+
+    @property
+    def mark(self) -> int:
+        """A number in 62 bits that differs whenever content or attributes of the file differ."""
+        text = "%d %d %d %d" % self[1:]
+        digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+        return int.from_bytes(digest, "big") >> 2 or 1
+
+
+class ProvenFile(NamedTuple):
+    """A stored file, and the MD5 of its bytes that was computed there after our last write."""
+
+    file: StoredFile
+    checksum: str
+
+
+class Placement(NamedTuple):
+    """A temporary file that is to get its final name; both paths are relative to the destination.
+
+    `mode` are its permissions then.
+    """
+
+    temporary: bytes
+    final: bytes
+    mode: int
+
+
+class TreeFolder(NamedTuple):
+    """A folder at the destination, with its permissions and modification time."""
+
+    path: bytes
+    mode: int
+    modified_ns: int
+
+
+class TreeLink(NamedTuple):
+    """A symbolic link at the destination, and what it contains."""
+
+    path: bytes
+    target: bytes
+
+
+class DestinationFiles(Protocol):
+    """The files of a destination: a folder, on a host or mounted here.
+
+    Paths are bytes as the system has them, relative to the destination, separated by `/`. Methods
+    may be called from any thread; they raise `TransientError` or `ServerUnavailableError` while the
+    destination is unavailable, and `StagingError` if only a person can help. Nothing outside of the
+    destination is touched, and no symbolic link below it is followed.
+    """
+
+    @property
+    def evidence(self) -> str:
+        """How `prove` learns checksums: `host`, `read-back` or `read-back-cached`."""
+
+    def open(self, *, create: bool) -> None:
+        """Check that the destination is a folder that takes files; with `create`, make it."""
+
+    def list(self, folder: bytes) -> Iterator[StoredFile]:
+        """Yield all regular files below a folder, which may be missing; `b""` is the destination.
+
+        What is below `.mydata-like` at the top of the destination is omitted.
+        """
+
+    def sync(self) -> None:
+        """Return once everything that was written before is on stable storage."""
+
+    def prove(self, paths: Sequence[bytes]) -> list[ProvenFile | None]:
+        """Read and hash files where they lie, in the order given; None for one that is missing.
+
+        The attributes are read before and after; if they differ, or the file is not a regular one
+        or cannot be read, its result is None.
+        """
+
+    def place(self, placements: Sequence[Placement]) -> list[StoredFile | Problem]:
+        """Give temporary files their final names, never replacing anything; in the order given.
+
+        Missing folders are made. The problem of a name that is taken has the code
+        `destination.occupied`; of a temporary file that is missing, `staging.missing`; of a name
+        that the file system does not accept, `destination.name`.
+        """
+
+    def remove(self, paths: Sequence[bytes]) -> None:
+        """Remove files below `.mydata-like`; missing ones count as removed."""
+
+    def read(self, path: bytes) -> bytes | None:
+        """Return the content of a file below `.mydata-like`; None if it is missing."""
+
+    def list_own(self, folder: bytes) -> list[bytes]:
+        """Return the sorted names of the files in a folder below `.mydata-like`."""
+
+    def write(self, path: bytes, content: bytes, *, replace: bool = False) -> bool:
+        """Write a file below `.mydata-like` under a temporary name, flush it, and rename it.
+
+        Unless it may `replace`, return False if the name is taken, and leave that file as it is.
+        """
+
+    def make_tree(self, folders: Sequence[TreeFolder], links: Sequence[TreeLink]) -> list[Problem]:
+        """Make folders and links that are missing, set modes and times of these folders.
+
+        Folders come after those that they are in. What cannot be made is returned.
+        """
+
+    def clear(self, folder: bytes) -> None:
+        """Remove the empty folders at and below a folder below `.mydata-like`."""
+
+    def close(self) -> None: ...
