@@ -22,7 +22,7 @@ class StoredFile(NamedTuple):
     @property
     def mark(self) -> int:
         """A number in 62 bits that differs whenever content or attributes of the file differ."""
-        text = "%d %d %d %d" % self[1:]
+        text = f"{self.size} {self.modified_ns} {self.ctime_ns} {self.inode}"
         digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
         return int.from_bytes(digest, "big") >> 2 or 1
 
@@ -76,11 +76,14 @@ class DestinationFiles(Protocol):
     def open(self, *, create: bool) -> None:
         """Check that the destination is a folder that takes files; with `create`, make it."""
 
-    def list(self, folder: bytes) -> Iterator[StoredFile]:
+    def list_files(self, folder: bytes) -> Iterator[StoredFile]:
         """Yield all regular files below a folder, which may be missing; `b""` is the destination.
 
         What is below `.mydata-like` at the top of the destination is omitted.
         """
+
+    def look(self, paths: Sequence[bytes]) -> list[StoredFile | None]:
+        """Return the attributes of files in the order given; None for what is no regular file."""
 
     def sync(self) -> None:
         """Return once everything that was written before is on stable storage."""
@@ -107,7 +110,10 @@ class DestinationFiles(Protocol):
         """Return the content of a file below `.mydata-like`; None if it is missing."""
 
     def list_own(self, folder: bytes) -> list[bytes]:
-        """Return the sorted names of the files in a folder below `.mydata-like`."""
+        """Return the sorted paths of the files below a folder below `.mydata-like`, from there.
+
+        A folder that is missing has none. `folder` ends with `/`.
+        """
 
     def write(self, path: bytes, content: bytes, *, replace: bool = False) -> bool:
         """Write a file below `.mydata-like` under a temporary name, flush it, and rename it.

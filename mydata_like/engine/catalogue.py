@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Protocol
 
 from mydata_like.core.archives import ArchiveRecord
-from mydata_like.core.errors import ItemError
+from mydata_like.core.errors import ItemError, Problem
 from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import (
     Batch,
@@ -14,6 +14,7 @@ from mydata_like.core.model import (
     Dataset,
     DatasetFolder,
     Entry,
+    FileRecord,
     Registration,
 )
 from mydata_like.engine.pipeline import StageInput
@@ -73,6 +74,13 @@ class FolderView(Protocol):
     def find(self, file: LocalFile) -> Datafile | None:
         """Return the record of this name."""
 
+    def place(self, file: LocalFile) -> str:
+        """Return where the transport puts the bytes of a file without a record."""
+
+    @property
+    def irreplaceable(self) -> Problem:
+        """Why a file is not replaced whose record has no replica in the storage box."""
+
     def is_archive(self, file: LocalFile) -> bool:
         """Return whether a local file has the name of an archive of other files."""
 
@@ -120,6 +128,9 @@ class Catalogue(Protocol):
 
         Otherwise missing permissions may be the reason why one is not.
         """
+
+    def withdraw(self, files: Sequence[FileRecord]) -> None:
+        """Say nothing more about the bytes of these, which are about to be replaced; durable."""
 
     def change_records(self, changes: Sequence[Registration]) -> None:
         """Change existing records in one request."""

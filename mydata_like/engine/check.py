@@ -38,7 +38,6 @@ from mydata_like.core.model import (
     VerifiedCopy,
 )
 from mydata_like.core.ports import Emit, Ledger
-from mydata_like.core.staging_path import staged_path
 from mydata_like.engine.catalogue import Catalogue, FolderExcludedError, FolderView
 from mydata_like.engine.changed_files import (
     KEPT_THERE,
@@ -58,11 +57,6 @@ COLLECTING = 0.1  # seconds for which a group that needs records waits for other
 
 Judged = FileRecord | Comparison | Entry | Problem
 SIZE = attrgetter("size")
-ELSEWHERE = Problem(
-    "server.elsewhere",
-    "The local file differs from the server's copy, which is no longer in the staging area.",
-    "Ask the facility's administrator to replace the datafile, or rename the local file.",
-)
 ARCHIVES_NAME = Problem(
     "archive.name",
     "The local file has the same name as an archive of other files on the server.",
@@ -327,8 +321,8 @@ class Check:
             return UNREAD if record is None and view.unread else wanted
         if (record.size, record.checksum) != (file.size, entry.checksum):
             if entry.state is EntryState.REPAIRED:  # the record had these bytes: it has changed
-                return self._require_place(wanted)
-            return self._differs(wanted, self._find_copy(view, wanted, entry))
+                return self._require_place(view, wanted)
+            return self._differs(view, wanted, self._find_copy(view, wanted, entry))
         return self._describe(wanted, record, entry)
 
     def _compare_record(self, view: FolderView, file: LocalFile, entry: Entry | None) -> Judged:
@@ -343,7 +337,7 @@ class Check:
         matches = []
         copy = self._find_copy(view, wanted, entry)
         if copy and self._changed.knows(file, copy):
-            return self._differs(wanted, copy)
+            return self._differs(view, wanted, copy)
         if record and record.replicas and record.size == file.size and not record.unfinished:
             matches.append(Match(record.checksum, self._describe(wanted, record, entry)))
         inside = self._find_inside(view, file, entry) if entry else None
@@ -352,27 +346,27 @@ class Check:
         if record is None and not matches and view.unread:
             return UNREAD
         if not matches:
-            return self._differs(wanted, copy)
-        return Comparison(file, tuple(matches), self._require_place(wanted), copy)
+            return self._differs(view, wanted, copy)
+        return Comparison(file, tuple(matches), self._require_place(view, wanted), copy)
 
     def _differs(
-        self, wanted: FileRecord, copy: VerifiedCopy | None
+        self, view: FolderView, wanted: FileRecord, copy: VerifiedCopy | None
     ) -> FileRecord | Problem | Comparison:
         """Return a file to send, unless its verified copy must not be replaced now."""
         if copy and self._changed.keeps(wanted.file, copy):
             return KEPT_THERE
-        found = self._require_place(wanted)
+        found = self._require_place(view, wanted)
         if copy is None or isinstance(found, Problem):
             return found
         if self._changed.may_be_appended(wanted.file, copy):
             return Comparison(wanted.file, (), wanted, copy)
         return self._changed.judge(wanted, copy)
 
-    def _require_place(self, wanted: FileRecord) -> FileRecord | Problem:
+    def _require_place(self, view: FolderView, wanted: FileRecord) -> FileRecord | Problem:
         """Return a file to send, unless its record cannot be replaced."""
         record = wanted.earlier
         hopeless = record and record.replicas and not record.find_replica(self._box)
-        return ELSEWHERE if hopeless and self._changed.can_replace else wanted
+        return view.irreplaceable if hopeless and self._changed.can_replace else wanted
 
     def _find_copy(
         self, view: FolderView, wanted: FileRecord, entry: Entry | None
@@ -430,9 +424,7 @@ class Check:
         if record and record.replicas:
             stored = record.find_replica(self._box) or record.replicas[0]
             return FileRecord(file, view.dataset, stored.uri, record)
-        directory, name = file.directory.decode(), file.name.decode()
-        remote = staged_path(view.dataset.name, view.dataset.id, directory, name)
-        return FileRecord(file, view.dataset, remote, record)
+        return FileRecord(file, view.dataset, view.place(file), record)
 
 
 def _is_to_be_sent(found: Judged) -> bool:

@@ -121,7 +121,7 @@ class Replace:
         self._noted: dict[bytes, Replacement] = {}  # by the file's key
         self._failures = 0
 
-    def note(self, staged: Iterable[FileRecord]) -> None:
+    def note(self, staged: Sequence[FileRecord]) -> None:
         """Record in the ledger what is to be replaced, before anything is changed."""
         mark = self._context.transport.mark
         now = int(self._gate.clock.now().timestamp())
@@ -135,6 +135,7 @@ class Replace:
         if noted:
             self._ledger.record_kept(copies)
             self._ledger.record_replacements(noted)
+            self._context.catalogue.withdraw([it for it in staged if it.replaces])
             with self._lock:
                 self._noted.update((it.key, it) for it in noted)
 

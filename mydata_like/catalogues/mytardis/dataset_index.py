@@ -32,10 +32,17 @@ from mydata_like.core.model import (
     NewestDatafile,
 )
 from mydata_like.core.ports import Clock, Emit, Ledger
+from mydata_like.core.staging_path import staged_path
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.pipeline import SingleFlight
 
 logger = logging.getLogger(__name__)
+
+ELSEWHERE = Problem(
+    "server.elsewhere",
+    "The local file differs from the server's copy, which is no longer in the staging area.",
+    "Ask the facility's administrator to replace the datafile, or rename the local file.",
+)
 
 AT_ONCE = 1000  # rows per write
 
@@ -488,6 +495,15 @@ class DatasetView:
         found = self._knowledge.find_by_name(self.dataset, place[1])
         self._spare -= REQUEST_COST + len(found)
         return next((it for it in found if (it.directory or "", it.name) == place), None)
+
+    def place(self, file: LocalFile) -> str:
+        """Return the path of the server's own rule."""
+        directory, name = file.directory.decode(), file.name.decode()
+        return staged_path(self.dataset.name, self.dataset.id, directory, name)
+
+    @property
+    def irreplaceable(self) -> Problem:
+        return ELSEWHERE
 
     def find_archive(self, path: str) -> tuple[ArchiveRecord | None, Datafile | None]:
         """Return an archive of the ledger, and the server's record of it."""

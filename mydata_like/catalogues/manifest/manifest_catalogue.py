@@ -1,0 +1,152 @@
+"""`ManifestCatalogue`: the catalogue of a destination that has no server."""
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Final
+
+from mydata_like.catalogues.manifest.prove import Prove
+from mydata_like.catalogues.manifest.segments import MARKER, format_marker, read_marker
+from mydata_like.catalogues.manifest.stored_view import (
+    BOX,
+    Destination,
+    StoredView,
+    number_dataset,
+)
+from mydata_like.core.destination_files import DestinationFiles
+from mydata_like.core.errors import StagingError
+from mydata_like.core.model import (
+    Batch,
+    Datafile,
+    DatafileId,
+    Dataset,
+    DatasetFolder,
+    Entry,
+    FileRecord,
+    Registration,
+    Replacement,
+    Replica,
+)
+from mydata_like.engine.catalogue import Stage
+from mydata_like.engine.pipeline import SingleFlight, StageInput
+
+SINGLE: Final = b"single files"  # stands for all sources that are single files
+
+
+class ManifestCatalogue:
+    """The catalogue whose records are lines of a manifest beside the bytes.
+
+    The id of a record is a number that stands for the attributes of the stored file, so that it
+    changes with the file. `places` has the path at the destination of each source, by the key of
+    its folder or its only file.
+    """
+
+    contradicted = 0
+
+    def __init__(self, destination: Destination, places: Mapping[bytes, bytes]) -> None:
+        self._destination = destination
+        self._places = places
+        self._single: SingleFlight[bytes, StoredView] = SingleFlight()
+        self.verify: Stage = Prove(destination)
+
+    def register(self, source: StageInput[Batch]) -> Iterator[Batch]:
+        """Pass all files: they are listed once they are proven."""
+        yield from source
+
+    def look_up(self, folder: DatasetFolder) -> StoredView:
+        if folder.path in self._places:
+            return self._open_view(folder.path, self._places[folder.path])
+        return self._single(SINGLE, self._open_single)
+
+    def _open_view(self, folder: bytes, place: bytes) -> StoredView:
+        """Return the view of a source that is a folder."""
+        below, files = place + b"/" if place else b"", self._destination.files
+        return StoredView(
+            self._destination,
+            Dataset(number_dataset(folder), below.decode("utf-8", "replace")),
+            folder,
+            lambda key: below + key[len(folder) + 1 :],
+            lambda path: folder + b"/" + path[len(below) :],
+            partial(files.list_files, place),
+        )
+
+    def _open_single(self) -> StoredView:
+        """Return the view of all sources that are single files."""
+        paths = list(self._places.values())
+        keys = {path: key for key, path in self._places.items()}
+        files = self._destination.files
+        return StoredView(
+            self._destination,
+            Dataset(number_dataset(SINGLE), ""),
+            b"",
+            self._places.__getitem__,
+            keys.__getitem__,
+            lambda: [it for it in files.look(paths) if it is not None],
+        )
+
+    def fetch_records(self, ids: Sequence[DatafileId], *, sure: bool = False) -> list[Datafile]:
+        """Return what is stored now under the names of files that were being replaced."""
+        where, wanted = self._destination, set(ids)
+        left = [it for it in where.ledger.find_replacements() if it.datafile in wanted]
+        paths = [it.remote.encode("utf-8", "surrogateescape") for it in left]
+        found = where.call(lambda: where.files.prove(paths)) if paths else []
+        now = where.gate.clock.now().isoformat()
+        records = []
+        for it, proven in zip(left, found, strict=True):
+            size, checksum = (proven.file.size, proven.checksum) if proven else (it.kept_size, "")
+            replica = Replica(it.remote, BOX, verified=proven is not None, verified_at=now)
+            records.append(_record(it, size, checksum, replica))
+        return records
+
+    def change_records(self, changes: Sequence[Registration]) -> None:
+        """Do nothing: the next run that proves these files lists them."""
+
+    def request_verification(self, ids: Sequence[DatafileId]) -> None:
+        """Do nothing: `fetch_records` reads the stored bytes."""
+
+    def withdraw(self, files: Sequence[FileRecord]) -> None:
+        paths = {it.remote.encode("utf-8", "surrogateescape") for it in files}
+        if paths:
+            self._destination.call(lambda: self._destination.manifest.withdraw(paths))
+
+    def note_new(self, entries: Sequence[Entry]) -> None:
+        """Do nothing: the ledger believes nothing that was not proven or listed with it."""
+
+    def audit(self) -> None:
+        """Do nothing; see `note_new`."""
+
+    def finish_audit(self) -> None:
+        """Do nothing; see `note_new`."""
+
+
+def _record(replaced: Replacement, size: int, checksum: str, replica: Replica) -> Datafile:
+    folder, _, name = replaced.remote.rpartition("/")
+    return Datafile(
+        replaced.datafile, replaced.dataset, folder, name, size, checksum, "", (replica,)
+    )
+
+
+def identify(files: DestinationFiles, known: str, *, create: bool = True) -> str:
+    """Return the id of an open destination, which is marked if it has none.
+
+    Raises `StagingError` if it is not the one that is `known` from earlier runs.
+    """
+    found = read_marker(files.read(MARKER))
+    if known and not found:
+        raise StagingError(
+            "The destination has lost its marker: earlier runs had put .mydata-like there.",
+            hint="Check that it is mounted. If it was emptied on purpose, run again with "
+            "--accept-missing.",
+            code="destination.absent",
+        )
+    if known and found != known:
+        raise StagingError(
+            "This is another destination than in earlier runs: its marker has another id.",
+            hint="Check what is mounted there. If it was replaced on purpose, run again with "
+            "--accept-missing.",
+            code="destination.other",
+        )
+    if found or not create:
+        return found
+    files.write(MARKER, format_marker(str(uuid.uuid4())))  # unless another run has just done so
+    return read_marker(files.read(MARKER))

@@ -1,0 +1,203 @@
+"""The stage that proves files at their destination, names them, and lists them in the manifest."""
+
+import logging
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Final, TypeVar
+
+from mydata_like.catalogues.manifest.segments import LARGEST
+from mydata_like.catalogues.manifest.stored_view import BOX, OCCUPIED, Destination
+from mydata_like.core.destination_files import Placement, ProvenFile, StoredFile
+from mydata_like.core.errors import Problem, TransientError
+from mydata_like.core.events import FileFailed, FileWaiting
+from mydata_like.core.file_access import system_path
+from mydata_like.core.model import Batch, DatafileId, EntryState, FileRecord
+from mydata_like.engine.pipeline import StageInput
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+SHORTEST: Final = 1.0  # seconds between two rounds
+LONGEST: Final = 30.0
+EFFORT: Final = 4  # a round may take a fifth of the time, as it delays what is being sent
+AT_ONCE: Final = 1000  # files in one request
+ATTEMPTS: Final = 5  # of a request whose connection breaks
+USUAL_MODE: Final = 0o644  # of a local file that has no permissions, or is gone
+
+DIFFERS: Final = Problem(
+    "destination.differs",
+    "The copy at the destination does not match the checksum, even after it was sent again.",
+    "Check the storage of the destination; then run again.",
+)
+
+
+class Prove:
+    """The last stage before the record: what it yields as verified is proven and listed.
+
+    It works in rounds, since each makes the destination write everything to its disk first: then
+    the destination hashes the new bytes, gives them their final names if these are free, and gets a
+    segment of the manifest. Bytes that are wrong are sent again, once.
+    """
+
+    def __init__(self, destination: Destination) -> None:
+        self._destination = destination
+        self._files = destination.files
+        self._gate = destination.gate
+        self._clock = destination.gate.clock
+
+    def __call__(self, source: StageInput[Batch]) -> Iterator[Batch]:
+        waiting: Batch = []
+        rest = SHORTEST
+        due = self._clock.monotonic() + rest
+        while waiting or not source.finished:
+            if not source.finished:
+                left = due - self._clock.monotonic()
+                waiting += source.poll(max(0.0, left) if waiting else None) or ()
+                if not source.finished and left > 0 and len(waiting) < LARGEST:
+                    continue
+            begun = self._clock.monotonic()
+            while part := waiting[:LARGEST]:
+                waiting = waiting[LARGEST:]
+                yield from self._prove(part)
+            now = self._clock.monotonic()
+            rest = min(max(SHORTEST, EFFORT * (now - begun)), LONGEST)
+            due = now + rest
+
+    def _prove(self, batch: Batch) -> Iterator[Batch]:
+        """Prove some files; yield those that are verified, and those to be sent again."""
+        try:
+            self._try_again(self._files.sync)
+            verified: list[tuple[FileRecord, ProvenFile]] = []
+            wrong: Batch = []
+            for start in range(0, len(batch), AT_ONCE):
+                part = batch[start : start + AT_ONCE]
+                found = self._try_again(partial(self._prove_part, part))
+                for record, result in zip(part, found, strict=True):
+                    if isinstance(result, ProvenFile):
+                        verified.append((record, result))
+                    elif result is None:
+                        wrong.append(record)
+                    else:
+                        self._fail(record, result)
+            if verified:
+                at = int(self._clock.now().timestamp())
+                proven = [it for _, it in verified]
+                self._try_again(lambda: self._destination.manifest.add(proven, at))
+        except TransientError as error:
+            for record in batch:
+                for file in record.files:
+                    self._destination.emit(FileWaiting.of(file, error.problem))
+            return
+        for record, result in verified:
+            record.state, record.datafile = EntryState.VERIFIED, DatafileId(result.file.mark)
+        if verified:
+            yield [record for record, _ in verified]
+        if again := [record for record in wrong if self._may_be_sent_again(record)]:
+            yield again
+
+    def _prove_part(self, part: Batch) -> list[ProvenFile | Problem | None]:
+        """Return each file as it is proven, None if its bytes are wrong, or why it has no name."""
+        found = self._files.prove([_encode(it.remote) for it in part])
+        results: list[ProvenFile | Problem | None] = [
+            it if _matches(record, it) else None for record, it in zip(part, found, strict=True)
+        ]
+        unnamed = [
+            index for index, record in enumerate(part) if self._find_final(record) is not None
+        ]
+        ready = [index for index in unnamed if results[index]]
+        placements = [self._placement(part[index]) for index in ready]
+        placed = self._files.place(placements) if placements else []
+        lost = [index for index in unnamed if not results[index]]
+        for index, result in zip(ready, placed, strict=True):
+            before = results[index]
+            assert isinstance(before, ProvenFile)
+            if isinstance(result, StoredFile) and _is_same(result, before.file):
+                results[index] = before._replace(file=result)
+            else:
+                results[index] = result if isinstance(result, Problem) else OCCUPIED
+                lost.append(index)
+        self._accept_named(part, lost, results)
+        return results
+
+    def _accept_named(
+        self, part: Batch, lost: Sequence[int], results: list[ProvenFile | Problem | None]
+    ) -> None:
+        """Accept files that have their names and bytes already.
+
+        An earlier attempt, whose answer was lost, may have named them.
+        """
+        finals = [self._find_final(part[index]) or b"" for index in lost]
+        for index, found in zip(lost, self._files.prove(finals) if finals else (), strict=True):
+            if _matches(part[index], found):
+                results[index] = found
+                self._files.remove([_encode(part[index].remote)])
+
+    def _find_final(self, record: FileRecord) -> bytes | None:
+        """Return the final path of bytes that have a temporary one."""
+        path, temporary = _encode(record.remote), self._destination.temporary
+        return path[len(temporary) :] if path.startswith(temporary) else None
+
+    def _placement(self, record: FileRecord) -> Placement:
+        final = self._find_final(record)
+        assert final is not None
+        return Placement(_encode(record.remote), final, _find_mode(record.file.path))
+
+    def _may_be_sent_again(self, record: FileRecord) -> bool:
+        """Prepare a file whose bytes are wrong to be sent again; report one that cannot be."""
+        ours = record.earlier is None or bool(record.earlier.find_replica(BOX))
+        if record.round or not ours:
+            self._fail(record, DIFFERS if ours else OCCUPIED)
+            return False
+        logger.warning("The destination has other bytes of %s", record.remote)
+        record.send_again().round = 1
+        return True
+
+    def _fail(self, record: FileRecord, problem: Problem) -> None:
+        for file in record.files:
+            self._destination.emit(FileFailed.of(file, problem))
+
+    def _try_again(self, action: Callable[[], T]) -> T:
+        """Return the result of an action on the destination; repeat it if its connection breaks.
+
+        Raises `TransientError` if it breaks again and again.
+        """
+        for attempt in range(1, ATTEMPTS):
+            try:
+                return self._destination.call(action)
+            except TransientError as error:
+                logger.info("The destination did not answer: %s", error)
+                self._gate.rest(self._gate.backoff(attempt))
+        return self._destination.call(action)
+
+
+def _matches(record: FileRecord, found: ProvenFile | None) -> bool:
+    """Return whether these are the bytes that were read here."""
+    return found is not None and (found.checksum, found.file.size) == (
+        record.checksum,
+        record.file.size,
+    )
+
+
+def _is_same(placed: StoredFile, proven: StoredFile) -> bool:
+    """Return whether a named file is the one that was proven; naming changes its ctime."""
+    return (placed.inode, placed.size, placed.modified_ns) == (
+        proven.inode,
+        proven.size,
+        proven.modified_ns,
+    )
+
+
+def _find_mode(path: bytes) -> int:
+    """Return the permissions of a local file."""
+    try:
+        mode = stat.S_IMODE(os.lstat(system_path(path)).st_mode)
+    except OSError:
+        return USUAL_MODE
+    return mode & 0o777 if os.name == "posix" else USUAL_MODE
+
+
+def _encode(path: str) -> bytes:
+    return path.encode("utf-8", "surrogateescape")

@@ -1,0 +1,192 @@
+"""The manifest: what is proven to be at a destination, in files beside the bytes.
+
+A segment is two files that never change: `N.jsonl`, which counts, and `N.md5` for people, which
+`md5sum -c` reads in the folder of the destination. Names that GNU md5sum escapes are in
+`N-escaped.md5`. A file is listed once its bytes are proven; before they are replaced, the segments
+that list it are written again without it. So after an interruption at any moment a file may be
+missing from the manifest, but is never listed with bytes that it does not have.
+"""
+
+import base64
+import json
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from mydata_like.core.destination_files import DestinationFiles, ProvenFile, StoredFile
+from mydata_like.core.errors import Problem, StagingError
+from mydata_like.core.formatting import format_path
+
+logger = logging.getLogger(__name__)
+
+OWN: Final = b".mydata-like"  # the folder of this program at the top of a destination
+MARKER: Final = OWN + b"/destination.json"
+TEMPORARY: Final = OWN + b"/tmp/"
+MANIFEST: Final = OWN + b"/manifest/"
+FORMAT: Final = 1
+LARGEST: Final = 50_000  # files of a segment
+
+
+class Listed(NamedTuple):
+    """A file in the manifest: how it was when it was proven, how, and when.
+
+    `at` is in seconds since 1970, by the clock of the computer that proved it.
+    """
+
+    proven: ProvenFile
+    evidence: str
+    at: int
+
+    @property
+    def path(self) -> bytes:
+        return self.proven.file.path
+
+
+def format_segment(proven: Iterable[ProvenFile], evidence: str, at: int) -> bytes:
+    """Return the content of `N.jsonl`: a line about all files, and one for each."""
+    head = {"format": FORMAT, "evidence": evidence, "at": at}
+    lines = [json.dumps(head)]
+    for file, checksum in proven:
+        name = base64.b64encode(file.path).decode()
+        values = [name, file.size, checksum, file.modified_ns, file.ctime_ns, file.inode]
+        lines.append(json.dumps(values, separators=(",", ":")))
+    return "\n".join([*lines, ""]).encode()
+
+
+def parse_segment(content: bytes) -> Iterator[Listed]:
+    """Yield the files of a segment; raises ValueError if it is damaged or of a newer version."""
+    lines = content.decode("ascii").splitlines()
+    head = json.loads(lines[0]) if lines else None
+    if not isinstance(head, dict) or head.get("format") != FORMAT:
+        raise ValueError("it is not of a known format")
+    evidence, at = str(head["evidence"]), int(head["at"])
+    for line in lines[1:]:
+        name, size, checksum, modified_ns, ctime_ns, inode = json.loads(line)
+        path = base64.b64decode(name, validate=True)
+        file = StoredFile(path, int(size), int(modified_ns), int(ctime_ns), int(inode))
+        yield Listed(ProvenFile(file, str(checksum)), evidence, at)
+
+
+def format_checksums(proven: Iterable[ProvenFile]) -> tuple[bytes, bytes]:
+    """Return the lines for `md5sum -c`, and those of names that it escapes.
+
+    The format is that of GNU coreutils, "md5sum invocation": a line with escapes begins with a
+    backslash. Paths begin with `./`, since a file called `-` would be the standard input.
+    """
+    plain, escaped = [], []
+    for file, checksum in proven:
+        path, line = b"./" + file.path, checksum.encode() + b"  "
+        if any(it in path for it in (b"\\", b"\n", b"\r")):
+            for character, escape in ((b"\\", b"\\\\"), (b"\n", b"\\n"), (b"\r", b"\\r")):
+                path = path.replace(character, escape)
+            escaped.append(b"\\" + line + path + b"\n")
+        else:
+            plain.append(line + path + b"\n")
+    return b"".join(plain), b"".join(escaped)
+
+
+class Manifest:
+    """The manifest of a destination; `uploader` names our own segments in it.
+
+    What cannot be read is reported once, and its files count as not listed.
+    """
+
+    def __init__(
+        self, files: DestinationFiles, uploader: str, report: Callable[[Problem], None]
+    ) -> None:
+        self._files = files
+        self._own = MANIFEST + uploader.encode() + b"/"
+        self._report = report
+        self._next: int | None = None
+
+    def add(self, proven: Sequence[ProvenFile], at: int) -> None:
+        """Add a segment with these files; they are listed when this returns."""
+        for start in range(0, len(proven), LARGEST):
+            part = proven[start : start + LARGEST]
+            content = format_segment(part, self._files.evidence, at)
+            number = self._find_next()
+            while not self._files.write(self._own + b"%06d.jsonl" % number, content):
+                number += 1  # another program with our state has written one
+            self._next = number + 1
+            self._write_checksums(self._own + b"%06d" % number, part)
+
+    def read(self) -> Iterator[Listed]:
+        """Yield what all uploaders have listed; a later line of a path replaces earlier ones."""
+        for name in self._list():
+            yield from self._read(name)
+
+    def withdraw(self, paths: Collection[bytes]) -> None:
+        """Write the segments again that list one of these files, without them."""
+        for name in self._list():
+            listed = list(self._read(name))
+            kept = [it for it in listed if it.path not in paths]
+            if len(kept) == len(listed):
+                continue
+            proven = [it.proven for it in kept]
+            content = format_segment(proven, listed[0].evidence, listed[0].at)
+            # What people check goes first: it never says more than what counts.
+            self._write_checksums(name.removesuffix(b".jsonl"), proven)
+            self._files.write(name, content, replace=True)
+
+    def _write_checksums(self, name: bytes, proven: Sequence[ProvenFile]) -> None:
+        plain, escaped = format_checksums(proven)
+        self._files.write(name + b".md5", plain, replace=True)
+        if escaped:
+            self._files.write(name + b"-escaped.md5", escaped, replace=True)
+        else:
+            self._files.remove([name + b"-escaped.md5"])
+
+    def _find_next(self) -> int:
+        if self._next is None:
+            names = self._files.list_own(self._own)
+            numbers = [int(name[:6]) for name in names if name[:6].isdigit()]
+            self._next = max(numbers, default=0) + 1
+        return self._next
+
+    def _list(self) -> Iterator[bytes]:
+        """Yield the paths of all segments."""
+        for name in self._files.list_own(MANIFEST):
+            if name.endswith(b".jsonl"):
+                yield MANIFEST + name
+
+    def _read(self, name: bytes) -> Iterator[Listed]:
+        content = self._files.read(name)
+        try:
+            yield from parse_segment(content or b"")
+        except (ValueError, TypeError, KeyError) as error:
+            logger.warning("A segment of the manifest cannot be read: %s", error)
+            self._report(
+                Problem(
+                    "destination.manifest",
+                    f"{format_path(name)} at the destination cannot be read: {error}.",
+                    "The files that it lists are compared again. Keep it, and check the storage "
+                    "of the destination.",
+                )
+            )
+
+
+def read_marker(content: bytes | None) -> str:
+    """Return the id of a destination from its marker; empty without one.
+
+    Raises `StagingError` for a marker that is damaged or of a newer version.
+    """
+    if content is None:
+        return ""
+    try:
+        found = json.loads(content)
+        known, name = found["format"] == FORMAT, str(found["id"])
+    except (ValueError, TypeError, KeyError):
+        known, name = False, ""
+    if not known or not name:
+        raise StagingError(
+            f"{format_path(MARKER)} at the destination is damaged, or a newer version wrote it.",
+            hint="Install the newest version. If the file is damaged, remove it: the destination "
+            "is then compared as a new one, and nothing there is replaced.",
+            code="destination.marker",
+        )
+    return name
+
+
+def format_marker(name: str) -> bytes:
+    """Return the content of a new marker."""
+    return json.dumps({"format": FORMAT, "id": name}).encode() + b"\n"

@@ -1,0 +1,277 @@
+"""What is at a destination under the names of local files, compared with what the ledger knows."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import islice
+from types import MappingProxyType
+from typing import Final, NamedTuple, TypeVar
+
+from mydata_like.catalogues.manifest.segments import Listed, Manifest
+from mydata_like.core.archives import ArchiveRecord
+from mydata_like.core.destination_files import DestinationFiles, StoredFile
+from mydata_like.core.errors import Problem, RunError
+from mydata_like.core.events import Notice
+from mydata_like.core.local_files import LocalFile
+from mydata_like.core.model import (
+    LOST,
+    Datafile,
+    DatafileId,
+    Dataset,
+    DatasetId,
+    Entry,
+    EntryState,
+    Replica,
+)
+from mydata_like.core.parsing import moment_of_ns
+from mydata_like.core.ports import Emit, Ledger
+from mydata_like.engine.gate import Gate
+
+T = TypeVar("T")
+
+BOX: Final = "manifest"  # the storage box of what this program has put at a destination
+FEW: Final = 20  # proven files that may be missing there before the run stops
+SHARE: Final = 0.05  # the same, as a share of all
+AT_ONCE: Final = 1000
+COMPARED_AT_ONCE: Final = 500  # files without a line in the manifest that are hashed together
+
+OCCUPIED: Final = Problem(
+    "destination.occupied",
+    "The destination has another file of this name, which this program has not put there.",
+    "Nothing was replaced. Rename or remove one of the two, or choose another destination.",
+)
+
+
+class Destination(NamedTuple):
+    """What the views and stages of a run share.
+
+    `temporary` is the folder of bytes that have no name yet. With `accept_missing`, any number of
+    proven files may be missing: they are sent again.
+    """
+
+    files: DestinationFiles
+    manifest: Manifest
+    ledger: Ledger
+    gate: Gate
+    emit: Emit
+    temporary: bytes
+    accept_missing: bool = False
+
+    def call(self, action: Callable[[], T]) -> T:
+        """Return the result of an action on the files, waiting at the gate while necessary."""
+        return self.gate.call(action, staging=True)
+
+
+class StoredView:
+    """The files of one source at a destination; see `FolderView`.
+
+    `find_place` returns the path of a file there by its key, and `list_stored` what there is. When
+    the view is opened, each stored file is compared with the ledger's row: size, times, the
+    destination's ctime and inode. Those that differ, or have no row, are kept in memory. A row
+    without its file, or whose file differs, is no longer verified.
+    """
+
+    compared: datetime | None = None
+    unread = False
+    irreplaceable = OCCUPIED
+    requested: Mapping[DatafileId, Datafile | None] = MappingProxyType({})
+
+    def __init__(
+        self,
+        destination: Destination,
+        dataset: Dataset,
+        folder: bytes,
+        find_place: Callable[[bytes], bytes],
+        find_key: Callable[[bytes], bytes],
+        list_stored: Callable[[], Iterable[StoredFile]],
+    ) -> None:
+        self.dataset = dataset
+        self.folder = folder
+        self.above = len(folder) + 1
+        self._destination = destination
+        self._find_place = find_place
+        self._others: dict[bytes, StoredFile] = {}  # not as the ledger knows them, by path
+        self._listed: dict[bytes, Listed] | None = None  # what the manifest has of these
+        self._checksums: dict[bytes, str] = {}  # of those that it does not have
+        seen = destination.call(lambda: self._compare(find_key, list_stored))
+        self.agrees = True
+        if seen < destination.ledger.count_records(dataset.id).total:
+            self.agrees = not destination.call(self._check_rows)
+
+    @property
+    def knows_all(self) -> bool:
+        return not self._others
+
+    def _compare(
+        self,
+        find_key: Callable[[bytes], bytes],
+        list_stored: Callable[[], Iterable[StoredFile]],
+    ) -> int:
+        """Compare what is stored with the ledger; return how many files are as it knows them."""
+        seen, ledger = 0, self._destination.ledger
+        self._others.clear()
+        stored = iter(list_stored())
+        while part := list(islice(stored, AT_ONCE)):
+            keys = [find_key(it.path) for it in part]
+            rows = ledger.find_entries(keys)
+            for key, it in zip(keys, part, strict=True):
+                row = rows.get(key)
+                if row and row.datafile == it.mark and row.dataset == self.dataset.id:
+                    seen += 1
+                else:
+                    self._others[it.path] = it
+        return seen
+
+    def _check_rows(self) -> int:
+        """Take "verified" from rows whose file is missing or differs; return their number."""
+        where = self._destination
+        rows = where.ledger.iter_verified(self.dataset.id)
+        total = missing = 0
+        doubted: list[Entry] = []
+        while part := list(islice(rows, AT_ONCE)):
+            total += len(part)
+            found = where.files.look([self._find_place(it.key) for it in part])
+            for row, stored in zip(part, found, strict=True):
+                if stored is None:
+                    missing += 1
+                    doubted.append(
+                        row._replace(state=EntryState.FAILED, datafile=None, problem=LOST)
+                    )
+                elif stored.mark != row.datafile:
+                    doubted.append(row._replace(state=EntryState.CHANGED))
+        if missing > max(FEW, SHARE * total) and not where.accept_missing:
+            raise RunError(
+                f"{missing} of {total} proven files are no longer at the destination.",
+                hint="If they were moved or removed there on purpose, run again with "
+                "--accept-missing: they are sent again. If not, look at the destination first.",
+                code="destination.missing",
+            )
+        if doubted:
+            where.ledger.record(doubted)
+        if missing:
+            where.emit(Notice(problem=_describe_missing(missing)))
+        return len(doubted)
+
+    def settle(self) -> None:
+        """Do nothing: the rows are correct since the view was opened."""
+
+    def fetch(self, ids: Sequence[DatafileId]) -> None:
+        """Do nothing: nothing has to be requested."""
+
+    def wants(self, ids: Sequence[DatafileId]) -> bool:
+        return False
+
+    def add(self, ids: Sequence[DatafileId], found: Iterable[Datafile]) -> None:
+        """Do nothing: nothing was requested."""
+
+    def find(self, file: LocalFile) -> Datafile | None:
+        """Return what is stored under a file's name, as a record.
+
+        If this program has not put it there, its replica is in another box than ours: it is
+        compared, and never replaced.
+        """
+        path = self._find_place(file.key)
+        stored = self._others.get(path)
+        if stored is None:
+            return self._find_known(file, path)
+        listed = self._find_listed().get(path)
+        if listed is None:
+            checksum = self._hash(path) if stored.size == file.size else ""
+            return self._describe(
+                file, stored, checksum, Replica(_text(path), "", verified=False, verified_at=None)
+            )
+        proven, at = listed.proven, datetime.fromtimestamp(listed.at, UTC).isoformat()
+        same = proven.file.mark == stored.mark
+        # The content of a file that was touched is proven again; another size is other content.
+        checksum = proven.checksum if proven.file.size == stored.size else ""
+        replica = Replica(_text(path), BOX, same, at if same else None)
+        return self._describe(file, stored, checksum, replica)
+
+    def _find_known(self, file: LocalFile, path: bytes) -> Datafile | None:
+        """Return what the ledger knows, if the destination has it unchanged."""
+        row = self._destination.ledger.find_entries([file.key]).get(file.key)
+        known = row and row.state in (EntryState.VERIFIED, EntryState.CHANGED)
+        if row is None or not known or row.datafile is None or row.dataset != self.dataset.id:
+            return None
+        stored = StoredFile(path, row.size, row.modified_ns, 0, 0)
+        replica = Replica(_text(path), BOX, verified=True, verified_at=None)
+        return self._describe(file, stored, row.checksum, replica)._replace(id=row.datafile)
+
+    def _describe(
+        self, file: LocalFile, stored: StoredFile, checksum: str, replica: Replica
+    ) -> Datafile:
+        return Datafile(
+            DatafileId(stored.mark),
+            self.dataset.id,
+            _text(file.directory),
+            _text(file.name),
+            stored.size,
+            checksum,
+            moment_of_ns(stored.modified_ns).isoformat(),
+            (replica,),
+        )
+
+    def _find_listed(self) -> Mapping[bytes, Listed]:
+        """Return the newest lines of the manifest about the files that the ledger does not know."""
+        if self._listed is None:
+            listed: dict[bytes, Listed] = {}
+            for it in self._destination.call(self._read_manifest):
+                known = listed.get(it.path)
+                if known is None or known.at <= it.at:
+                    listed[it.path] = it
+            self._listed = listed
+        return self._listed
+
+    def _read_manifest(self) -> list[Listed]:
+        return [it for it in self._destination.manifest.read() if it.path in self._others]
+
+    def _hash(self, path: bytes) -> str:
+        """Return the checksum of a stored file; those beside it are hashed in the same request."""
+        if path not in self._checksums:
+            folder, listed = path.rpartition(b"/")[0], self._find_listed()
+            beside = (
+                it
+                for it in self._others
+                if it.rpartition(b"/")[0] == folder
+                if it not in listed and it not in self._checksums
+            )
+            paths = list(dict.fromkeys([path, *islice(beside, COMPARED_AT_ONCE)]))
+            where = self._destination
+            found = where.call(lambda: where.files.prove(paths))
+            self._checksums.update(
+                (name, proven.checksum if proven else "")
+                for name, proven in zip(paths, found, strict=True)
+            )
+        return self._checksums[path]
+
+    def place(self, file: LocalFile) -> str:
+        """Return the temporary path of a file; it gets its name when its bytes are proven."""
+        return _text(self._destination.temporary + self._find_place(file.key))
+
+    def is_archive(self, file: LocalFile) -> bool:
+        return False
+
+    def find_archive(self, path: str) -> tuple[ArchiveRecord | None, Datafile | None]:
+        return None, None
+
+    def find_verified(self, path: str) -> ArchiveRecord | None:
+        return None
+
+
+def number_dataset(source: bytes) -> DatasetId:
+    """Return a number in 62 bits that stands for a source."""
+    digest = hashlib.blake2b(source, digest_size=8).digest()
+    return DatasetId(int.from_bytes(digest, "big") >> 2 or 1)
+
+
+def _text(path: bytes) -> str:
+    return path.decode("utf-8", "surrogateescape")
+
+
+def _describe_missing(files: int) -> Problem:
+    what = "1 proven file is" if files == 1 else f"{files} proven files are"
+    return Problem(
+        LOST,
+        f"{what} no longer at the destination.",
+        "Files that are still on this computer are sent again now.",
+    )
