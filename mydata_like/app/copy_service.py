@@ -33,6 +33,8 @@ from mydata_like.engine.run import SOME_FAILED_EXIT, RunEnd
 from mydata_like.engine.scheduler import SOURCE
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.schema import Settings, check_values
+from mydata_like.ssh.login import Confirm, Trust, log_in
+from mydata_like.ssh.user_config import find_login
 
 COUNTING: Final = 1.0  # seconds that counting the files may take before a copy starts
 TREE_AT_ONCE: Final = 1000  # folders and links in one request
@@ -107,7 +109,7 @@ def count_sources(sources: Sequence[CopySource]) -> SourceCount:
     return SourceCount(files, size, complete=True)
 
 
-def open_place(order: CopyOrder, confirm: Callable[..., bool] | None) -> HostPlace | FolderPlace:
+def open_place(order: CopyOrder, confirm: Confirm | None) -> HostPlace | FolderPlace:
     """Return the destination after a login on its host; raises `UploaderError`."""
     match order.target:
         case HostTarget():
@@ -199,10 +201,12 @@ def _build_settings(order: CopyOrder) -> Settings:
 
 
 def _log_in(
-    order: CopyOrder, target: HostTarget, confirm: Callable[..., bool] | None
+    order: CopyOrder, target: HostTarget, confirm: Confirm | None
 ) -> HostPlace:
     places = find_places(order.config)
-    raise NotImplementedError
+    login = find_login(target, Path.home(), os.environ)
+    trust = Trust(places.known_hosts, order.accepted_keys, confirm)
+    return HostPlace(log_in(login, places.key_file, trust), target.path)
 
 
 def _require_source(source: CopySource) -> None:
