@@ -1,0 +1,582 @@
+"""The files of a destination on a host with a shell: its own programs tell and change them."""
+
+import re
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from threading import Lock
+from typing import Final
+
+from mydata_like.core.destination_files import (
+    DestinationFiles,
+    Placement,
+    ProvenFile,
+    StoredFile,
+    TreeFolder,
+    TreeLink,
+)
+from mydata_like.core.errors import (
+    Problem,
+    RejectedError,
+    ServerUnavailableError,
+    StagingError,
+    TransientError,
+)
+from mydata_like.core.formatting import format_path
+from mydata_like.ssh.capabilities import PREAMBLE, HostCapabilities, quote
+from mydata_like.ssh.session import CommandResult, OpenSession, Stream
+from mydata_like.transfer.destination_problems import (
+    ABSENT,
+    OWN,
+    absent,
+    check_own,
+    check_path,
+    describe_link,
+    describe_missing,
+    describe_occupied,
+    describe_refusal,
+    destination_error,
+    no_folder,
+    shorten,
+)
+from mydata_like.transfer.ssh.host_placing import (
+    ENTER,
+    PLACE,
+    Answer,
+    enter_words,
+    read_placing,
+    read_tree,
+    write_placing,
+    write_tree,
+)
+from mydata_like.transfer.ssh.host_programs import (
+    FIND_FORMAT,
+    PROBE,
+    HostPrograms,
+    describe_script,
+    name_script,
+    parse_attributes,
+    parse_descriptions,
+    parse_found,
+    remove_script,
+)
+from mydata_like.transfer.ssh.remote_shell import MARK
+
+Connect = Callable[[], tuple[OpenSession, HostCapabilities]]
+
+_NO_GROUND: Final = 92  # exit status: the location cannot be entered
+_AT_ONCE: Final = 500  # files of one process
+_BATCH: Final = 4096  # files of one command
+_BATCH_BYTES: Final = 2 * 1024 * 1024  # of their paths
+_READ: Final = 256 * 1024
+_MOST_NOISE: Final = 64 * 1024  # bytes that login scripts may print
+# Scripts keep the account's own umask, as programs do that it starts.
+_BEGIN: Final = b"u=$(umask); " + PREAMBLE + b'umask "$u"; '
+# A silent connection counts as broken. While a program works for long, lines of the error output
+# keep it alive; the other output must not be mixed with anything. The parent of `sleep` is killed,
+# and `sleep` itself holds none of our pipes.
+_ALIVE: Final = (
+    b"( while sleep 10 >/dev/null 2>&1; do echo >&2 || exit; done ) >/dev/null & alive=$!; "
+    b"trap 'kill $alive 2>/dev/null' 0; "
+)
+_OPEN: Final = (
+    b'if [ -e "$w" ] || [ -h "$w" ]; then [ -d "$w" ] || { echo mydata:file; exit; }; '
+    b"else [ -n %b ] || { echo mydata:missing; exit; }; "
+    b'v=$(mkdir -p -- "$w" 2>&1) || { echo "mydata:refused:$v"; exit; }; fi; '
+    b'v=$(cd -P -- "$w" 2>&1) && cd -P -- "$w" || { echo "mydata:refused:$v"; exit; }; '
+    # The shell's own printf may not report why it failed.
+    b't=./.mydata-probe-%b; v=$( { echo x | cat > "$t"; } 2>&1) && [ -s "$t" ] '
+    b'|| { rm -f "$t"; echo "mydata:refused:$v"; exit; }; rm -f "$t"; echo mydata:ready'
+)
+# `sync -f` and an error of the disk must not end in the other `sync`, which reports no errors.
+_SYNC: Final = (
+    b'v=$(sync -f . 2>&1) || case $v in *nput/output*|*"o space"*|*uota*) '
+    b'echo "mydata:failed:$v"; exit;; *) sync;; esac; echo mydata:ready'
+)
+_LIST: Final = (
+    # Other records begin with a digit.
+    b"if %b; then find . %b-type f %b; fi; printf 'mydata:end\\n\\0'"
+)
+_PRUNE: Final = b"-path ./%b -prune -o " % OWN
+_WRITE: Final = (
+    b'IFS=; i=0; if %b; then :; else a refused "$v"; exit; fi; d=$PWD; links=1; T=%b; n=%b; '
+    b"""v=$( { cat > "$T"; } 2>&1); s=$(wc -c < "$T" 2>/dev/null | tr -d ' '); """
+    b'if [ "$s" != %d ]; then rm -f "$T"; a refused "$v"; exit; fi; '
+    b'sync "$T" 2>/dev/null || sync; %b; rm -f "$T"; sync . 2>/dev/null; exit 0'
+)
+_NEW: Final = b'p "$T" "$n"'
+_REPLACE: Final = (
+    b'if [ -d "$n" ]; then a failed "Is a directory"; '
+    b'elif v=$(mv -f -- "$T" "$n" 2>&1); then a placed; else a failed "$v"; fi'
+)
+_READ_OWN: Final = (
+    b'if %b && n=%b && [ -f "$n" ] && [ ! -h "$n" ]; then printf \'mydata:found\\0\'; '
+    b"exec cat \"$n\"; fi; printf 'mydata:missing\\0'"
+)
+_PART: Final = b".write-"  # the beginning of a temporary name in a folder of ours
+_LIST_OWN: Final = b"if %b; then find . -type f -print0; fi; printf 'mydata:end\\0'"
+_CLEAR: Final = (
+    b'root=$PWD; if %b; then cd -- "$root" && find %b -depth -type d -exec rmdir {} + 2>/dev/null; '
+    b"fi; exit 0"
+)
+# Folders that the account may not read are omitted, and files may vanish meanwhile.
+_HARMLESS: Final = (b"Permission denied", b"No such file or directory", b"not permitted")
+
+
+class HostFiles(DestinationFiles):
+    """The files below a location on a host; see `DestinationFiles`.
+
+    The location is absolute or relative to the account's home. The session is opened at the first
+    call, and again after a call that raised `TransientError`. Commands run one at a time; each
+    listing has a session of its own, so that others need not wait for its end.
+    """
+
+    evidence = "host"
+
+    def __init__(self, connect: Connect, location: bytes) -> None:
+        """`connect` opens a session and returns what the host has."""
+        self._connect = connect
+        self._location = location
+        where = location if location.startswith(b"/") else b"./" + location
+        self._where = b"w=%b; " % quote(where)
+        self._lock = Lock()
+        self._session: OpenSession | None = None
+        self._checksum = b""
+        self._programs: HostPrograms | None = None
+        self._links = True  # until a hard link was refused
+
+    def open(self, *, create: bool) -> None:
+        """Check that the destination is a folder that takes files; with `create`, make it."""
+        token = secrets.token_hex(8).encode()
+        script = _OPEN % (b"1" if create else b"''", token)
+        word, _, reason = self._run(script, enter=False).output.partition(MARK)[2].partition(b":")
+        match word.strip():
+            case b"ready":
+                self._find_programs()
+            case b"file":
+                raise no_folder(self._location)
+            case b"missing":
+                raise absent(self._location)
+            case b"refused":
+                if b"Not a directory" in reason or b"File exists" in reason:
+                    raise no_folder(self._location)
+                raise destination_error(self._location, reason)
+            case _:
+                raise _unanswered()
+
+    def list_files(self, folder: bytes) -> Iterator[StoredFile]:
+        """Yield the files below a folder as the host finds them."""
+        if folder:
+            check_path(folder)
+        if folder.split(b"/")[0] == OWN:
+            return
+        programs = self._find_programs()
+        action = b"-printf " + FIND_FORMAT
+        if not programs.prints:
+            action = b"-print0 | " + name_script(programs, _AT_ONCE)
+        prune = b"" if folder else _PRUNE
+        script = ENTER + _LIST % (enter_words(b"w", folder), prune, action)
+        top = folder + b"/" if folder else b""
+        session, _ = self._log_in()
+        with closing(session):
+            nonce, command = self._build(_ALIVE + script, enter=True)
+            reader = _Reader(session.start(command))
+            reader.skip(nonce)
+            if programs.prints:
+                yield from _read_found(reader, top)
+            else:
+                left: list[bytes] = []
+                yield from _read_named(reader, top, left)
+                yield from (file for file in self.look(left) if file)
+            _check_found(reader.finish())
+
+    def look(self, paths: Sequence[bytes]) -> list[StoredFile | None]:
+        """Return the attributes of files in the order given."""
+        return [file for batch in _split(paths) for file, _, _ in self._ask(batch, b"")]
+
+    def sync(self) -> None:
+        """Return once everything that was written before is on stable storage."""
+        output = self._run(_ALIVE + _SYNC).output
+        if MARK + b"ready" not in output:
+            reason = output.partition(b"mydata:failed:")[2]
+            if not reason:
+                raise _unanswered()
+            raise destination_error(self._location, reason)
+
+    def prove(self, paths: Sequence[bytes]) -> list[ProvenFile | None]:
+        """Let the host hash files; in the order given."""
+        self._find_programs()
+        if not self._checksum:
+            raise StagingError(
+                "The host has no program that computes MD5 checksums.",
+                hint="Its administrator can install one: md5sum, or openssl.",
+                code="destination.no-checksum",
+            )
+        return [proven for batch in _split(paths) for proven in self._hash(batch, self._checksum)]
+
+    def place(self, placements: Sequence[Placement]) -> list[StoredFile | Problem]:
+        """Give temporary files their final names; in the order given."""
+        results: list[StoredFile | Problem] = []
+        for start in range(0, len(placements), _BATCH):
+            results += self._place(placements[start : start + _BATCH])
+        return results
+
+    def _place(self, placements: Sequence[Placement]) -> list[StoredFile | Problem]:
+        for placement in placements:
+            check_path(placement.temporary)
+            check_path(placement.final)
+        program, order = write_placing(placements, links=self._links)
+        answers = read_placing(self._run(b"exec sh -s", program).output, order)
+        if answers is None:
+            raise TransientError(
+                "The host did not report which files it has placed.", code="staging.shell"
+            )
+        self._links = self._links and not any(answer.word == "moved" for answer in answers)
+        finals = [
+            placement.final
+            for placement, answer in zip(placements, answers, strict=True)
+            if answer.word in ("placed", "moved")
+        ]
+        found = iter(self.look(finals))
+        return [
+            next(found) or describe_missing(placement.final)
+            if answer.word in ("placed", "moved")
+            else _judge(placement, answer)
+            for placement, answer in zip(placements, answers, strict=True)
+        ]
+
+    def remove(self, paths: Sequence[bytes]) -> None:
+        """Remove files below `.mydata-like`; missing ones count as removed."""
+        for path in paths:
+            check_own(path)
+        for batch in _split(paths):
+            output = self._run(remove_script(_AT_ONCE), _join(batch)).output
+            if MARK in output:
+                raise destination_error(OWN, output.partition(MARK)[2])
+
+    def read(self, path: bytes) -> bytes | None:
+        """Return the content of a file below `.mydata-like`; None if it is missing."""
+        check_own(path)
+        folder, name = _divide(path)
+        script = ENTER + _READ_OWN % (enter_words(b"w", folder), quote(b"./" + name))
+        ended = self._run(script)
+        word, _, content = ended.output.partition(b"\0")
+        if word == MARK + b"missing":
+            return None
+        if word != MARK + b"found":
+            raise _unanswered()
+        if ended.status:
+            raise StagingError(
+                f"{format_path(path)} at the destination cannot be read: {shorten(ended.errors)}.",
+                hint="Give the account of the destination access to it.",
+                code="destination.denied",
+            )
+        return content
+
+    def list_own(self, folder: bytes) -> list[bytes]:
+        """Return the sorted paths of the complete files below a folder, from there."""
+        folder = folder.removesuffix(b"/")
+        check_own(folder)
+        ended = self._run(ENTER + _LIST_OWN % enter_words(b"w", folder))
+        paths = ended.output.split(b"\0")[:-1]
+        if not paths or paths.pop() != MARK + b"end":
+            raise _unanswered()
+        _check_found(ended)
+        return sorted(path[2:] for path in paths if not _divide(path)[1].startswith(_PART))
+
+    def write(self, path: bytes, content: bytes, *, replace: bool = False) -> bool:
+        """Write a file below `.mydata-like`; return False if its name is taken."""
+        check_own(path)
+        folder, name = _divide(path)
+        part = b"./" + _PART + secrets.token_hex(8).encode()
+        script = (
+            _ALIVE
+            + ENTER
+            + PLACE
+            + _WRITE
+            % (
+                enter_words(b"e", folder),
+                quote(part),
+                quote(b"./" + name),
+                len(content),
+                _REPLACE if replace else _NEW,
+            )
+        )
+        answers = read_tree(self._run(script, content).output, 1)
+        if answers is None:
+            raise _unanswered()
+        match answers[0].word:
+            case "placed" | "moved":
+                return True
+            case "occupied":
+                return False
+            case _:
+                problem = _judge_folder(path, answers[0])
+                raise StagingError(problem.message, hint=problem.hint, code=problem.code)
+
+    def make_tree(self, folders: Sequence[TreeFolder], links: Sequence[TreeLink]) -> list[Problem]:
+        """Make folders and links that are missing; return what cannot be made."""
+        paths = [folder.path for folder in folders] + [link.path for link in links]
+        for path in paths:
+            check_path(path)
+        if not paths:
+            return []
+        answers = read_tree(self._run(b"exec sh -s", write_tree(folders, links)).output, len(paths))
+        if answers is None:
+            raise _unanswered()
+        return [
+            _judge_folder(path, answer)
+            for path, answer in zip(paths, answers, strict=True)
+            if answer.word != "there"
+        ]
+
+    def clear(self, folder: bytes) -> None:
+        """Remove the empty folders at and below a folder below `.mydata-like`."""
+        check_own(folder)
+        self._run(_ALIVE + ENTER + _CLEAR % (enter_words(b"w", folder), quote(b"./" + folder)))
+
+    def close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            session.close()
+
+    def _hash(self, paths: Sequence[bytes], checksum: bytes) -> list[ProvenFile | None]:
+        described = self._ask(paths, checksum)
+        return [
+            ProvenFile(file, line[:32].decode())
+            if file and file == after and _CHECKSUM.match(line)
+            else None
+            for file, line, after in described
+        ]
+
+    def _ask(
+        self, paths: Sequence[bytes], checksum: bytes, *, alone: bool = False
+    ) -> list[tuple[StoredFile | None, bytes, StoredFile | None]]:
+        """Return the attributes, checksum and attributes again of each file.
+
+        The host answers for groups; if a program has not printed one line for each file, this group
+        is described file by file.
+        """
+        script = describe_script(self._find_programs(), checksum, _AT_ONCE, alone=alone)
+        ended = self._run(_ALIVE + script, _join(paths))
+        results: list[tuple[StoredFile | None, bytes, StoredFile | None]] = []
+        try:
+            for group in parse_descriptions(ended.output):
+                names = paths[len(results) :][: group.files]
+                none = [b""] * group.files
+                frames = (
+                    group.before,
+                    group.checksums if checksum else none,
+                    group.after if checksum else none,
+                )
+                if all(len(frame) == group.files for frame in frames):
+                    lines = zip(names, *frames, strict=True)
+                    results += [
+                        (parse_attributes(name, before), line, parse_attributes(name, after))
+                        for name, before, line, after in lines
+                    ]
+                elif group.files > 1 and not alone:
+                    results += self._ask(names, checksum, alone=True)
+                else:
+                    results.append((None, b"", None))
+        except ValueError as error:
+            raise _unanswered() from error
+        if ended.status or len(results) != len(paths):
+            raise _unanswered()
+        return results
+
+    def _find_programs(self) -> HostPrograms:
+        if self._programs is None:
+            self._programs = HostPrograms.parse(self._run(PROBE).output)
+        if self._programs is None:
+            raise StagingError(
+                "The host lacks programs that are needed: find, xargs -0 and stat.",
+                hint="Its administrator can install them (GNU findutils and coreutils).",
+                code="destination.no-programs",
+            )
+        return self._programs
+
+    def _run(
+        self, script: bytes, stdin: bytes | None = None, *, enter: bool = True
+    ) -> CommandResult:
+        """Run a script in the destination; the output of login scripts is omitted."""
+        nonce, command = self._build(script, enter=enter)
+        with self._lock:
+            if self._session is None:
+                self._session, capabilities = self._log_in()
+                self._checksum = capabilities.checksum
+            try:
+                ended = _finish(self._session.start(command), stdin)
+                _, answered, output = ended.output.partition(nonce)
+                if not answered or ended.status is None:
+                    raise _unanswered()
+            except RejectedError as error:
+                raise _no_shell(error.message) from error
+            except TransientError:
+                self.close()
+                raise
+        if ended.status == _NO_GROUND:
+            raise self._unavailable()
+        return ended._replace(output=output)
+
+    def _build(self, script: bytes, *, enter: bool) -> tuple[bytes, bytes]:
+        """Return a line that is printed before the answer, and the command."""
+        nonce = b"mydata-" + secrets.token_hex(8).encode()
+        into = b'cd -P -- "$w" 2>/dev/null || exit %d; ' % _NO_GROUND if enter else b""
+        begin = _BEGIN + b"printf '\\n%b\\n'; " % nonce + self._where
+        return b"\n" + nonce + b"\n", b"exec sh -c " + quote(begin + into + script)
+
+    def _log_in(self) -> tuple[OpenSession, HostCapabilities]:
+        session, capabilities = self._connect()
+        if capabilities.access != "shell":
+            session.close()
+            raise _no_shell(capabilities.why)
+        return session, capabilities
+
+    def _unavailable(self) -> ServerUnavailableError:
+        return ServerUnavailableError(
+            f"The destination {format_path(self._location)} cannot be entered.",
+            hint="If it is on a disk or a share, mount it on the host.",
+            code=ABSENT,
+        )
+
+
+_CHECKSUM: Final = re.compile(rb"[0-9a-f]{32}(?![0-9a-f])")
+
+
+def _finish(stream: Stream, stdin: bytes | None) -> CommandResult:
+    """Return the result of a command; without input, its output may have any size."""
+    output = bytearray()
+    if stdin is None:
+        while more := stream.read(_READ):
+            output += more
+    else:
+        stream.write(stdin)
+    ended = stream.finish()
+    return ended._replace(output=bytes(output) + ended.output)
+
+
+class _Reader:
+    """Reads the output of a stream up to given bytes."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._output = b""
+
+    def skip(self, end: bytes) -> None:
+        """Skip the output of login scripts."""
+        while end not in self._output:
+            if len(self._output) > _MOST_NOISE:
+                raise _unanswered()
+            self._output += self._receive()
+        self._output = self._output.partition(end)[2]
+
+    def until(self, end: bytes) -> bytes:
+        """Return the output before the next `end`."""
+        while (place := self._output.find(end)) < 0:
+            self._output += self._receive()
+        found, self._output = self._output[:place], self._output[place + len(end) :]
+        return found
+
+    def records(self) -> Iterator[bytes]:
+        """Yield what is ended by NUL."""
+        while True:
+            *records, self._output = self._output.split(b"\0")
+            yield from records
+            self._output += self._receive()
+
+    def finish(self) -> CommandResult:
+        return self._stream.finish()
+
+    def _receive(self) -> bytes:
+        if more := self._stream.read(_READ):
+            return more
+        raise _unanswered()
+
+
+def _read_found(reader: _Reader, top: bytes) -> Iterator[StoredFile]:
+    for record in reader.records():
+        if record.startswith(MARK):
+            return
+        if (file := parse_found(record)) is None:
+            raise _unanswered()
+        yield file._replace(path=top + file.path)
+
+
+def _read_named(reader: _Reader, top: bytes, left: list[bytes]) -> Iterator[StoredFile]:
+    """Yield files of groups; add the paths to `left` whose attributes are not certain."""
+    while True:
+        reader.until(MARK)
+        word = reader.until(b"\n")
+        if word == b"end":
+            return
+        names = [top + reader.until(b"\0")[2:] for _ in range(int(word))]
+        lines = list(iter(partial(reader.until, b"\n"), MARK))
+        if len(lines) != len(names):
+            left += names
+            continue
+        files = map(parse_attributes, names, lines)
+        yield from (file for file in files if file)
+
+
+def _check_found(ended: CommandResult) -> None:
+    """Raise `TransientError` if find could not read a folder for a reason that may pass."""
+    for line in ended.errors.splitlines():
+        if line.startswith(b"find: ") and not line.endswith(_HARMLESS):
+            raise TransientError(
+                f"The destination could not be listed: {shorten(line)}.", code="staging.lost"
+            )
+
+
+def _judge(placement: Placement, answer: Answer) -> Problem:
+    """Return the problem of a file that was not placed."""
+    if answer.word == "missing":
+        return describe_missing(placement.temporary)
+    if answer.word == "occupied":
+        return describe_occupied(placement.final)
+    return _judge_folder(placement.final, answer)
+
+
+def _judge_folder(path: bytes, answer: Answer) -> Problem:
+    if answer.reason == b"link":
+        return describe_link(path)
+    if answer.word == "occupied":
+        return describe_occupied(path)
+    return describe_refusal(path, answer.reason)
+
+
+def _split(paths: Sequence[bytes]) -> Iterator[list[bytes]]:
+    """Yield paths in batches that one command describes."""
+    batch: list[bytes] = []
+    size = 0
+    for path in paths:
+        check_path(path)
+        if len(batch) == _BATCH or size > _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(path)
+        size += len(path)
+    if batch:
+        yield batch
+
+
+def _join(paths: Iterable[bytes]) -> bytes:
+    return b"".join(b"./%b\0" % path for path in paths)
+
+
+def _divide(path: bytes) -> tuple[bytes, bytes]:
+    folder, _, name = path.rpartition(b"/")
+    return folder, name
+
+
+def _unanswered() -> TransientError:
+    return TransientError("The shell of the host did not answer as expected.", code="staging.shell")
+
+
+def _no_shell(why: str) -> StagingError:
+    return StagingError(
+        f"The host allows no shell with the programs that are needed: {why.rstrip('.')}.",
+        hint="Its administrator can allow a shell for this account.",
+        code="destination.no-shell",
+    )
