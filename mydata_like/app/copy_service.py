@@ -3,7 +3,7 @@
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
@@ -22,7 +22,7 @@ from mydata_like.core.copy_arguments import (
     plan_sources,
 )
 from mydata_like.core.destination_files import TreeFolder, TreeLink
-from mydata_like.core.errors import Problem, RunError, SettingsError
+from mydata_like.core.errors import Problem, SettingsError
 from mydata_like.core.events import Event, FileFailed, FileWaiting
 from mydata_like.core.extra_sources import Destination, SourceRequest, lies_in, source_key
 from mydata_like.core.formatting import format_path
@@ -84,7 +84,7 @@ def plan_copy(arguments: Sequence[str]) -> tuple[tuple[CopySource, ...], CopyTar
     sources = plan_sources(
         [os.fsencode(it) for it in arguments[:-1]],
         os.path.isdir,
-        cwd=os.getcwdb(),
+        cwd=os.fsencode(Path.cwd()),
         real_path=os.path.realpath,
         windows=windows,
     )
@@ -200,9 +200,7 @@ def _build_settings(order: CopyOrder) -> Settings:
     return settings
 
 
-def _log_in(
-    order: CopyOrder, target: HostTarget, confirm: Confirm | None
-) -> HostPlace:
+def _log_in(order: CopyOrder, target: HostTarget, confirm: Confirm | None) -> HostPlace:
     places = find_places(order.config)
     login = find_login(target, Path.home(), os.environ)
     trust = Trust(places.known_hosts, order.accepted_keys, confirm)
@@ -294,7 +292,7 @@ def _list_trees(order: CopyOrder) -> Iterator[tuple[list[TreeFolder], list[TreeL
                 folders.append(TreeFolder(place, mode, with_status.st_mtime_ns))
             if order.links == "keep":
                 for name in folder.links:
-                    target = os.readlink(join(folder.path, name))
+                    target = os.fsencode(os.readlink(join(folder.path, name)))  # noqa: PTH115 - of bytes
                     links.append(TreeLink(b"/".join(filter(None, (place, name))), target))
     for start in range(0, len(links), TREE_AT_ONCE):
         yield [], links[start : start + TREE_AT_ONCE]

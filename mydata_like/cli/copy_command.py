@@ -2,8 +2,8 @@
 
 import logging
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -81,7 +81,9 @@ def copy(
     excludes: Annotated[
         list[str] | None,
         typer.Option(
-            "--exclude", metavar="PATTERN", help="No files that match, as in .gitignore. Repeatable."
+            "--exclude",
+            metavar="PATTERN",
+            help="No files that match, as in .gitignore. Repeatable.",
         ),
     ] = None,
     links: Annotated[
@@ -178,3 +180,53 @@ def _confirm(host: str, fingerprint: str, kind: str) -> bool:
     """Ask whether a host's key is to be trusted."""
     shown = f"The key of {host} is not known. Its fingerprint is {fingerprint} ({kind})."
     return typer.confirm(f"{shown}\nIs this its key?", err=True)
+
+
+def _describe_order(
+    sources: tuple[CopySource, ...], place: str, count: SourceCount
+) -> Iterator[str]:
+    """Yield what goes where, and how much there is."""
+    for source in sources:
+        shown, below = format_path(source.path), format_path(source.place)
+        what = shown if source.place else f"{shown.rstrip('/')}/*"
+        yield f"{what} -> {place.rstrip('/')}/{below}"
+    more = "" if count.complete else "more than "
+    yield f"{more}{_count(count.files)}, {format_size(count.size)}"
+
+
+def _summarise(
+    finished: RunFinished, totals: Totals, evidence: str, order: CopyOrder
+) -> Iterator[str]:
+    """Yield the result of a copy as sentences; the last one says what is proven, and how."""
+    if finished.problem:
+        yield describe_problem(finished.problem)
+    if order.dry_run:
+        size = format_size(totals.wanted_bytes)
+        yield (
+            f"{_count(totals.wanted)}, {size} would be sent; {totals.known:,} are there unchanged, "
+            f"{totals.waiting:,} wait, {totals.failed:,} cannot be copied."
+        )
+        return
+    if finished.sent:
+        size = finished.bytes - finished.omitted
+        rate = size / finished.seconds if finished.seconds else 0.0
+        yield (
+            f"{_count(finished.sent)}, {format_size(size)} sent in "
+            f"{format_duration(finished.seconds)} ({format_size(rate)}/s)"
+        )
+    for number, what in (
+        (finished.waiting, "not proven yet: run the same command again"),
+        (finished.skipped, "left out"),
+        (finished.failed, "failed"),
+    ):
+        if number:
+            yield f"{_count(number)} {what}"
+    known = min(totals.known, finished.verified)
+    parts = [f"{known:,} proven earlier and unchanged there"] if known else []
+    if now := finished.verified - known:
+        parts.append(f"{now:,} {HOW[evidence]}")
+    yield f"{_count(finished.found)}: {', '.join(parts) or 'none proven'}"
+
+
+def _count(files: int) -> str:
+    return "1 file" if files == 1 else f"{files:,} files"
