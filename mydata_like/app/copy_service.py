@@ -178,7 +178,7 @@ def _run(
         problems = []
         for folders, links in _list_trees(order):
             problems += destination.files.make_tree(folders, links)
-        destination.files.clear(destination.temporary)
+        destination.files.clear(destination.temporary.rstrip(b"/"))
     return end, problems
 
 

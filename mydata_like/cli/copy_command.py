@@ -201,9 +201,9 @@ def _summarise(
     if finished.problem:
         yield describe_problem(finished.problem)
     if order.dry_run:
-        size = format_size(totals.wanted_bytes)
+        wanted = format_size(totals.wanted_bytes)
         yield (
-            f"{_count(totals.wanted)}, {size} would be sent; {totals.known:,} are there unchanged, "
+            f"{_count(totals.wanted)}, {wanted} would be sent; {totals.known:,} are there unchanged, "
             f"{totals.waiting:,} wait, {totals.failed:,} cannot be copied."
         )
         return

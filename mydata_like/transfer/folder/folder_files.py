@@ -196,8 +196,9 @@ class FolderFiles:
             raise StagingError(
                 f"{folder.host} is the folder of another storage box, not of {folder.box} with the "
                 f"location {folder.location}.",
-                hint=f"Correct transfer.folder, or the file {folder.marker_name.decode()} in the folder if the "
-                "storage box was renamed or moved.",
+                hint="Correct transfer.folder, or the file "
+                f"{folder.marker_name.decode()} in the folder if the storage box was renamed or "
+                "moved.",
                 code="staging.wrong",
             )
 
