@@ -91,15 +91,25 @@ def translated(path: bytes, error: OSError) -> UploaderError:
     of a host where no space is left.
     """
     shown, reason = format_path(path), _name_reason(error)
-    code = getattr(error, "winerror", None)
-    if error.errno in _FULL or code in _FULL_WINDOWS:
+    if is_full(error):
         return RejectedError(f"{shown}: No space left on device", code="staging.full")
-    if error.errno in _GONE or code in _GONE_WINDOWS or _is_read_only(error):
+    if is_lost(error) or is_read_only(error):
         return TransientError(f"The folder was lost: {shown}: {reason}.", code="staging.lost")
     return _rejected(shown, reason, error.errno)
 
 
-def _is_read_only(error: BaseException | None) -> bool:
+def is_full(error: OSError) -> bool:
+    """Return whether no space is left, or a quota is used up."""
+    return error.errno in _FULL or getattr(error, "winerror", None) in _FULL_WINDOWS
+
+
+def is_lost(error: OSError) -> bool:
+    """Return whether the folder, or the disk or share that it is on, was lost."""
+    return error.errno in _GONE or getattr(error, "winerror", None) in _GONE_WINDOWS
+
+
+def is_read_only(error: BaseException | None) -> bool:
+    """Return whether the file system is mounted read-only."""
     return isinstance(error, OSError) and (
         error.errno == errno.EROFS or getattr(error, "winerror", None) == _PROTECTED_WINDOWS
     )
@@ -122,7 +132,7 @@ def first_writing(folder: StagingFolder) -> Iterator[None]:
     try:
         yield
     except TransientError as error:
-        if not _is_read_only(error.__cause__):
+        if not is_read_only(error.__cause__):
             raise
         raise StagingError(
             f"The folder {folder.host} is mounted read-only.",
