@@ -32,6 +32,7 @@ from mydata_like.ssh.keys import STANDARD_PORT
 from mydata_like.ssh.session import Endpoint
 from mydata_like.state.state_files import HOSTS
 from mydata_like.transfer.folder.folder_session import FolderDestination
+from mydata_like.transfer.folder.local_files import LocalFiles
 from mydata_like.transfer.pool import StagingTransport
 from mydata_like.transfer.ssh.host_files import HostFiles
 from mydata_like.transfer.ssh.staging_host import StagingHost
@@ -91,10 +92,8 @@ class FolderPlace:
         """Its name in messages, and its identity for the ledger."""
         return format_path(self.path)
 
-    def open_files(self) -> DestinationFiles:
+    def open_files(self) -> LocalFiles:
         """Return the access to its files."""
-        from mydata_like.transfer.folder.local_files import LocalFiles
-
         return LocalFiles(self.path)
 
     def open_transport(self, access: "TransportParts") -> Transport:
