@@ -240,7 +240,7 @@ def test_an_agent_that_does_not_answer_is_named(user, sshd):
 
     assert user.log_in("store").agent == ""
     sshd.forbid_all()
-    with pytest.raises(AccessDeniedError, match="the agent .it does not answer"):
+    with pytest.raises(AccessDeniedError, match=r"the agent \(it does not answer"):
         user.log_in("store")
 
 
@@ -392,6 +392,7 @@ def test_a_changed_host_key_is_refused_whatever_the_user_accepts(user, sshd, tmp
     assert old.fingerprint in problem.message
     assert sshd.fingerprint in problem.message
     assert sshd.log.count("publickey") == before
+    assert not user.own_known_hosts.exists()
     name = f"'[{sshd.host}]:{sshd.port}'"
     remedy = f"ssh-keygen -R {name} -f {user.folder / 'known_hosts'}"
     assert problem.hint.endswith(remedy)

@@ -23,9 +23,9 @@ CONFIGURATIONS = {
     "negated": "Host * !store\n Port 7\nHost !other\n User me\nHost !other *\n Port 9\n",
     "quotes": 'Host "store"\n User "a b"\n IdentityFile "/k/a b"\n IdentityFile \'/k/c d\'\n',
     "comments": "# Host other\nHost store # Port 1\n Port 7 # seven\n   # Port 9\n",
-    "several keys": "Host store\n IdentityFile /k/1\nHost *\n IdentityFile /k/2\n IdentityFile /k/1\n",
+    "several keys": "IdentityFile /k/1\nHost *\n IdentityFile /k/2\n IdentityFile /k/1\n",
     "host name": "Host store\n HostName %h.Example.ORG\n IdentityFile /k/%h\n Port 7\n",
-    "match host": "Host store\n HostName real\nMatch host real\n Port 7\nMatch host store\n Port 8\n",
+    "match host": "HostName real\nMatch host real\n Port 7\nMatch host store\n Port 8\n",
     "match original": "Host store\n HostName real\nMatch originalhost store,x\n Port 7\n",
     "match negated": "Match !originalhost store\n Port 7\nMatch !host other user me\n Port 8\n",
     "match user": "Match user you\n Port 7\nMatch user me host s*\n Port 8\n",
@@ -103,8 +103,8 @@ def test_the_configuration_of_the_system_comes_second(tmp_path):
 def test_variables_and_the_home_folder_are_expanded(tmp_path):
     (tmp_path / ".ssh").mkdir()
     (tmp_path / ".ssh" / "config").write_text(
-        "IdentityFile ~/.ssh/a~b\nIdentityFile %d/%h-%n-%p-%r-%u-%%-%Z\nIdentityFile ${KEYS}/d\nIdentityFile ${NO}/e\n"
-        "IdentityAgent ${KEYS}/agent\nHostName real\n"
+        "IdentityFile ~/.ssh/a~b\nIdentityFile %d/%h-%n-%p-%r-%u-%%-%Z\n"
+        "IdentityFile ${KEYS}/d\nIdentityFile ${NO}/e\nIdentityAgent ${KEYS}/agent\nHostName real\n"
     )
 
     login = find_login(
