@@ -204,7 +204,7 @@ def _log_in(order: CopyOrder, target: HostTarget, confirm: Confirm | None) -> Ho
     places = find_places(order.config)
     login = find_login(target, Path.home(), os.environ)
     trust = Trust(places.known_hosts, order.accepted_keys, confirm)
-    return HostPlace(log_in(login, places.key_file, trust), target.path)
+    return HostPlace.find(log_in(login, places.key_file, trust), target.path)
 
 
 def _require_source(source: CopySource) -> None:

@@ -3,11 +3,10 @@
 import hashlib
 import os
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from mydata_like.app.connection import ensure_uuid
 from mydata_like.app.run_destination import OpenedDestination, RunBasis, RunDestination
@@ -19,17 +18,19 @@ from mydata_like.catalogues.manifest.segments import MARKER, TEMPORARY, Manifest
 from mydata_like.catalogues.manifest.stored_view import BOX, Destination
 from mydata_like.core.copy_arguments import CopySource
 from mydata_like.core.destination_files import DestinationFiles
+from mydata_like.core.errors import RejectedError
 from mydata_like.core.events import Notice, RunFinished
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import StagingArea
+from mydata_like.core.openat import join
 from mydata_like.core.ports import Clock, Emit, Transport
 from mydata_like.engine.gate import Gate
 from mydata_like.settings.atomic_write import make_private_folder
 from mydata_like.settings.schema import Settings
-from mydata_like.ssh.capabilities import probe
+from mydata_like.ssh.capabilities import HostCapabilities, probe_commands
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.keys import STANDARD_PORT
-from mydata_like.ssh.session import Endpoint
+from mydata_like.ssh.session import Endpoint, OpenSession
 from mydata_like.state.state_files import HOSTS
 from mydata_like.transfer.folder.folder_session import FolderDestination
 from mydata_like.transfer.folder.local_files import LocalFiles
@@ -47,7 +48,16 @@ class HostPlace:
     """A folder on a host; the `endpoint` is that of a login that has worked."""
 
     endpoint: Endpoint
-    path: bytes  # absolute, or relative to the account's home
+    path: bytes
+
+    @classmethod
+    def find(cls, endpoint: Endpoint, path: bytes) -> Self:
+        """Return the folder of an absolute path, or of one below the account's home."""
+        if path.startswith(b"/"):
+            return cls(endpoint, path)
+        with closing(connect(endpoint)) as session:
+            home = probe_commands(session).home
+        return cls(endpoint, join(home, path) if path else home)
 
     @property
     def name(self) -> str:
@@ -58,14 +68,25 @@ class HostPlace:
 
     def open_files(self) -> HostFiles:
         """Return the access to its files; no session is open yet."""
-        return HostFiles(lambda: probe(partial(connect, self.endpoint), self.path), self.path)
+        return HostFiles(self._connect, self.path)
+
+    def _connect(self) -> tuple[OpenSession, HostCapabilities]:
+        session = connect(self.endpoint)
+        try:
+            facts = probe_commands(session)
+        except RejectedError as error:
+            return session, HostCapabilities("", error.message)
+        except BaseException:
+            session.close()
+            raise
+        return session, HostCapabilities("shell", checksum=facts.checksum)
 
     def open_transport(self, access: "TransportParts") -> Transport:
         """Return the transport to it; no channel is open yet."""
         endpoint = self.endpoint
         area = StagingArea(
             box=BOX,
-            location=os.fsdecode(self.path) or ".",
+            location=os.fsdecode(self.path),
             username=endpoint.username,
             hosts=(endpoint.host,),
             port=endpoint.port,
@@ -73,7 +94,7 @@ class HostPlace:
         return StagingTransport(
             area,
             access.settings.transfer,
-            build=lambda _: [StagingHost(endpoint, self.path or b".")],
+            build=lambda _: [StagingHost(endpoint, self.path)],
             emit=access.emit,
             owner=access.owner,
             memory=RememberedHosts(access.state / HOSTS.replace("*", "copies"), area, access.clock),
