@@ -4,7 +4,6 @@ import base64
 import hashlib
 import os
 import re
-import shlex
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -245,9 +244,7 @@ def _explain_change(endpoint: Endpoint, accept: str) -> str:
     if users:
         fix = f"trust the new one with: mydata-like copy {accept}"
         if endpoint.host_keys:
-            fix = (
-                f"remove the old one with: ssh-keygen -R {shlex.quote(users.name)} -f {users.file}"
-            )
+            fix = f'remove the old one with: ssh-keygen -R "{users.name}" -f "{users.file}"'
         return (
             "Another computer may be impersonating the host. Nothing was sent to it. Ask its "
             f"administrator. If the key was replaced, {fix}"

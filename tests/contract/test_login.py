@@ -393,8 +393,8 @@ def test_a_changed_host_key_is_refused_whatever_the_user_accepts(user, sshd, tmp
     assert sshd.fingerprint in problem.message
     assert sshd.log.count("publickey") == before
     assert not user.own_known_hosts.exists()
-    name = f"'[{sshd.host}]:{sshd.port}'"
-    remedy = f"ssh-keygen -R {name} -f {user.folder / 'known_hosts'}"
+    known_hosts = user.folder / "known_hosts"
+    remedy = f'ssh-keygen -R "[{sshd.host}]:{sshd.port}" -f "{known_hosts}"'
     assert problem.hint.endswith(remedy)
     subprocess.run(remedy, shell=True, check=True, capture_output=True)
     assert user.log_in("store", accepted=(sshd.fingerprint,))
