@@ -2,11 +2,11 @@
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self, cast
 
 from mydata_like.app.connection import ensure_uuid
 from mydata_like.app.run_destination import OpenedDestination, RunBasis, RunDestination
@@ -17,8 +17,8 @@ from mydata_like.catalogues.manifest.manifest_catalogue import ManifestCatalogue
 from mydata_like.catalogues.manifest.segments import MARKER, TEMPORARY, Manifest, format_marker
 from mydata_like.catalogues.manifest.stored_view import BOX, Destination
 from mydata_like.core.copy_arguments import CopySource
-from mydata_like.core.destination_files import DestinationFiles
-from mydata_like.core.errors import RejectedError
+from mydata_like.core.destination_files import DestinationFiles, ProvenFile, StoredFile
+from mydata_like.core.errors import RejectedError, ServerUnavailableError, StagingError
 from mydata_like.core.events import Notice, RunFinished
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import StagingArea
@@ -32,6 +32,7 @@ from mydata_like.ssh.connect import connect
 from mydata_like.ssh.keys import STANDARD_PORT
 from mydata_like.ssh.session import Endpoint, OpenSession
 from mydata_like.state.state_files import HOSTS
+from mydata_like.transfer.destination_problems import ABSENT
 from mydata_like.transfer.folder.folder_session import FolderDestination
 from mydata_like.transfer.folder.local_files import LocalFiles
 from mydata_like.transfer.pool import StagingTransport
@@ -143,6 +144,24 @@ class TransportParts(NamedTuple):
     marker: bytes
 
 
+class NewDestination:
+    """The files of a destination that does not exist, for a preview."""
+
+    evidence = "host"
+
+    def list_files(self, folder: bytes) -> Iterator[StoredFile]:
+        return iter(())
+
+    def look(self, paths: Sequence[bytes]) -> list[StoredFile | None]:
+        return [None] * len(paths)
+
+    def prove(self, paths: Sequence[bytes]) -> list[ProvenFile | None]:
+        return [None] * len(paths)
+
+    def read(self, path: bytes) -> bytes | None:
+        return None
+
+
 class PlainDestination(RunDestination):
     """A host or folder that gets the sources of one copy.
 
@@ -179,8 +198,12 @@ class PlainDestination(RunDestination):
     ) -> RunRequest:
         self._request = request
         stack.callback(self.files.close)
-        if not request.dry_run:
-            gate.call(lambda: self.files.open(create=True), staging=True)
+        try:
+            gate.call(lambda: self.files.open(create=not request.dry_run), staging=True)
+        except (StagingError, ServerUnavailableError) as error:
+            if not request.dry_run or error.problem_code != ABSENT:
+                raise
+            self.files = cast(DestinationFiles, NewDestination())
         return request
 
     def open(self, basis: RunBasis) -> OpenedDestination:

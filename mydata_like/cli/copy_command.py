@@ -203,8 +203,8 @@ def _summarise(
     if order.dry_run:
         wanted = format_size(totals.wanted_bytes)
         yield (
-            f"{_count(totals.wanted)}, {wanted} would be sent; {totals.known:,} are there unchanged, "
-            f"{totals.waiting:,} wait, {totals.failed:,} cannot be copied."
+            f"{_count(totals.wanted)}, {wanted} would be sent; {totals.known:,} are there "
+            f"unchanged, {totals.waiting:,} wait, {totals.failed:,} cannot be copied."
         )
         return
     if finished.sent:
