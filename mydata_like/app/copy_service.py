@@ -22,11 +22,13 @@ from mydata_like.core.copy_arguments import (
     plan_sources,
 )
 from mydata_like.core.destination_files import TreeFolder, TreeLink
-from mydata_like.core.errors import Problem, SettingsError
-from mydata_like.core.events import Event, FileFailed, FileWaiting
+from mydata_like.core.errors import HELD, Problem, SettingsError
+from mydata_like.core.events import Event, FileFailed, FileWaiting, Notice
 from mydata_like.core.extra_sources import Destination, SourceRequest, lies_in, source_key
 from mydata_like.core.formatting import format_path
+from mydata_like.core.model import HELD_FILES
 from mydata_like.core.openat import join
+from mydata_like.core.ports import Emit
 from mydata_like.engine.layout_walk import ScanScope
 from mydata_like.engine.pipeline import Lock
 from mydata_like.engine.run import SOME_FAILED_EXIT, RunEnd
@@ -39,6 +41,10 @@ from mydata_like.ssh.user_config import find_login
 COUNTING: Final = 1.0  # seconds that counting the files may take before a copy starts
 TREE_AT_ONCE: Final = 1000  # folders and links in one request
 CHANGED: Final = "file.changed"
+HOW_TO_REPLACE: Final = (
+    "The copy was not replaced. To replace it, copy again with --replace-changed; the earlier "
+    "content is kept beside it for 30 days."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +65,7 @@ class CopyOrder:
     excludes: tuple[str, ...] = ()
     links: Literal["keep", "skip"] = "keep"
     accept_missing: bool = False
+    replace_changed: bool = False  # also files that would be held
     accepted_keys: tuple[str, ...] = ()
 
 
@@ -134,6 +141,7 @@ def run_copy(
     Files that changed while they were read are tried once more.
     """
     changed = ChangedWhileRead()
+    observer = replace(observer, emit=_reworded(observer.emit))
     watched = replace(observer, emit=to_all(changed.add, observer.emit))
     end, problems = _run(order, place, watched)
     if changed.found and not end.finished.problem and not order.dry_run:
@@ -142,6 +150,20 @@ def run_copy(
     if not code and (problems or end.finished.waiting or end.finished.left_behind):
         code = SOME_FAILED_EXIT
     return end._replace(exit_code=code), problems
+
+
+def _reworded(emit: Emit) -> Emit:
+    """Return an `emit` that says of held files what their user can do without a server."""
+
+    def forward(event: Event) -> None:
+        if isinstance(event, Notice) and event.problem == HELD_FILES:
+            return  # each of them says the same
+        if isinstance(event, FileWaiting) and event.problem.code == HELD:
+            message = event.problem.message.replace(" on the server", " at the destination")
+            event = replace(event, problem=Problem(HELD, message, HOW_TO_REPLACE))
+        emit(event)
+
+    return forward
 
 
 class ChangedWhileRead:
@@ -186,6 +208,7 @@ def _build_settings(order: CopyOrder) -> Settings:
     """Return the settings of a copy: nothing of the user's, and no rule of a server."""
     settings, problems = check_values(
         {
+            "data.changed": "replace" if order.replace_changed else "keep-both",
             "filters.default_ignores": False,
             "filters.settle_seconds": 0.0,
             "filters.includes": list(order.includes),

@@ -104,6 +104,13 @@ def copy(
             help="Accept that copied files were removed from the destination on purpose.",
         ),
     ] = False,
+    replace_changed: Annotated[
+        bool,
+        typer.Option(
+            "--replace-changed",
+            help="Replace copies of files that shrank, or of many that changed, too.",
+        ),
+    ] = False,
     config: ConfigOption = None,
     events: EventsOption = False,
     brief: BriefOption = False,
@@ -131,6 +138,7 @@ def copy(
             excludes=tuple(excludes or ()),
             links="keep" if links == "keep" else "skip",
             accept_missing=accept_missing,
+            replace_changed=replace_changed,
             accepted_keys=tuple(accept or ()),
         )
         code = _copy(order, shape)
