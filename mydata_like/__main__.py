@@ -9,8 +9,9 @@ from mydata_like import __version__
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Files extracted from an archive, and those of programs that the window opens, are the user's.
-_OPEN: tuple[list[str], ...] = ([], ["gui"], ["archive"])
+# Files that are copied or extracted from an archive, and those of programs that the window opens,
+# are the user's.
+_OPEN: tuple[list[str], ...] = ([], ["gui"], ["archive"], ["copy"])
 
 
 def main() -> None:

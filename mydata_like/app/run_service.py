@@ -7,27 +7,21 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 
 from mydata_like.app.cleanup_service import restore_unfinished
-from mydata_like.app.connection import (
-    Connection,
-    describe_identity,
-    ensure_uuid,
-    require_complete,
-    with_server_filters_marked,
-)
 from mydata_like.app.directory_lock import (
-    check_shards,
     directory_locked,
-    marked,
-    without_copy_notices,
 )
 from mydata_like.app.held_choices import read_choices, take_choices
 from mydata_like.app.run_control import ControlFiles, controlled
-from mydata_like.app.run_report import report_run
-from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connect, ignore
+from mydata_like.app.run_destination import (
+    MyTardisDestination,
+    OpenedDestination,
+    RunBasis,
+    RunDestination,
+)
+from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, ignore
 from mydata_like.app.settings_service import (
     correct_places,
     find_places,
@@ -36,21 +30,14 @@ from mydata_like.app.settings_service import (
     prepare_places,
     report_former_values,
 )
-from mydata_like.app.transports.transport_access import TransportAccess
-from mydata_like.app.transports.transport_kinds import find_kind, open_transport
-from mydata_like.catalogues.mytardis.dataset_writers import WriteTracker
-from mydata_like.catalogues.mytardis.datasets import UnusedObjects
-from mydata_like.catalogues.mytardis.mytardis import MyTardis
-from mydata_like.core.data_directory import WHOLE
-from mydata_like.core.errors import ItemError, Problem, SettingsError, UploaderError
+from mydata_like.core.errors import Problem, SettingsError, UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished, RunProgressed, event_record
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import FileGroup
-from mydata_like.core.ports import Emit, Transport
+from mydata_like.core.ports import Emit
 from mydata_like.engine.archive_stage import Bundle
 from mydata_like.engine.availability import Availability
 from mydata_like.engine.bottleneck import BottleneckMonitor
-from mydata_like.engine.catalogue import Catalogue
 from mydata_like.engine.changed_files import ChangedFiles
 from mydata_like.engine.channel_tuner import ChannelTuner
 from mydata_like.engine.channels import ChannelPool
@@ -168,14 +155,18 @@ class LedgerRecorder:
 
 
 @contextmanager
-def open_run(request: RunRequest, observer: RunObserver) -> Iterator[Run]:
+def open_run(
+    request: RunRequest, observer: RunObserver, destination: RunDestination | None = None
+) -> Iterator[Run]:
     """Lock the data directory, connect, and yield a run that is ready to execute.
+
+    Without a `destination`, it is the server of the settings.
 
     Raises a `RunError` if the run cannot start, `Cancelled` when asked to stop.
     """
     observer = replace(observer, emit=to_all(observer.progress.add, observer.emit))
     with ExitStack() as stack:
-        run = _Builder(request, observer, stack).build()
+        run = _Builder(request, observer, stack, destination).build()
         collect_less_often()
         sys.setswitchinterval(SWITCH_INTERVAL)
         yield run
@@ -184,7 +175,13 @@ def open_run(request: RunRequest, observer: RunObserver) -> Iterator[Run]:
 class _Builder:
     """Builds one run; everything to be closed after it is put on the stack."""
 
-    def __init__(self, request: RunRequest, observer: RunObserver, stack: ExitStack) -> None:
+    def __init__(
+        self,
+        request: RunRequest,
+        observer: RunObserver,
+        stack: ExitStack,
+        destination: RunDestination | None,
+    ) -> None:
         self._request = request  # includes the server's settings once they were fetched
         self._observer = observer
         self._stack = stack
@@ -193,8 +190,9 @@ class _Builder:
         self._run = str(uuid.uuid4())
         self._gate = build_gate(request, observer, self._clock)
         self._places = find_places(request.config)
-        self._root = os.fsencode(request.settings.data.directory or "")
         self._controller = observer.controller or CommandHandler(observer.cancel, observer.emit)
+        self._destination = destination or MyTardisDestination(self._archives)
+        self._root = self._destination.find_root(request)
 
     def build(self) -> Run:
         """Return the run after opening everything that it needs."""
@@ -212,21 +210,21 @@ class _Builder:
         if not request.dry_run:
             stack.enter_context(self._looking_ahead(discovery, find_sources))
             stack.enter_context(self._starting_early(workers, discovery, find_sources))
-        self._request, connection = connect(request, self._observer, self._gate, stack)
-        self._use_ledger(find_ledger(), connection)
+        self._request = self._destination.connect(request, self._observer, self._gate, stack)
+        self._use_ledger(find_ledger())
         untold = self._follow()
-        transport, box = self._open_transport(connection, workers)
-        settings, shard = self._request.settings, request.part.shard
-        stack.enter_context(marked(lease, connection, settings, self._places, shard))
-        context = self._build_context(connection, transport, box, find_sources())
-        return Run(self._build_stages(context, discovery, untold), context)
+        basis = RunBasis(
+            self._ledger, self._observer, self._gate, self._clock, workers, lease, stack
+        )
+        opened = self._destination.open(basis)
+        context = self._build_context(opened, find_sources())
+        stages = self._build_stages(context, discovery, untold, can_replace=opened.can_replace)
+        return Run(stages, context)
 
     def _check(self) -> None:
         """Raise an error if the request is invalid, before anything is started."""
         request, settings = self._request, self._request.settings
-        require_complete(settings, request.config)
-        if request.part.shard != WHOLE:
-            check_shards(settings, self._places)
+        self._destination.check(request)
         for offer in request.sources:
             check_source(settings, offer)
         prepare_places(settings, self._places)
@@ -366,16 +364,14 @@ class _Builder:
             cancel.set("the run has ended")
             settle(ended)
 
-    def _use_ledger(self, ledger: SqliteLedger, connection: Connection) -> None:
-        """Record writes to the server in the ledger."""
+    def _use_ledger(self, ledger: SqliteLedger) -> None:
+        """Take in what other programs have noted for the ledger."""
         if ledger.problem:
             self._observer.emit(Notice(problem=ledger.problem))
-        timeout = self._request.settings.server.write_timeout
         self._ledger, self._outcomes = ledger, OutcomeRecorder(ledger)
         self._taken = self._rechecks.load()
         if self._taken:
             ledger.recheck(self._taken)
-        self._writes = connection.client.writes = WriteTracker(ledger, self._clock, timeout)
 
     def _follow(self) -> UnreportedFiles:
         """Emit every event also to the ledger's followers; return the one for unreported files.
@@ -386,45 +382,12 @@ class _Builder:
         followers = [self._observer.emit, self._outcomes.add]
         if untold.keys:
             followers.append(untold.add)
-        emit = with_server_filters_marked(to_all(*followers), self._request.reload)
+        emit = self._destination.mark_filters(to_all(*followers))
         self._observer = replace(self._observer, emit=emit)
         return untold
 
-    def _open_transport(
-        self, connection: Connection, workers: WorkerStarter
-    ) -> tuple[Transport, str]:
-        """Return the transport and its storage box, waiting at the gate while that is needed."""
-        request = self._request
-        emit = without_copy_notices(self._observer.emit, request.part.shard)
-        observer = replace(self._observer, emit=emit)
-        opened = self._gate.call(
-            lambda: open_transport(TransportAccess(request, observer, connection, workers))
-        )
-        self._stack.callback(opened[0].close)
-        return opened
-
-    def _open_catalogue(self, connection: Connection, box: str) -> Catalogue:
-        request, settings = self._request, self._request.settings
-        unused = UnusedObjects(self._ledger)
-        with suppress(ItemError):  # asked again by the next run
-            self._gate.call(lambda: unused.forget(connection.server.is_gone))
-        return MyTardis(
-            connection.server,
-            describe_identity(connection, settings, ensure_uuid(settings, self._places)),
-            settings,
-            self._ledger,
-            self._gate,
-            self._observer.emit,
-            self._writes,
-            self._archives,
-            box=box,
-            unused=unused,
-            dry_run=request.dry_run,
-        )
-
-    def _build_context(
-        self, connection: Connection, transport: Transport, box: str, sources: ExtraSources
-    ) -> RunContext:
+    def _build_context(self, opened: OpenedDestination, sources: ExtraSources) -> RunContext:
+        transport = opened.transport
         request, observer, gate = self._request, self._observer, self._gate
         run, emit, progress = self._run, observer.emit, observer.progress
         channels = ChannelPool(
@@ -448,25 +411,17 @@ class _Builder:
             sources=sources,
             rechecks=self._rechecks,
             taken=self._taken,
-            report=partial(
-                report_run,
-                connection,
-                request.settings,
-                self._places,
-                self._clock,
-                self._ledger,
-                request.part.shard,
-            ),
+            report=self._destination.report,
         )
         return RunContext(
             run=run,
             root=self._root,
             reason=request.reason,
             dry_run=request.dry_run,
-            catalogue=self._open_catalogue(connection, box),
+            catalogue=opened.catalogue,
             ledger=self._ledger,
             transport=transport,
-            box=box,
+            box=opened.box,
             emit=emit,
             progress=progress,
             recorder=None if request.dry_run else recorder,
@@ -483,7 +438,12 @@ class _Builder:
         )
 
     def _build_stages(
-        self, context: RunContext, discovery: Discovery, untold: UnreportedFiles
+        self,
+        context: RunContext,
+        discovery: Discovery,
+        untold: UnreportedFiles,
+        *,
+        can_replace: bool,
     ) -> Stages:
         settings, advanced = self._request.settings, self._request.settings.advanced
         ledger, gate, emit, clock = self._ledger, context.gate, context.emit, context.clock
@@ -491,9 +451,6 @@ class _Builder:
         file = ledger_file(settings, self._places, self._root, self._request.part.shard)
         if not context.dry_run:
             take_choices(self._ledger, file)
-        can_replace = context.transport.can_replace
-        if context.dry_run:  # over another transport than the run itself
-            can_replace = bool(context.box) and find_kind(settings).can_replace
         changed = ChangedFiles(
             self._ledger,
             emit,

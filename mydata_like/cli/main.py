@@ -14,6 +14,7 @@ class Commands(LazyGroup):
     """All commands."""
 
     lazy_commands: ClassVar = {
+        "copy": ("copy_command", "copy"),
         "run": ("run_command", "run"),
         "scan": ("run_command", "scan"),
         "pause": ("control_command", "pause"),

@@ -133,7 +133,9 @@ def _run(arguments: RunArguments) -> int:
         redaction = stack.enter_context(open_log(settings, arguments.config, arguments.shard))
         stack.enter_context(stopped_by_signals(cancel))
         progress = RunProgress(SystemClock())
-        report = stack.enter_context(_open_report(arguments, progress))
+        report = stack.enter_context(
+            open_report(arguments.shape, progress, dry_run=arguments.dry_run)
+        )
 
         def emit(event: Event) -> None:
             report.show(event)
@@ -179,10 +181,10 @@ def _find_folder(settings: Settings, text: str) -> str:
 
 
 @contextmanager
-def _open_report(arguments: RunArguments, progress: RunProgress) -> Iterator[RunOutput]:
-    shape = arguments.shape
+def open_report(shape: Shape, progress: RunProgress, *, dry_run: bool) -> Iterator[RunOutput]:
+    """Yield what shows the events of a run on standard output."""
     if shape in (Shape.EVENTS, Shape.BRIEF):
-        yield EventLines(sys.stdout, brief=shape is Shape.BRIEF, dry_run=arguments.dry_run)
+        yield EventLines(sys.stdout, brief=shape is Shape.BRIEF, dry_run=dry_run)
     elif shape is Shape.JSON:
         yield PlainLines(sys.stderr.write)
     elif sys.stdout.isatty():

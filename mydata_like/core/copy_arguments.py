@@ -73,9 +73,9 @@ def parse_target(text: bytes | str, *, windows: bool, home: bytes) -> CopyTarget
     """
     raw = os.fsencode(text)
     if not raw:
-        raise _refuse(raw, "The destination is empty.", _FORMS)
+        raise _refuse("The destination is empty.", _FORMS)
     if b"\0" in raw:
-        raise _refuse(raw, "The destination {} contains a NUL character.")
+        raise _refuse(f"The destination {format_path(raw)} contains a NUL character.")
     if windows and _DRIVE.match(raw):
         return _parse_drive(raw)
     if url := _SCHEME.fullmatch(raw):
@@ -86,7 +86,7 @@ def parse_target(text: bytes | str, *, windows: bool, home: bytes) -> CopyTarget
         return FolderTarget(_expand_local(raw, home, separators))
     account, path = raw[:end], raw[end + 1 :]
     if path.startswith(b":"):
-        raise _refuse(raw, "{} is a module of an rsync daemon, which is not supported.")
+        raise _refuse(f"{format_path(raw)} is a module of an rsync daemon, which is not supported.")
     username, host = _parse_account(raw, account)
     return HostTarget(host, _parse_remote_path(raw, path), username)
 
@@ -122,8 +122,7 @@ def _parse_drive(raw: bytes) -> FolderTarget:
     if raw[2:3] not in (b"", b"/", b"\\"):
         shown = format_path(raw)
         raise _refuse(
-            raw,
-            "{} is neither an absolute path nor clearly a host.",
+            f"{format_path(raw)} is neither an absolute path nor clearly a host.",
             f"Write {shown[:2]}\\{shown[2:]} for a folder on drive {shown[:2]}, or "
             f"ssh://{shown[0]}/~/{shown[2:]} for a host named {shown[0]}.",
         )
@@ -146,13 +145,15 @@ def _parse_url(raw: bytes, scheme: bytes, rest: bytes) -> HostTarget | BucketTar
         return _parse_bucket(raw, rest)
     if scheme != b"ssh":
         shown = scheme.decode("ascii")
-        raise _refuse(raw, f"Destinations that begin with {shown}:// are not supported.", _FORMS)
+        raise _refuse(f"Destinations that begin with {shown}:// are not supported.", _FORMS)
     account, slash, path = rest.partition(b"/")
     place = re.fullmatch(rb"(.*?)(?::(\d{1,5}))?", account, re.DOTALL)
     assert place is not None
     port = int(place[2]) if place[2] else None
     if port is not None and not 0 < port < 65_536:
-        raise _refuse(raw, "{} has a port that does not exist.", "Ports are 1 to 65535.")
+        raise _refuse(
+            f"{format_path(raw)} has a port that does not exist.", "Ports are 1 to 65535."
+        )
     username, host = _parse_account(raw, unquote_to_bytes(place[1]))
     decoded = unquote_to_bytes(path)
     if not decoded.startswith(b"~"):
@@ -164,9 +165,11 @@ def _parse_bucket(raw: bytes, rest: bytes) -> BucketTarget:
     try:
         bucket, _, prefix = rest.decode("utf-8").partition("/")
     except UnicodeDecodeError:
-        raise _refuse(raw, "{} is not valid UTF-8, as names in object storage are.") from None
+        raise _refuse(
+            f"{format_path(raw)} is not valid UTF-8, as names in object storage are."
+        ) from None
     if not _BUCKET.fullmatch(bucket):
-        raise _refuse(raw, "{} does not name a bucket.", "Write s3://BUCKET/PREFIX.")
+        raise _refuse(f"{format_path(raw)} does not name a bucket.", "Write s3://BUCKET/PREFIX.")
     return BucketTarget(bucket, prefix.strip("/"))
 
 
@@ -183,11 +186,13 @@ def _parse_account(raw: bytes, account: bytes) -> tuple[str, str]:
     if host.startswith("[") and host.endswith("]") and ":" in host:
         host = host[1:-1]
     elif ":" in host:
-        raise _refuse(raw, "{} does not name a host.", "Write an IPv6 address in brackets.")
+        raise _refuse(
+            f"{format_path(raw)} does not name a host.", "Write an IPv6 address in brackets."
+        )
     if _is_unsafe(host, _UNSAFE_IN_HOST):
-        raise _refuse(raw, "{} does not name a valid host.", _local_hint(raw))
+        raise _refuse(f"{format_path(raw)} does not name a valid host.", _local_hint(raw))
     if (at and not name) or (name and _is_unsafe(name, _UNSAFE_IN_USER)) or name.endswith("\\"):
-        raise _refuse(raw, "{} does not name a valid user.", _local_hint(raw))
+        raise _refuse(f"{format_path(raw)} does not name a valid user.", _local_hint(raw))
     return name, host
 
 
@@ -207,14 +212,13 @@ def _parse_remote_path(raw: bytes, path: bytes) -> bytes:
     A relative one that a program could read as an option or a home folder begins with `./`.
     """
     if b"\0" in path:
-        raise _refuse(raw, "The destination {} contains a NUL character.")
+        raise _refuse(f"The destination {format_path(raw)} contains a NUL character.")
     first, _, rest = path.partition(b"/")
     if first == b"~":
         path = rest.lstrip(b"/")
     elif first.startswith(b"~"):
         user = format_path(first)
         raise _refuse(
-            raw,
             f"The home folder of another user, {user}, is not looked up.",
             f"Write its absolute path; write ./{user} for a folder of this name.",
         )
@@ -233,7 +237,6 @@ def _expand_local(raw: bytes, home: bytes, separators: bytes) -> bytes:
     if first[0].startswith(b"~"):
         user = format_path(first[0])
         raise _refuse(
-            raw,
             f"The home folder of another user, {user}, is not looked up.",
             f"Write its absolute path; write ./{user} for a folder of this name.",
         )
@@ -245,10 +248,8 @@ def _local_hint(raw: bytes) -> str:
     return f"{_FORMS} A local folder with a colon in its name is ./{shown}"
 
 
-def _refuse(raw: bytes, message: str, hint: str = "") -> SettingsError:
-    return SettingsError(
-        message.replace("{}", format_path(raw)), hint=hint or _FORMS, code="copy.destination"
-    )
+def _refuse(message: str, hint: str = _FORMS) -> SettingsError:
+    return SettingsError(message, hint=hint, code="copy.destination")
 
 
 def _plan_source(

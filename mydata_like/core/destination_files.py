@@ -112,7 +112,7 @@ class DestinationFiles(Protocol):
     def list_own(self, folder: bytes) -> list[bytes]:
         """Return the sorted paths of the files below a folder below `.mydata-like`, from there.
 
-        A folder that is missing has none. `folder` ends with `/`.
+        A folder that is missing has none.
         """
 
     def write(self, path: bytes, content: bytes, *, replace: bool = False) -> bool:

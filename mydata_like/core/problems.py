@@ -327,10 +327,12 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "ssh.no-agent": ProblemInfo(
         "There is no SSH agent, or it does not respond.", USER, OPEN_SETTINGS, "transfer.ssh_agent"
     ),
+    "ssh.config": ProblemInfo("The user's SSH configuration is invalid or unusable.", USER),
     "host-key.unknown": ProblemInfo("The staging host's key is not trusted.", USER, SET_UP),
     "host-key.changed": ProblemInfo(
         "The staging host's key is not the known one.", ADMINISTRATOR, SET_UP
     ),
+    "host-key.revoked": ProblemInfo("The host's key was revoked.", ADMINISTRATOR),
     "staging.full": ProblemInfo(
         "The staging area is full, or has no space for a file.", ADMINISTRATOR, TRY_AGAIN
     ),

@@ -21,7 +21,7 @@ from werkzeug.serving import DechunkedInput
 from mydata_like.demo.context import ServerContext
 from mydata_like.demo.database import Database
 from mydata_like.demo.fixtures import ACCOUNT, DemoUser, add_user, fill
-from mydata_like.demo.invariants import FileKey, StoredFile, find_violations, list_files
+from mydata_like.demo.invariants import FileKey, FileThere, find_violations, list_files
 from mydata_like.demo.middleware import FaultList, LoggedRequest, Middleware
 from mydata_like.demo.object_mirror import ObjectMirror, add_box
 from mydata_like.demo.replicas import copy_replica
@@ -372,7 +372,7 @@ class EmbeddedServer:
         """Wait until no verification is pending; return whether that took at most `timeout`."""
         return self._verifier.wait_idle(timeout)
 
-    def datafiles(self) -> list[StoredFile]:
+    def datafiles(self) -> list[FileThere]:
         """Return all datafiles with their replicas, ordered by id."""
         self._objects.refresh_all()
         return list_files(self._store)

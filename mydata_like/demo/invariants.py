@@ -69,7 +69,7 @@ _FILES = """
 """
 
 
-class StoredFile(NamedTuple):
+class FileThere(NamedTuple):
     """A datafile with one of its replicas; `path` is None if no replica is inside its box."""
 
     id: int
@@ -89,7 +89,7 @@ class StoredFile(NamedTuple):
         return self.dataset_name, self.directory or "", self.filename
 
 
-def list_files(store: Database) -> list[StoredFile]:
+def list_files(store: Database) -> list[FileThere]:
     """Return all datafiles, ordered by id."""
     files = []
     for row in store.rows(_FILES):
@@ -98,8 +98,8 @@ def list_files(store: Database) -> list[StoredFile]:
             if row["location"] is not None and row["uri"] is not None:
                 path = replica_path(row["location"], row["uri"])
         files.append(
-            StoredFile(
-                **{name: row[name] for name in StoredFile._fields[:8]},
+            FileThere(
+                **{name: row[name] for name in FileThere._fields[:8]},
                 verified=bool(row["verified"]),
                 box=row["box"],
                 path=path,
@@ -118,7 +118,7 @@ def find_violations(store: Database, expected: Mapping[FileKey, Path]) -> list[s
     ]
 
 
-def _find_duplicates(store: Database, files: list[StoredFile]) -> Iterator[str]:
+def _find_duplicates(store: Database, files: list[FileThere]) -> Iterator[str]:
     names = Counter((file.dataset, file.directory or "", file.filename) for file in files)
     for name, count in names.items():
         if count > 1:
@@ -134,7 +134,7 @@ def _find_duplicates(store: Database, files: list[StoredFile]) -> Iterator[str]:
         yield f"{row['number']} datasets {row['description']!r} in experiment {row['experiment']}"
 
 
-def _find_false_bytes(files: list[StoredFile]) -> Iterator[str]:
+def _find_false_bytes(files: list[FileThere]) -> Iterator[str]:
     """Yield datafiles whose bytes differ from their record, or are missing though verified."""
     for file in files:
         if file.path is None:
@@ -164,7 +164,7 @@ class _Copy(NamedTuple):
     modified_ns: int | None = None
 
 
-def _find_losses(files: list[StoredFile], expected: Mapping[FileKey, Path]) -> Iterator[str]:
+def _find_losses(files: list[FileThere], expected: Mapping[FileKey, Path]) -> Iterator[str]:
     if not expected:
         return
     found: defaultdict[FileKey, list[_Copy]] = defaultdict(list)
@@ -186,7 +186,7 @@ def _find_losses(files: list[StoredFile], expected: Mapping[FileKey, Path]) -> I
         yield f"{key} was registered and is no local file"
 
 
-def _find_copies(files: list[StoredFile]) -> Iterator[tuple[FileKey, _Copy]]:
+def _find_copies(files: list[FileThere]) -> Iterator[tuple[FileKey, _Copy]]:
     """Yield files with a record of their own, and files in archives."""
     for file in files:
         if not is_archive(file.filename):

@@ -60,11 +60,14 @@ class _LevelFolder(NamedTuple):
 class ScanScope(NamedTuple):
     """The part of a data directory to read.
 
-    `only` is the path of one folder, as in events; nothing outside of it is read.
+    `only` is the path of one folder, as in events; nothing outside of it is read. With `as_is`,
+    files are also read whose names a server could not store, and symbolic links that are not
+    followed are not reported: the destination gets the tree as it is.
     """
 
     only: str = ""
     shard: Shard = WHOLE
+    as_is: bool = False
 
 
 ALL = ScanScope()

@@ -108,7 +108,14 @@ class Scan:
         return LevelScan(walk, self._settings, open_dataset, self.part).groups()
 
     def _open(self, root: Root) -> Walk:
-        return Walk(root, self._settings.filters, self._emit, self._clock, self._cancel)
+        return Walk(
+            root,
+            self._settings.filters,
+            self._emit,
+            self._clock,
+            self._cancel,
+            as_is=self.part.as_is,
+        )
 
 
 def _unread(folder: DatasetFolder, _path: bytes) -> Iterator[FileGroup]:

@@ -113,7 +113,8 @@ class FileFilter:
     pattern is invalid.
     """
 
-    def __init__(self, settings: Filters) -> None:
+    def __init__(self, settings: Filters, *, any_name: bool = False) -> None:
+        self._any_name = any_name  # whether the destination takes every name
         self._ignored = _IGNORED_FILE.fullmatch if settings.default_ignores else is_lock_name
         self._matchers = tuple(_matchers(settings))
 
@@ -121,13 +122,13 @@ class FileFilter:
         """Return why a file is excluded; patterns do not apply to the first bytes of its key."""
         if self._ignored(name):
             return _IGNORED
-        if not name.isascii() or len(name) > NAME_LIMIT:
+        if not self._any_name and (not name.isascii() or len(name) > NAME_LIMIT):
             problem = name_problem(name)
             if problem:
                 return problem
         if not self._matchers:
             return None
-        path, base = key[above:].decode("utf-8", "surrogateescape"), name.decode()
+        path, base = (it.decode("utf-8", "surrogateescape") for it in (key[above:], name))
         taken = all(matcher(path, base) for matcher in self._matchers)
         return None if taken else _EXCLUDED
 
@@ -317,11 +318,19 @@ class Walk:
     """A reader of the dataset folders of one data directory, or of a source."""
 
     def __init__(
-        self, root: Root, settings: Filters, emit: Emit, clock: Clock, cancel: CancelSignal
+        self,
+        root: Root,
+        settings: Filters,
+        emit: Emit,
+        clock: Clock,
+        cancel: CancelSignal,
+        *,
+        as_is: bool = False,
     ) -> None:
         self.root = root
+        self.as_is = as_is
         self.links = Links(settings.symlinks, root)
-        self.refuse = FileFilter(settings).refuse
+        self.refuse = FileFilter(settings, any_name=as_is).refuse
         self.refuse_folder = partial(ignored_folder, settings)
         self.emit = emit
         self.found = 0  # files that were counted, including excluded ones
@@ -523,7 +532,9 @@ class _FolderWalk:
             return False
         key = folder.prefix + name
         directory = folder.directory + b"/" + name if folder.directory else name
-        problem = self._walk.refuse_folder(name) or directory_problem(directory)
+        problem = self._walk.refuse_folder(name)
+        if not self._walk.as_is:
+            problem = problem or directory_problem(directory)
         if problem:
             self._walk.emit(FolderSkipped(path=key, problem=problem))
             return False
@@ -537,7 +548,8 @@ class _FolderWalk:
     def _follow(self, folder: _Open, name: bytes) -> bool:
         target = self._walk.links.resolve(folder.path + name)
         if isinstance(target, Problem):
-            self._skip(folder, name, target)
+            if not self._walk.as_is:
+                self._skip(folder, name, target)
         elif stat.S_ISREG(target.status.st_mode):
             place = _WalkFolder(
                 folder.prefix, folder.directory, self._walk.root.top_of(target.path)

@@ -392,6 +392,7 @@ FIND_RUNS = (
 logger = logging.getLogger(__name__)
 
 STATE_BY_TEXT = {state.value: state for state in EntryState}
+REMOTE = 6  # the position of the path in a row of `files`
 KINDS = frozenset(
     (bytes, int, int, str, int, str, str, datafile, str, str, seen, seen)
     for datafile in (int, NoneType)
@@ -431,8 +432,32 @@ def moment(seconds: int) -> datetime:
     return moment_of(seconds if isinstance(seconds, int | float) else 0)
 
 
+def store_paths(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Return values for a row; a path that is no valid text is stored as its bytes."""
+    return tuple(_store(it) if isinstance(it, str) and not it.isascii() else it for it in values)
+
+
+def _store(path: str) -> str | bytes:
+    stored = path.encode("utf-8", "surrogateescape")
+    try:
+        return stored.decode()
+    except UnicodeDecodeError:
+        return stored
+
+
+def load_paths(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the values of a row, of which only the key at its beginning is bytes."""
+    return (*row[:1], *(_load(it) if isinstance(it, bytes) else it for it in row[1:]))
+
+
+def _load(path: bytes) -> str:
+    return path.decode("utf-8", "surrogateescape")
+
+
 def parse_entry(row: tuple[Any, ...]) -> Entry | None:
     """Return a row as an entry, or None if it is invalid."""
+    if type(row[REMOTE]) is bytes:
+        row = load_paths(row)
     state = STATE_BY_TEXT.get(row[3])
     if state is None or tuple(map(type, row)) not in KINDS:
         logger.warning("The ledger has an invalid row, which is ignored")

@@ -42,12 +42,14 @@ from mydata_like.ledger.ledger_file import LockWaiting, SqliteFile
 from mydata_like.ledger.spill_dict import SpillDict, SpillStore
 from mydata_like.ledger.sql import (
     PastRunRow,
+    load_paths,
     moment,
     parse_archive,
     parse_changed,
     parse_entry,
     parse_run,
     parse_staged,
+    store_paths,
 )
 
 logger = logging.getLogger(__name__)
@@ -310,11 +312,12 @@ class SqliteLedger:
 
     def record_replacements(self, replacements: Sequence[Replacement]) -> None:
         """Record which bytes are to replace others; newer ones of a file override older ones."""
-        self._write(sql.RECORD_REPLACEMENT, [(self._root, *it) for it in replacements])
+        self._write(sql.RECORD_REPLACEMENT, [(self._root, *store_paths(it)) for it in replacements])
 
     def find_replacements(self) -> list[Replacement]:
         """Return all replacements that are not known to be complete."""
-        return list(map(Replacement._make, self._fetch(sql.FIND_REPLACEMENTS, (self._root,))))
+        rows = self._fetch(sql.FIND_REPLACEMENTS, (self._root,))
+        return [Replacement._make(load_paths(row)) for row in rows]
 
     def forget_replacements(self, replacements: Sequence[Replacement]) -> None:
         """Remove replacements, unless they are of other bytes by now."""
@@ -342,15 +345,18 @@ class SqliteLedger:
 
     def record_kept(self, copies: Sequence[KeptCopy]) -> None:
         """Record earlier bytes that are, or are to be, kept on the server."""
-        self._write(sql.RECORD_KEPT, [(self._root, *copy) for copy in copies])
+        self._write(sql.RECORD_KEPT, [(self._root, *store_paths(copy)) for copy in copies])
 
     def find_kept(self, key: bytes | None = None) -> list[KeptCopy]:
         """Return what is kept of a file, or of all; the newest first."""
-        return list(map(KeptCopy._make, self._fetch(sql.FIND_KEPT, (self._root, key))))
+        rows = self._fetch(sql.FIND_KEPT, (self._root, key))
+        return [KeptCopy._make(load_paths(row)) for row in rows]
 
     def forget_kept(self, copies: Sequence[KeptCopy]) -> None:
         """Remove the record of bytes that are kept no longer."""
-        self._write(sql.FORGET_KEPT, [(self._root, copy.key, copy.path) for copy in copies])
+        self._write(
+            sql.FORGET_KEPT, [(self._root, *store_paths((copy.key, copy.path))) for copy in copies]
+        )
 
     def find_changed(self, key: bytes) -> ChangedFile | None:
         """Return what is known about a changed file."""
@@ -639,7 +645,7 @@ class SqliteLedger:
         for start in range(0, len(entries), ENTRIES_AT_ONCE):
             part = entries[start : start + ENTRIES_AT_ONCE]
             query = sql.RECORD % ",".join([sql.ROW] * len(part))
-            rows = ((*entry, *self._find_times(entry, now)) for entry in part)
+            rows = ((*_storable(entry), *self._find_times(entry, now)) for entry in part)
             cursor.execute(query, (*chain.from_iterable(rows), self._root, now))
 
     def _find_late(self, key: bytes) -> LateRow | None:
@@ -727,3 +733,7 @@ def _execute_with(
     except OverflowError:  # an inode longer than SQLite's integers
         seen = [(*each[:-1], signed(each[-1])) for each in seen]
         return cursor.execute(statement, (*chain.from_iterable(seen), *values))
+
+
+def _storable(entry: Entry) -> tuple[Any, ...]:
+    return entry if entry.remote.isascii() else store_paths(entry)

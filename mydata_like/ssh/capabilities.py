@@ -60,6 +60,10 @@ PREAMBLE: Final = (  # of each script
 _WAITING: Final = b"""exec sh -c 'IFS= read -r s && eval "$s"'"""
 _MD5: Final = hashlib.md5(b"mydata", usedforsecurity=False).hexdigest().encode()
 _CHECKSUMS: Final = (b"md5sum", b"openssl md5 -r", b"md5 -q")
+_FIND_CHECKSUM: Final = (
+    b"for c in %b; do case $(printf mydata | $c 2>/dev/null) in "
+    b'%b*) echo "checksum $c"; break;; esac; done'
+) % (b" ".join(b"'%b'" % it for it in _CHECKSUMS), _MD5)
 _PACKED: Final = rb"\050\265\057\375\040\006\061\000\000mydata"  # compressed by zstd; RFC 8878
 _FLAVOURS: Final = {b"gnu tar": "gnu", b"busybox": "busybox", b"bsdtar": "bsd"}
 _PLAIN: Final = frozenset(
@@ -232,6 +236,31 @@ def allows_nothing(error: UploaderError) -> StagingError:
     )
 
 
+class CommandFacts(NamedTuple):
+    """What a shell tells without writing anything: the account's home, and `checksum` as above."""
+
+    home: bytes
+    checksum: bytes
+
+
+def probe_commands(session: SshSession) -> CommandFacts:
+    """Return what the shell of a host tells; raises `RejectedError` if it answers nothing."""
+    nonce = b"mydata-" + os.urandom(8).hex().encode()
+    parts = [
+        PREAMBLE + b"set -f",
+        b"printf '\\n%%s\\n' %b" % quote(nonce),
+        b'printf "home %s\\n" "$PWD"',
+        _FIND_CHECKSUM,
+    ]
+    finished = session.run(b"exec sh -c " + quote(b"; ".join(parts)))
+    _, found, output = finished.output.partition(b"\n" + nonce + b"\n")
+    if not found:
+        raise RejectedError(_describe_output(finished))
+    facts = dict(line.partition(b" ")[::2] for line in output[:_MOST_OUTPUT].splitlines())
+    checksum = facts.get(b"checksum", b"")
+    return CommandFacts(facts.get(b"home", b""), checksum if checksum in _CHECKSUMS else b"")
+
+
 @contextmanager
 def _closing_after_failure(session: OpenSession) -> Iterator[None]:
     try:
@@ -294,8 +323,7 @@ def _script(location: bytes, token: bytes, nonce: bytes) -> bytes:
         b'[ -f "$d/s" ] && set -- $(ls -ln "$d/s") && echo "extracted $5"',
         b'rm -rf -- "$d"',
         b'echo "tar "$(tar --version 2>&1 </dev/null)',
-        b"for c in %b; do case $(printf mydata | $c 2>/dev/null) in "
-        b'%b*) echo "checksum $c"; break;; esac; done' % (b" ".join(map(quote, _CHECKSUMS)), _MD5),
+        _FIND_CHECKSUM,
         b'echo "zstd "$(printf "%b" | zstd -dcq 2>/dev/null)' % _PACKED,
         b'echo "cpus "$(nproc || getconf _NPROCESSORS_ONLN || sysctl -n hw.ncpu) 2>/dev/null',
     ]

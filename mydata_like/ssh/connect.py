@@ -1,6 +1,6 @@
 """Opens SSH sessions: chooses route, library, host key and private key."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
@@ -8,7 +8,13 @@ from importlib.util import find_spec
 from socket import socket
 from typing import Protocol
 
-from mydata_like.core.errors import HostKeyError, SettingsError, StagingError, TransientError
+from mydata_like.core.errors import (
+    AccessDeniedError,
+    HostKeyError,
+    SettingsError,
+    StagingError,
+    TransientError,
+)
 from mydata_like.ssh import dialing
 from mydata_like.ssh.keys import (
     KeyPair,
@@ -49,6 +55,52 @@ def connect(endpoint: Endpoint) -> OpenSession:
     usable = _for_key(endpoint, key)
     with _find_route(endpoint) as dial:
         return _log_in(usable, key, dial).session()
+
+
+def find_accepted_key(
+    endpoint: Endpoint,
+    keys: Sequence[KeyPair],
+    refused: Callable[[KeyPair, AccessDeniedError], None],
+) -> KeyPair | None:
+    """Return the first of several keys that the host accepts; each other one is `refused`.
+
+    The endpoint's own key is not used. Several keys are tried over one connection, since hosts
+    block clients whose logins fail often (PerSourcePenalties of OpenSSH 9.8). When the host has
+    closed it after too many (MaxAuthTries), the rest is tried over another. Raises as `connect`
+    does.
+    """
+    waiting = list(keys)
+    with _find_route(endpoint) as dial:
+        while True:
+            connection = _open_known(endpoint._replace(stack="paramiko"), dial)
+            try:
+                found = _try_keys(connection, waiting, refused)
+            finally:
+                connection.abort()
+            if found or not waiting:
+                return found
+
+
+def _try_keys(
+    connection: _Connection,
+    waiting: list[KeyPair],
+    refused: Callable[[KeyPair, AccessDeniedError], None],
+) -> KeyPair | None:
+    """Try keys, and remove those that were refused, until the host closes the connection."""
+    tried = False
+    while waiting:
+        try:
+            connection.authenticate(waiting[0])
+        except AccessDeniedError as error:
+            refused(waiting.pop(0), error)
+            tried = True
+        except TransientError:
+            if not tried:
+                raise
+            return None
+        else:
+            return waiting[0]
+    return None
 
 
 def fetch_host_key(endpoint: Endpoint) -> PublicKey:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from mydata_like.core.errors import HostKeyError, SettingsError
 from mydata_like.settings.atomic_write import (
     PRIVATE_FILE,
+    load_limited,
     make_private_folder,
     read_plain,
     require_plain,
@@ -132,7 +133,8 @@ def load_key(path: Path) -> KeyPair:
             code="key.exposed",
         )
     content = _decode_openssh(text)
-    if public := _parse_device(content):
+    public = _parse_public(content)
+    if public and public.type.startswith("sk-"):
         return KeyPair(path, text, public, whole=False)
     if ours := re.fullmatch(_OURS, content, re.DOTALL):
         return KeyPair(path, text, PublicKey("ssh-ed25519", ours["public"]))
@@ -161,8 +163,22 @@ def _decode_openssh(text: bytes) -> bytes:
         return b""
 
 
-def _parse_device(content: bytes) -> PublicKey | None:
-    """Return the key of a device from its file."""
+def find_public_key(path: Path) -> PublicKey | None:
+    """Return the public key of a private key file that cannot be used, if it is known.
+
+    It is in a file beside it (`.pub`), or unencrypted in the file itself (PROTOCOL.key).
+    """
+    for file in (path.with_name(path.name + ".pub"), path):
+        with suppress(OSError, ValueError, SettingsError):
+            text = load_limited(file, _LARGEST)
+            if public := _parse_public(_decode_openssh(text)):
+                return public
+            return PublicKey.parse(text.decode("ascii"))
+    return None
+
+
+def _parse_public(content: bytes) -> PublicKey | None:
+    """Return the public key in the content of a private key file."""
     try:
         _cipher, rest = split_string(content.removeprefix(_MAGIC))
         _derivation, rest = split_string(rest)
@@ -171,7 +187,7 @@ def _parse_device(content: bytes) -> PublicKey | None:
         kind = split_string(blob)[0].decode("ascii")
     except ValueError:
         return None
-    return PublicKey(kind, blob) if kind.startswith("sk-") else None
+    return PublicKey(kind, blob) if kind else None
 
 
 def split_string(data: bytes) -> tuple[bytes, bytes]:
@@ -185,6 +201,7 @@ def split_string(data: bytes) -> tuple[bytes, bytes]:
 STANDARD_PORT: Final = 22  # known hosts files may leave it out
 UNKNOWN: Final = "host-key.unknown"
 CHANGED: Final = "host-key.changed"
+REVOKED: Final = "host-key.revoked"
 _LARGEST_KNOWN_HOSTS: Final = 1024 * 1024  # characters that are read: about 5,000 keys
 _LOCK_TIMEOUT: Final = 10.0  # seconds to wait for another process that writes the file
 
@@ -193,32 +210,61 @@ def check_host_key(endpoint: Endpoint, key: PublicKey) -> None:
     """Check that this is the host's key; raises `HostKeyError` if that is not certain."""
     if is_trusted(endpoint, key):
         return
+    if key.fingerprint in endpoint.revoked:
+        raise HostKeyError(
+            f"The key of {endpoint.host}, port {endpoint.port}, was revoked: {key.fingerprint} "
+            f"({key.type}).",
+            hint="Your known_hosts file names it as @revoked: somebody else may have it. Nothing "
+            "was sent to the host. Ask its administrator.",
+            code=REVOKED,
+        )
+    accept = f"--accept-host-key {key.fingerprint}"
     trusted = trusted_fingerprints(endpoint)
     if not trusted:
         raise HostKeyError(
             f"The key of {endpoint.host}, port {endpoint.port}, is not known yet. "
             f"Its fingerprint is {key.fingerprint} ({key.type}).",
-            hint="Ask your facility whether this is its key; if so, trust it with "
-            f"--accept-host-key {key.fingerprint}",
+            hint=f"Ask your facility whether this is its key; if so, trust it with {accept}"
+            if endpoint.user_known_hosts is None
+            else "Ask the host's administrator whether this is its key; if so, trust it with: "
+            f"mydata-like copy {accept}",
             code=UNKNOWN,
+        )
+    raise HostKeyError(
+        f"{endpoint.host}, port {endpoint.port}, has a different key than the known one: "
+        f"{key.fingerprint} ({key.type}) instead of {' or '.join(trusted)}.",
+        hint=_explain_change(endpoint, accept),
+        code=CHANGED,
+    )
+
+
+def _explain_change(endpoint: Endpoint, accept: str) -> str:
+    """Return the hint for a host with another key than the known one."""
+    users = endpoint.user_known_hosts
+    if users:
+        fix = f"trust the new one with: mydata-like copy {accept}"
+        if endpoint.host_keys:
+            fix = f'remove the old one with: ssh-keygen -R "{users.name}" -f "{users.file}"'
+        return (
+            "Another computer may be impersonating the host. Nothing was sent to it. Ask its "
+            f"administrator. If the key was replaced, {fix}"
         )
     unpin = ""
     if endpoint.host_keys and endpoint.pinned_by_server:
         unpin = "ask the administrator of the server to correct host_keys of the storage box, or "
     elif endpoint.host_keys:
         unpin = "replace the old one in transfer.host_keys or --accept-host-key, or "
-    raise HostKeyError(
-        f"{endpoint.host}, port {endpoint.port}, has a different key than the known one: "
-        f"{key.fingerprint} ({key.type}) instead of {' or '.join(trusted)}.",
-        hint="Another computer may be impersonating the staging host. Nothing was sent to it. Ask "
+    return (
+        "Another computer may be impersonating the staging host. Nothing was sent to it. Ask "
         f"your facility. If it has replaced the key, {unpin}trust the new one with: mydata-like "
-        f"register --accept-host-key {key.fingerprint}",
-        code=CHANGED,
+        f"register {accept}"
     )
 
 
 def is_trusted(endpoint: Endpoint, key: PublicKey) -> bool:
     """Return whether this is certainly the host's key."""
+    if key.fingerprint in endpoint.revoked:
+        return False
     return key.fingerprint in (*trusted_fingerprints(endpoint), *endpoint.also_trusted)
 
 
@@ -257,9 +303,12 @@ def pinned_fingerprints(endpoint: Endpoint) -> tuple[str, ...]:
 
 
 def preferred_types(endpoint: Endpoint) -> tuple[str, ...]:
-    """Return the known key types of this host, which are requested first."""
+    """Return the known key types of this host, which are requested first.
+
+    That of a pinned fingerprint is unknown.
+    """
     if endpoint.host_keys:
-        return ()
+        return tuple(text.partition(" ")[0] for text in endpoint.host_keys if " " in text)
     return tuple(dict.fromkeys(key.type for key in known_keys(endpoint)))
 
 

@@ -50,11 +50,20 @@ def prefer(key_types: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(first + HOST_KEYS))
 
 
+class UserKnownHosts(NamedTuple):
+    """The user's own known_hosts file of OpenSSH, and the name of a host in it."""
+
+    file: Path
+    name: str
+
+
 class Endpoint(NamedTuple):
     """The host, account and keys of a session; small enough to be pickled.
 
     `host_keys` are pinned fingerprints (`SHA256:...`). Without any, the host's key must be in
     `known_hosts` or `also_trusted`. `pinned_by_server` tells them from those of the settings.
+    With `user_known_hosts`, they come from there, and the hints are those of `copy`. A `revoked`
+    fingerprint is never trusted.
     `inward` are the ciphers allowed for received data, if they are others than `ciphers`. Timeouts
     are in seconds; `stall_timeout` limits every wait without progress.
     """
@@ -75,6 +84,8 @@ class Endpoint(NamedTuple):
     agent: str = ""  # the socket of an agent that may have our key
     any_key: bool = False  # also try all other keys of the agent
     via: "Endpoint | None" = None  # the jump host before this one
+    user_known_hosts: UserKnownHosts | None = None
+    revoked: tuple[str, ...] = ()
 
     @property
     def way(self) -> tuple["Endpoint", ...]:

@@ -103,10 +103,13 @@ class ShellSender:
         """Send a payload; raises `TransientError` if the connection broke and none is proven."""
         batch, members = self._batch, task.members
         with self._state.limit.used():
-            if task.batched and batch and not any(b"\n" in member.remote for member in members):
-                # An interrupted batch may have left some of them whole.
-                arrived = find_arrived(self._shells, self._state, members, moving)
-                return send_others(arrived, task, lambda rest: batch.send(rest.members, moving))
+            if task.batched and batch:
+                alone = {  # names that tar prints on two lines
+                    index: self._single.send(index, member, moving)
+                    for index, member in enumerate(members)
+                    if b"\n" in member.remote
+                }
+                return send_others(alone, task, lambda rest: self._send_batch(batch, rest, moving))
             results: dict[int, MemberResult] = {}
             try:
                 for index, member in enumerate(members):
@@ -114,6 +117,11 @@ class ShellSender:
             except TransientError as error:
                 return collect(results, len(members), error)
             return collect(results, len(members))
+
+    def _send_batch(self, batch: BatchSender, task: SendTask, moving: Moving) -> TaskResult:
+        # An interrupted batch may have left some of them whole.
+        arrived = find_arrived(self._shells, self._state, task.members, moving)
+        return send_others(arrived, task, lambda rest: batch.send(rest.members, moving))
 
     def replace(self, moves: Sequence[RenameTask], moving: Moving) -> TaskResult:
         """Move replacements into place; raises `TransientError` if the connection broke."""

@@ -32,7 +32,7 @@ import psutil
 
 from mydata_like.app.settings_service import save_settings
 from mydata_like.demo.demo_server import EmbeddedServer
-from mydata_like.demo.invariants import StoredFile
+from mydata_like.demo.invariants import FileThere
 from mydata_like.demo.middleware import Fault, Hang, Reply
 from mydata_like.ssh.keys import PublicKey
 from tests.invariants import find_wrong_records
@@ -510,7 +510,7 @@ def change_record(trial: Trial) -> None:
     _hear(trial, "--dry-run")
 
 
-def _find_stored(trial: Trial) -> StoredFile:
+def _find_stored(trial: Trial) -> FileThere:
     trial.make_all_safe()
     files = {file.key: file for file in trial.site.server.datafiles()}
     return files[Path(DATASETS[0]).name, "", HEARD]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mydata_like.core.formatting import format_path
-from mydata_like.demo.invariants import FileKey, StoredFile, is_archive, list_archived, measure
+from mydata_like.demo.invariants import FileKey, FileThere, is_archive, list_archived, measure
 from tests.site import Site
 
 
@@ -125,7 +125,7 @@ class _Copy(NamedTuple):
     archived: bool = False  # an earlier version of a file stays in the archive of that time
 
 
-def _list_copies(files: Iterable[StoredFile]) -> dict[FileKey, list[_Copy]]:
+def _list_copies(files: Iterable[FileThere]) -> dict[FileKey, list[_Copy]]:
     """Return the server's records and archived files by dataset, directory and name."""
     found: dict[FileKey, list[_Copy]] = {}
     for _, rows in groupby(files, lambda file: file.id):
@@ -145,7 +145,7 @@ def _list_copies(files: Iterable[StoredFile]) -> dict[FileKey, list[_Copy]]:
     return found
 
 
-def _is_whole(file: StoredFile) -> bool:
+def _is_whole(file: FileThere) -> bool:
     """Return whether the bytes on the server's disk match the record."""
     try:
         return file.path is not None and measure(file.path) == (file.size, file.md5sum)

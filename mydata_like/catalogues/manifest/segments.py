@@ -138,14 +138,14 @@ class Manifest:
 
     def _find_next(self) -> int:
         if self._next is None:
-            names = self._files.list_own(self._own)
+            names = self._files.list_own(self._own.rstrip(b"/"))
             numbers = [int(name[:6]) for name in names if name[:6].isdigit()]
             self._next = max(numbers, default=0) + 1
         return self._next
 
     def _list(self) -> Iterator[bytes]:
         """Yield the paths of all segments."""
-        for name in self._files.list_own(MANIFEST):
+        for name in self._files.list_own(MANIFEST.rstrip(b"/")):
             if name.endswith(b".jsonl"):
                 yield MANIFEST + name
 

@@ -29,7 +29,7 @@ from mydata_like.core.formatting import format_path
 from mydata_like.core.openat import BY_DESCRIPTOR, FOLDER, NO_LINK, FolderCache
 from mydata_like.ssh.session import RemoteEntry, SmallFile
 from mydata_like.transfer.file_source import LARGE, advise
-from mydata_like.transfer.folder.staging_folder import MARKER, StagingFolder
+from mydata_like.transfer.folder.staging_folder import StagingFolder
 from mydata_like.transfer.sparse import zeros
 from mydata_like.transfer.tar import is_plain
 
@@ -197,7 +197,7 @@ class FolderFiles:
         if not found:
             raise ServerUnavailableError(
                 f"{folder.host} is not known as the folder of the storage box {folder.box}: it has "
-                f"no file {MARKER.decode()}.",
+                f"no file {folder.marker_name.decode()}.",
                 hint="Before the first run, confirm it with: mydata-like register. If the folder "
                 "is not mounted, mount it.",
                 code="staging.unconfirmed",
@@ -206,14 +206,15 @@ class FolderFiles:
             raise StagingError(
                 f"{folder.host} is the folder of another storage box, not of {folder.box} with the "
                 f"location {folder.location}.",
-                hint=f"Correct transfer.folder, or the file {MARKER.decode()} in the folder if the "
-                "storage box was renamed or moved.",
+                hint="Correct transfer.folder, or the file "
+                f"{folder.marker_name.decode()} in the folder if the storage box was renamed or "
+                "moved.",
                 code="staging.wrong",
             )
 
     def _read_marker(self, folder: StagingFolder) -> bytes:
         with opening(folder):
-            return self.read_file(folder.below(MARKER))
+            return self.read_file(folder.below(folder.marker_name))
 
     def put_all(self, puts: Iterable[SmallFile]) -> Iterator[tuple[int, RejectedError | None]]:
         """Write small files; yield the index and error of each when it is durable.

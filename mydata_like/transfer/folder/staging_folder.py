@@ -24,6 +24,8 @@ class StagingFolder(NamedTuple):
     path: bytes
     box: str
     location: str
+    marker_name: bytes = MARKER
+    marker_text: bytes = b""  # empty for the usual content
 
     @property
     def host(self) -> str:
@@ -33,7 +35,8 @@ class StagingFolder(NamedTuple):
     @property
     def marker(self) -> bytes:
         """The content of the marker."""
-        return f"storage box: {self.box}\nlocation: {self.location}\n".encode()
+        usual = f"storage box: {self.box}\nlocation: {self.location}\n"
+        return self.marker_text or usual.encode()
 
     def below(self, name: bytes) -> bytes:
         """Return the path of a file below the folder."""

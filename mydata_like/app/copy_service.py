@@ -1,0 +1,300 @@
+"""`copy`: a proven copy of folders and files to a host or a folder, without a server."""
+
+import os
+import stat
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final, Literal
+
+from mydata_like.app.plain_destination import FolderPlace, HostPlace, PlainDestination
+from mydata_like.app.run_request import RunObserver, RunRequest
+from mydata_like.app.run_service import open_run, to_all
+from mydata_like.app.settings_service import find_places
+from mydata_like.core.copy_arguments import (
+    BucketTarget,
+    CopySource,
+    CopyTarget,
+    FolderTarget,
+    HostTarget,
+    parse_target,
+    plan_sources,
+)
+from mydata_like.core.destination_files import TreeFolder, TreeLink
+from mydata_like.core.errors import Problem, SettingsError
+from mydata_like.core.events import Event, FileFailed, FileWaiting
+from mydata_like.core.extra_sources import Destination, SourceRequest, lies_in, source_key
+from mydata_like.core.formatting import format_path
+from mydata_like.core.openat import join
+from mydata_like.engine.layout_walk import ScanScope
+from mydata_like.engine.pipeline import Lock
+from mydata_like.engine.run import SOME_FAILED_EXIT, RunEnd
+from mydata_like.engine.scheduler import SOURCE
+from mydata_like.settings.fields import InvalidSettingsError
+from mydata_like.settings.schema import Settings, check_values
+from mydata_like.ssh.login import Confirm, Trust, log_in
+from mydata_like.ssh.user_config import find_login
+
+COUNTING: Final = 1.0  # seconds that counting the files may take before a copy starts
+TREE_AT_ONCE: Final = 1000  # folders and links in one request
+CHANGED: Final = "file.changed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyOrder:
+    """What is to be copied where, and how.
+
+    `bandwidth` is in MB/s, 0 for no limit, and `channels` 0 for automatic. `links` are kept as
+    links, or skipped.
+    """
+
+    sources: tuple[CopySource, ...]
+    target: CopyTarget
+    config: Path | None = None
+    dry_run: bool = False
+    bandwidth: float = 0.0
+    channels: int = 0
+    includes: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
+    links: Literal["keep", "skip"] = "keep"
+    accept_missing: bool = False
+    accepted_keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCount:
+    """How much there is to copy; `complete` is false if there is more than was counted."""
+
+    files: int
+    size: int
+    complete: bool
+
+
+def plan_copy(arguments: Sequence[str]) -> tuple[tuple[CopySource, ...], CopyTarget]:
+    """Return sources and destination of a command line; raises `UploaderError`."""
+    if len(arguments) < 2:
+        raise SettingsError(
+            "A copy needs at least one source, and a destination.",
+            hint="Write, for example: mydata-like copy FOLDER USER@HOST:PATH",
+            code="copy.destination",
+        )
+    windows = os.name == "nt"
+    target = parse_target(arguments[-1], windows=windows, home=os.fsencode(Path.home()))
+    sources = plan_sources(
+        [os.fsencode(it) for it in arguments[:-1]],
+        os.path.isdir,
+        cwd=os.fsencode(Path.cwd()),
+        real_path=os.path.realpath,
+        windows=windows,
+    )
+    for source in sources:
+        _require_source(source)
+    return tuple(sources), target
+
+
+def count_sources(sources: Sequence[CopySource]) -> SourceCount:
+    """Return the number and size of files, as far as they can be counted in a moment."""
+    files = size = 0
+    until = time.monotonic() + COUNTING
+    for source in sources:
+        if source.alone:
+            files, size = files + 1, size + os.lstat(source.path).st_size
+            continue
+        for folder in _walk(source.path):
+            for entry in folder.files:
+                files, size = files + 1, size + entry.stat(follow_symlinks=False).st_size
+            if time.monotonic() > until:
+                return SourceCount(files, size, complete=False)
+    return SourceCount(files, size, complete=True)
+
+
+def open_place(order: CopyOrder, confirm: Confirm | None) -> HostPlace | FolderPlace:
+    """Return the destination after a login on its host; raises `UploaderError`."""
+    match order.target:
+        case HostTarget():
+            return _log_in(order, order.target, confirm)
+        case FolderTarget(path=path):
+            top = source_key(Path(os.fsdecode(path)))
+            _refuse_overlap(order.sources, top)
+            return FolderPlace(top)
+        case BucketTarget():
+            raise SettingsError(
+                "Object storage is not a destination of copy yet.",
+                hint="With a MyTardis server, set transfer.method to s3.",
+                code="copy.destination",
+            )
+
+
+def run_copy(
+    order: CopyOrder, place: HostPlace | FolderPlace, observer: RunObserver
+) -> tuple[RunEnd, list[Problem]]:
+    """Copy everything; return the end of the run, and what of the tree could not be made.
+
+    Files that changed while they were read are tried once more.
+    """
+    changed = ChangedWhileRead()
+    watched = replace(observer, emit=to_all(changed.add, observer.emit))
+    end, problems = _run(order, place, watched)
+    if changed.found and not end.finished.problem and not order.dry_run:
+        end, problems = _run(order, place, observer)
+    code = end.exit_code
+    if not code and (problems or end.finished.waiting or end.finished.left_behind):
+        code = SOME_FAILED_EXIT
+    return end._replace(exit_code=code), problems
+
+
+class ChangedWhileRead:
+    """Whether files of a run changed while they were read; from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self.found = False
+
+    def add(self, event: Event) -> None:
+        """Process an event."""
+        if isinstance(event, FileFailed | FileWaiting) and event.problem.code == CHANGED:
+            with self._lock:
+                self.found = True
+
+
+def _run(
+    order: CopyOrder, place: HostPlace | FolderPlace, observer: RunObserver
+) -> tuple[RunEnd, list[Problem]]:
+    destination = PlainDestination(place, order.sources, accept_missing=order.accept_missing)
+    named = Destination("", "copy", "copy")
+    request = RunRequest(
+        settings=_build_settings(order),
+        config=order.config,
+        dry_run=order.dry_run,
+        reason=SOURCE,
+        sources=tuple(SourceRequest(source.path, named) for source in order.sources),
+        part=ScanScope(as_is=True),
+    )
+    with open_run(request, observer, destination) as run:
+        end = run.execute()
+        if order.dry_run or end.finished.problem:
+            return end, []
+        problems = []
+        for folders, links in _list_trees(order):
+            problems += destination.files.make_tree(folders, links)
+        destination.files.clear(destination.temporary.rstrip(b"/"))
+    return end, problems
+
+
+def _build_settings(order: CopyOrder) -> Settings:
+    """Return the settings of a copy: nothing of the user's, and no rule of a server."""
+    settings, problems = check_values(
+        {
+            "filters.default_ignores": False,
+            "filters.settle_seconds": 0.0,
+            "filters.includes": list(order.includes),
+            "filters.excludes": list(order.excludes),
+            "limits.bandwidth": order.bandwidth,
+            "limits.low_priority": False,
+            "transfer.channels": order.channels,
+        }
+    )
+    if settings is None:
+        raise InvalidSettingsError(problems)
+    return settings
+
+
+def _log_in(order: CopyOrder, target: HostTarget, confirm: Confirm | None) -> HostPlace:
+    places = find_places(order.config)
+    login = find_login(target, Path.home(), os.environ)
+    trust = Trust(places.known_hosts, order.accepted_keys, confirm)
+    return HostPlace.find(log_in(login, places.key_file, trust), target.path)
+
+
+def _require_source(source: CopySource) -> None:
+    """Raise an error for a source that is missing, or neither a folder nor a regular file."""
+    try:
+        mode = os.lstat(source.path).st_mode
+    except OSError as error:
+        raise SettingsError(
+            f"{format_path(source.path)} cannot be copied: {error.strerror}.",
+            hint="Check the path, and that its drive is connected.",
+            code="copy.source",
+        ) from error
+    if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+        raise SettingsError(
+            f"{format_path(source.path)} is neither a folder nor a regular file.",
+            hint="Of a link to a folder, write the folder, or a slash after the link.",
+            code="copy.source",
+        )
+
+
+def _refuse_overlap(sources: Sequence[CopySource], top: bytes) -> None:
+    """Raise an error if what is copied would be found as a source again."""
+    real = source_key(Path(os.fsdecode(os.path.realpath(top))))
+    for source in sources:
+        own = source_key(Path(os.fsdecode(os.path.realpath(source.path))))
+        target = real + b"/" + source.place if source.place else real
+        if lies_in(real, own) or lies_in(own, target):
+            raise SettingsError(
+                f"The destination {format_path(top)} is in the source "
+                f"{format_path(source.path)}, or the other way round.",
+                hint="Choose a destination that is not part of what is copied.",
+                code="destination.inside",
+            )
+
+
+@dataclass(slots=True)
+class _Folder:
+    """A folder of a source: its path below the source, its links and its files."""
+
+    path: bytes
+    below: bytes
+    links: list[bytes] = field(default_factory=list)
+    files: list[os.DirEntry[bytes]] = field(default_factory=list)
+
+
+def _walk(top: bytes) -> Iterator[_Folder]:
+    """Yield all folders of a source, each after the one that it is in.
+
+    What cannot be read is left out: the run itself reports it.
+    """
+    waiting = [_Folder(top, b"")]
+    while waiting:
+        folder = waiting.pop()
+        below: list[_Folder] = []
+        try:
+            with os.scandir(folder.path) as entries:
+                for entry in entries:
+                    name = folder.below + b"/" + entry.name if folder.below else entry.name
+                    if entry.is_symlink():
+                        folder.links.append(entry.name)
+                    elif entry.is_dir(follow_symlinks=False):
+                        below.append(_Folder(entry.path, name))
+                    elif entry.is_file(follow_symlinks=False):
+                        folder.files.append(entry)
+        except OSError:
+            continue
+        yield folder
+        waiting += below
+
+
+def _list_trees(order: CopyOrder) -> Iterator[tuple[list[TreeFolder], list[TreeLink]]]:
+    """Yield the folders and links of all sources as they are to be at the destination.
+
+    The times of folders come last: links that are made in them change these.
+    """
+    sources = [source for source in order.sources if not source.alone]
+    folders: list[TreeFolder] = []
+    links: list[TreeLink] = []
+    for source in sources:
+        for folder in _walk(source.path):
+            place = b"/".join(filter(None, (source.place, folder.below)))
+            with_status = os.lstat(folder.path)
+            if place:
+                mode = stat.S_IMODE(with_status.st_mode) & 0o777
+                folders.append(TreeFolder(place, mode, with_status.st_mtime_ns))
+            if order.links == "keep":
+                for name in folder.links:
+                    target = os.fsencode(os.readlink(join(folder.path, name)))  # noqa: PTH115 - of bytes
+                    links.append(TreeLink(b"/".join(filter(None, (place, name))), target))
+    for start in range(0, len(links), TREE_AT_ONCE):
+        yield [], links[start : start + TREE_AT_ONCE]
+    for start in range(0, len(folders), TREE_AT_ONCE):
+        yield folders[start : start + TREE_AT_ONCE], []

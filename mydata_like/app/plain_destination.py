@@ -1,0 +1,239 @@
+"""A destination without a server: a host or a folder, with a manifest beside the bytes."""
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple, Self, cast
+
+from mydata_like.app.connection import ensure_uuid
+from mydata_like.app.run_destination import OpenedDestination, RunBasis, RunDestination
+from mydata_like.app.run_request import RunObserver, RunRequest
+from mydata_like.app.settings_service import find_places, find_state
+from mydata_like.app.transports.ssh_kind import RememberedHosts
+from mydata_like.catalogues.manifest.manifest_catalogue import ManifestCatalogue, identify
+from mydata_like.catalogues.manifest.segments import MARKER, TEMPORARY, Manifest, format_marker
+from mydata_like.catalogues.manifest.stored_view import BOX, Destination
+from mydata_like.core.copy_arguments import CopySource
+from mydata_like.core.destination_files import DestinationFiles, ProvenFile, StoredFile
+from mydata_like.core.errors import RejectedError, ServerUnavailableError, StagingError
+from mydata_like.core.events import Notice, RunFinished
+from mydata_like.core.formatting import format_path
+from mydata_like.core.model import StagingArea
+from mydata_like.core.openat import join
+from mydata_like.core.ports import Clock, Emit, Transport
+from mydata_like.engine.gate import Gate
+from mydata_like.settings.atomic_write import make_private_folder
+from mydata_like.settings.schema import Settings
+from mydata_like.ssh.capabilities import HostCapabilities, probe_commands
+from mydata_like.ssh.connect import connect
+from mydata_like.ssh.keys import STANDARD_PORT
+from mydata_like.ssh.session import Endpoint, OpenSession
+from mydata_like.state.state_files import HOSTS
+from mydata_like.transfer.destination_problems import ABSENT
+from mydata_like.transfer.folder.folder_session import FolderDestination
+from mydata_like.transfer.folder.local_files import LocalFiles
+from mydata_like.transfer.pool import StagingTransport
+from mydata_like.transfer.ssh.host_files import HostFiles
+from mydata_like.transfer.ssh.staging_host import StagingHost
+from mydata_like.transfer.worker_process import WorkerStarter
+
+KNOWN_ID: Final = "destination-id"  # the ledger's key for the id in the destination's marker
+COPIES: Final = "copies"  # the folder of the state of all copies
+
+
+@dataclass(frozen=True, slots=True)
+class HostPlace:
+    """A folder on a host; the `endpoint` is that of a login that has worked."""
+
+    endpoint: Endpoint
+    path: bytes
+
+    @classmethod
+    def find(cls, endpoint: Endpoint, path: bytes) -> Self:
+        """Return the folder of an absolute path, or of one below the account's home."""
+        if path.startswith(b"/"):
+            return cls(endpoint, path)
+        with closing(connect(endpoint)) as session:
+            home = probe_commands(session).home
+        return cls(endpoint, join(home, path) if path else home)
+
+    @property
+    def name(self) -> str:
+        """Its name in messages, and its identity for the ledger."""
+        endpoint = self.endpoint
+        port = f":{endpoint.port}" if endpoint.port != STANDARD_PORT else ""
+        return f"{endpoint.username}@{endpoint.host}{port}:{format_path(self.path)}"
+
+    def open_files(self) -> HostFiles:
+        """Return the access to its files; no session is open yet."""
+        return HostFiles(self._connect, self.path)
+
+    def _connect(self) -> tuple[OpenSession, HostCapabilities]:
+        session = connect(self.endpoint)
+        try:
+            facts = probe_commands(session)
+        except RejectedError as error:
+            return session, HostCapabilities("", error.message)
+        except BaseException:
+            session.close()
+            raise
+        return session, HostCapabilities("shell", checksum=facts.checksum)
+
+    def open_transport(self, access: "TransportParts") -> Transport:
+        """Return the transport to it; no channel is open yet."""
+        endpoint = self.endpoint
+        area = StagingArea(
+            box=BOX,
+            location=os.fsdecode(self.path),
+            username=endpoint.username,
+            hosts=(endpoint.host,),
+            port=endpoint.port,
+        )
+        return StagingTransport(
+            area,
+            access.settings.transfer,
+            build=lambda _: [StagingHost(endpoint, self.path)],
+            emit=access.emit,
+            owner=access.owner,
+            memory=RememberedHosts(access.state / HOSTS.replace("*", "copies"), area, access.clock),
+            starter=access.workers,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FolderPlace:
+    """A folder that is mounted here."""
+
+    path: bytes
+
+    @property
+    def name(self) -> str:
+        """Its name in messages, and its identity for the ledger."""
+        return format_path(self.path)
+
+    def open_files(self) -> LocalFiles:
+        """Return the access to its files."""
+        return LocalFiles(self.path)
+
+    def open_transport(self, access: "TransportParts") -> Transport:
+        """Return the transport to it; no channel is open yet."""
+        folder = FolderDestination(self.path, BOX, "", MARKER, access.marker)
+        area = StagingArea(box=BOX, location=os.fsdecode(self.path), username="", hosts=())
+        return StagingTransport(
+            area,
+            access.settings.transfer,
+            build=lambda _: [folder],
+            emit=access.emit,
+            owner=access.owner,
+            starter=access.workers,
+        )
+
+
+class TransportParts(NamedTuple):
+    """What a transport is opened with; `marker` is the content of the destination's marker."""
+
+    settings: Settings
+    emit: Emit
+    owner: str
+    state: Path
+    clock: Clock
+    workers: WorkerStarter
+    marker: bytes
+
+
+class NewDestination:
+    """The files of a destination that does not exist, for a preview."""
+
+    evidence = "host"
+
+    def list_files(self, folder: bytes) -> Iterator[StoredFile]:
+        return iter(())
+
+    def look(self, paths: Sequence[bytes]) -> list[StoredFile | None]:
+        return [None] * len(paths)
+
+    def prove(self, paths: Sequence[bytes]) -> list[ProvenFile | None]:
+        return [None] * len(paths)
+
+    def read(self, path: bytes) -> bytes | None:
+        return None
+
+
+class PlainDestination(RunDestination):
+    """A host or folder that gets the sources of one copy.
+
+    The ledger and the lock of a copy are in a folder of the state, by destination and by the
+    folders that the sources are in. With `accept_missing` the destination may have lost what
+    earlier runs had put there, or its marker.
+    """
+
+    def __init__(
+        self,
+        place: HostPlace | FolderPlace,
+        sources: Sequence[CopySource],
+        *,
+        accept_missing: bool = False,
+    ) -> None:
+        self.place = place
+        self.files: DestinationFiles = place.open_files()
+        self._places = {source.path: source.place for source in sources}
+        self._accept_missing = accept_missing
+
+    def find_root(self, request: RunRequest) -> bytes:
+        parents = sorted({path.rpartition(b"/")[0] or b"/" for path in self._places})
+        text = b"\0".join([self.place.name.encode("utf-8", "surrogateescape"), *parents])
+        self._digest = hashlib.sha256(text).hexdigest()[:16]
+        folder = find_state(request.settings, find_places(request.config)) / COPIES / self._digest
+        make_private_folder(folder)
+        return os.fsencode(folder)
+
+    def check(self, request: RunRequest) -> None:
+        """Do nothing: the arguments of the command were checked."""
+
+    def connect(
+        self, request: RunRequest, observer: RunObserver, gate: Gate, stack: ExitStack
+    ) -> RunRequest:
+        self._request = request
+        stack.callback(self.files.close)
+        try:
+            gate.call(lambda: self.files.open(create=not request.dry_run), staging=True)
+        except (StagingError, ServerUnavailableError) as error:
+            if not request.dry_run or error.problem_code != ABSENT:
+                raise
+            self.files = cast(DestinationFiles, NewDestination())
+        return request
+
+    def open(self, basis: RunBasis) -> OpenedDestination:
+        request, ledger, gate, files = self._request, basis.ledger, basis.gate, self.files
+        places, dry_run = find_places(request.config), request.dry_run
+        uploader = ensure_uuid(request.settings, places)
+        known = "" if self._accept_missing else ledger.find_meta(KNOWN_ID) or ""
+        found = gate.call(lambda: identify(files, known, create=not dry_run), staging=True)
+        if found and not dry_run:
+            ledger.record_meta(KNOWN_ID, found)
+        emit = basis.observer.emit
+        self.temporary = TEMPORARY + self._digest.encode() + b"/"
+        shown = f"{uploader[:8]}-{self._digest}"
+        manifest = Manifest(files, shown, lambda problem: emit(Notice(problem=problem)))
+        destination = Destination(
+            files, manifest, ledger, gate, emit, self.temporary, self._accept_missing
+        )
+        parts = TransportParts(
+            request.settings,
+            emit,
+            uploader,
+            find_state(request.settings, places),
+            basis.clock,
+            basis.workers,
+            format_marker(found),
+        )
+        transport = self.place.open_transport(parts)
+        basis.stack.callback(transport.close)
+        catalogue = ManifestCatalogue(destination, self._places)
+        return OpenedDestination(catalogue, transport, BOX, can_replace=True)
+
+    def report(self, finished: RunFinished) -> None:
+        """Do nothing: the manifest says what is there."""

@@ -1,0 +1,232 @@
+"""`mydata-like copy`: copy folders and files to a host or a folder, and prove that they arrived."""
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Annotated, Final
+
+import typer
+
+from mydata_like.app.copy_service import (
+    CopyOrder,
+    SourceCount,
+    count_sources,
+    open_place,
+    plan_copy,
+    run_copy,
+)
+from mydata_like.app.logging_setup import open_log
+from mydata_like.app.run_request import RunObserver
+from mydata_like.cli.options import BriefOption, ConfigOption, EventsOption, JsonOption
+from mydata_like.cli.output import (
+    Shape,
+    choose_shape,
+    describe_problem,
+    log_event,
+    print_failure,
+    print_json,
+    print_lines,
+    unstarted_run,
+)
+from mydata_like.cli.run_command import open_report
+from mydata_like.cli.stdin_commands import follow_commands, stopped_by_signals
+from mydata_like.core.copy_arguments import CopySource
+from mydata_like.core.errors import Cancelled, UploaderError
+from mydata_like.core.events import Event, RunFinished, event_record
+from mydata_like.core.formatting import format_duration, format_path, format_size
+from mydata_like.engine.command_handler import CommandHandler
+from mydata_like.engine.pipeline import CancelFlag
+from mydata_like.engine.progress import RunProgress, Totals
+from mydata_like.engine.run import INTERRUPTED, INTERRUPTED_EXIT
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.settings.schema import Settings
+
+logger = logging.getLogger(__name__)
+
+HOW: Final = {  # the kinds of evidence
+    "host": "compared on the host now (md5sum)",
+    "read-back": "read back from the disk and compared now",
+    "read-back-cached": "read back (possibly from memory) and compared now",
+}
+
+
+def copy(
+    arguments: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SOURCE... DESTINATION",
+            help="Folders or files, and where they go: [USER@]HOST:PATH, ssh://[USER@]HOST[:PORT]"
+            "/PATH or a local folder. FOLDER becomes DESTINATION/FOLDER; FOLDER/ is for its "
+            "contents.",
+        ),
+    ],
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be sent. Nothing is changed.")
+    ] = False,
+    bandwidth: Annotated[
+        float, typer.Option("--bandwidth", metavar="MB/S", min=0.0, help="Limit the speed.")
+    ] = 0.0,
+    channels: Annotated[
+        int,
+        typer.Option(
+            "--channels", metavar="N", min=0, max=32, help="Send over N channels; 0 finds a number."
+        ),
+    ] = 0,
+    includes: Annotated[
+        list[str] | None,
+        typer.Option("--include", metavar="PATTERN", help="Only files that match. Repeatable."),
+    ] = None,
+    excludes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--exclude",
+            metavar="PATTERN",
+            help="No files that match, as in .gitignore. Repeatable.",
+        ),
+    ] = None,
+    links: Annotated[
+        str, typer.Option("--links", metavar="keep|skip", help="What happens to symbolic links.")
+    ] = "keep",
+    accept: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--accept-host-key",
+            metavar="SHA256:...",
+            help="Trust a host whose key has this fingerprint.",
+        ),
+    ] = None,
+    accept_missing: Annotated[
+        bool,
+        typer.Option(
+            "--accept-missing",
+            help="Accept that copied files were removed from the destination on purpose.",
+        ),
+    ] = False,
+    config: ConfigOption = None,
+    events: EventsOption = False,
+    brief: BriefOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Copy folders and files to a host or a folder, and prove that every byte arrived.
+
+    No server and no settings are needed. The same command continues after an interruption, and
+    sends only what is missing or has changed. A file that this program has not put there is never
+    replaced.
+    """
+    shape = choose_shape(events=events, brief=brief, as_json=as_json)
+    if links not in ("keep", "skip"):
+        raise typer.BadParameter("--links takes keep or skip.")
+    try:
+        sources, target = plan_copy(arguments)
+        order = CopyOrder(
+            sources=sources,
+            target=target,
+            config=config,
+            dry_run=dry_run,
+            bandwidth=bandwidth,
+            channels=channels,
+            includes=tuple(includes or ()),
+            excludes=tuple(excludes or ()),
+            links="keep" if links == "keep" else "skip",
+            accept_missing=accept_missing,
+            accepted_keys=tuple(accept or ()),
+        )
+        code = _copy(order, shape)
+    except UploaderError as error:
+        print_failure(error, shape)
+        code = error.exit_code
+    except (Cancelled, KeyboardInterrupt):
+        if shape is not Shape.TEXT:
+            print_json(event_record(unstarted_run(INTERRUPTED)))
+        code = INTERRUPTED_EXIT
+    raise typer.Exit(code)
+
+
+def _copy(order: CopyOrder, shape: Shape) -> int:
+    cancel, progress = CancelFlag(), RunProgress(SystemClock())
+    with ExitStack() as stack:
+        redaction = stack.enter_context(open_log(Settings(), order.config))
+        place = open_place(order, _confirm if sys.stdin.isatty() else None)
+        if shape is Shape.TEXT:
+            print_lines(_describe_order(order.sources, place.name, count_sources(order.sources)))
+        stack.enter_context(stopped_by_signals(cancel))
+        report = stack.enter_context(open_report(shape, progress, dry_run=order.dry_run))
+
+        def emit(event: Event) -> None:
+            report.show(event)
+            log_event(event)
+
+        controller = CommandHandler(cancel, emit)
+        observer = RunObserver(
+            emit=emit,
+            cancel=cancel,
+            hide=redaction.add,
+            progress=progress,
+            controller=controller,
+        )
+        follow_commands(shape, controller.handle)
+        end, problems = run_copy(order, place, observer)
+    if shape is Shape.JSON:
+        print_json(event_record(end.finished))
+    elif shape is Shape.TEXT:
+        print_lines(f"Failed: {describe_problem(it)}" for it in problems)
+        print_lines(_summarise(end.finished, progress.totals, place.open_files().evidence, order))
+    return end.exit_code
+
+
+def _confirm(host: str, fingerprint: str, kind: str) -> bool:
+    """Ask whether a host's key is to be trusted."""
+    shown = f"The key of {host} is not known. Its fingerprint is {fingerprint} ({kind})."
+    return typer.confirm(f"{shown}\nIs this its key?", err=True)
+
+
+def _describe_order(
+    sources: tuple[CopySource, ...], place: str, count: SourceCount
+) -> Iterator[str]:
+    """Yield what goes where, and how much there is."""
+    for source in sources:
+        shown, below = format_path(source.path), format_path(source.place)
+        what = shown if source.place else f"{shown.rstrip('/')}/*"
+        yield f"{what} -> {place.rstrip('/')}/{below}"
+    more = "" if count.complete else "more than "
+    yield f"{more}{_count(count.files)}, {format_size(count.size)}"
+
+
+def _summarise(
+    finished: RunFinished, totals: Totals, evidence: str, order: CopyOrder
+) -> Iterator[str]:
+    """Yield the result of a copy as sentences; the last one says what is proven, and how."""
+    if finished.problem:
+        yield describe_problem(finished.problem)
+    if order.dry_run:
+        wanted = format_size(totals.wanted_bytes)
+        yield (
+            f"{_count(totals.wanted)}, {wanted} would be sent; {totals.known:,} are there "
+            f"unchanged, {totals.waiting:,} wait, {totals.failed:,} cannot be copied."
+        )
+        return
+    if finished.sent:
+        size = finished.bytes - finished.omitted
+        rate = size / finished.seconds if finished.seconds else 0.0
+        yield (
+            f"{_count(finished.sent)}, {format_size(size)} sent in "
+            f"{format_duration(finished.seconds)} ({format_size(rate)}/s)"
+        )
+    for number, what in (
+        (finished.waiting, "not proven yet: run the same command again"),
+        (finished.skipped, "left out"),
+        (finished.failed, "failed"),
+    ):
+        if number:
+            yield f"{_count(number)} {what}"
+    known = min(totals.known, finished.verified)
+    parts = [f"{known:,} proven earlier and unchanged there"] if known else []
+    if now := finished.verified - known:
+        parts.append(f"{now:,} {HOW[evidence]}")
+    yield f"{_count(finished.found)}: {', '.join(parts) or 'none proven'}"
+
+
+def _count(files: int) -> str:
+    return "1 file" if files == 1 else f"{files:,} files"

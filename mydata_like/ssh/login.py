@@ -1,0 +1,207 @@
+"""The login to a host with the keys that the user has, as OpenSSH would do it."""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from mydata_like.core.errors import AccessDeniedError, HostKeyError, SettingsError
+from mydata_like.settings.atomic_write import write_private
+from mydata_like.ssh.agent import FIDO_KEYS, Agent
+from mydata_like.ssh.connect import fetch_host_key, find_accepted_key
+from mydata_like.ssh.keys import (
+    CHANGED,
+    UNKNOWN,
+    KeyPair,
+    PublicKey,
+    accept_host_key,
+    ensure_key,
+    find_public_key,
+    load_key,
+)
+from mydata_like.ssh.session import Endpoint, UserKnownHosts, signatures
+from mydata_like.ssh.user_config import Login
+
+Confirm = Callable[[str, str, str], bool]  # host, fingerprint and type of a host key
+
+_MOST_KEYS: Final = 8  # that are tried on a host
+
+
+class Trust(NamedTuple):
+    """Who decides on host keys that neither the user's known_hosts nor our own file has.
+
+    `accepted` are fingerprints. `confirm` asks the user, if it is set; a key that it confirms, or
+    that is accepted, is stored in `known_hosts`.
+    """
+
+    known_hosts: Path
+    accepted: tuple[str, ...] = ()
+    confirm: Confirm | None = None
+
+
+def log_in(login: Login, own_key: Path, trust: Trust) -> Endpoint:
+    """Return an endpoint with a key that the host accepted, as have the jump hosts before it.
+
+    Our own key is tried last. It is created if no key is accepted, for the hint of the error. An
+    agent's key becomes a file with its public key in the folder of our own. Raises `HostKeyError`,
+    `AccessDeniedError`, and as `connect` does.
+    """
+    endpoint = Endpoint(
+        host=login.host,
+        port=login.port,
+        username=login.username,
+        key_file=own_key,
+        known_hosts=trust.known_hosts,
+        host_keys=tuple(key.line() for key in login.host_keys.keys),
+        also_trusted=tuple(key.fingerprint for key in login.host_keys.portless),
+        agent=login.agent,
+        via=log_in(login.via, own_key, trust) if login.via else None,
+        user_known_hosts=UserKnownHosts(login.known_hosts, login.host_keys.name),
+        revoked=tuple(key.fingerprint for key in login.host_keys.revoked),
+    )
+    search = _KeySearch(login, own_key)
+    keys = search.find_keys()
+    try:
+        key = find_accepted_key(endpoint, keys, search.note_refusal)
+    except HostKeyError as error:
+        _decide(endpoint, trust, error)
+        key = find_accepted_key(endpoint, keys, search.note_refusal)
+    if key is None:
+        raise _denied(login, search.tried, search.skipped, own_key)
+    if key.whole:
+        return endpoint._replace(key_file=key.path, agent="")
+    return endpoint._replace(key_file=_store_public(key, own_key))
+
+
+class _KeySearch:
+    """Finds the keys that may be tried on a host; `skipped` names others, with the reasons."""
+
+    def __init__(self, login: Login, own_key: Path) -> None:
+        self.tried: list[str] = []
+        self.skipped: list[str] = []
+        self._login = login
+        self._own_key = own_key
+        self._agent_keys = self._list_agent()
+
+    def find_keys(self) -> list[KeyPair]:
+        """Return different keys in the order in which they are tried."""
+        found: dict[PublicKey, KeyPair] = {}
+        for key in self._find_all():
+            found.setdefault(key.public, key)
+        return list(found.values())[:_MOST_KEYS]
+
+    def note_refusal(self, key: KeyPair, error: AccessDeniedError) -> None:
+        """Remember that the host refused a key, or that the agent did not sign with it."""
+        name = self._describe(key)
+        failed = error.message.partition(" cannot be used: ")[2].rstrip(".")
+        self.tried.append(f"{name} ({failed})" if failed else name)
+
+    def _describe(self, key: KeyPair) -> str:
+        if key.text or key.whole:
+            return str(key.path)
+        return f"{key.public.type} {key.public.fingerprint} of the agent"
+
+    def _find_all(self) -> Iterator[KeyPair]:
+        login = self._login
+        for path in login.key_files:
+            yield from self._load(path)
+        if not (login.identities_only and login.key_files):
+            for path in login.standard_files:
+                if path.exists() or find_public_key(path) in self._agent_keys:
+                    yield from self._load(path)
+        touched = []
+        if not login.identities_only:
+            for public in self._agent_keys:
+                key = KeyPair(Path(), b"", public, whole=False)
+                if public.type in FIDO_KEYS:  # paramiko signs before the host accepts the key
+                    touched.append(key)
+                elif signatures(public.type):
+                    yield key
+        if self._own_key.exists():
+            yield from self._load(self._own_key)
+        yield from touched
+
+    def _load(self, path: Path) -> Iterator[KeyPair]:
+        """Yield the key of a file, or the same key of the agent; else remember why not."""
+        try:
+            key = load_key(path)
+        except SettingsError as error:
+            public = find_public_key(path)
+            if public in self._agent_keys:
+                assert public is not None
+                yield KeyPair(path, public.line().encode(), public, whole=False)
+            else:
+                self.skipped.append(_describe_failure(path, error))
+            return
+        if key.whole or key.public in self._agent_keys:
+            yield key
+        else:
+            self.skipped.append(f"{path} (the agent does not have it)")
+
+    def _list_agent(self) -> tuple[PublicKey, ...]:
+        if not self._login.agent:
+            return ()
+        try:
+            agent = Agent(self._login.agent, _AGENT_TIMEOUT)
+        except SettingsError:
+            self.skipped.append("the agent (it does not answer)")
+            return ()
+        agent.close()
+        return agent.keys
+
+
+_AGENT_TIMEOUT: Final = 10.0  # seconds
+_REASONS: Final = {
+    "key.passphrase": "it has a passphrase, and the agent does not have it",
+    "key.exposed": "other users can read it",
+    "key.unreadable": "it cannot be read",
+    "key.unusable": "it is not a private key that can be used",
+}
+
+
+def _describe_failure(path: Path, error: SettingsError) -> str:
+    return f"{path} ({_REASONS.get(error.problem_code, error.message)})"
+
+
+def _decide(endpoint: Endpoint, trust: Trust, error: HostKeyError) -> None:
+    """Store the host's key if it may be trusted; else raise the error.
+
+    A key in place of one that our own file has must be in `accepted`. Nothing is stored in place of
+    a key in the user's known_hosts, or of a revoked one.
+    """
+    unknown = error.problem_code == UNKNOWN
+    if endpoint.host_keys or not (unknown or error.problem_code == CHANGED):
+        raise error
+    key = fetch_host_key(endpoint._replace(also_trusted=trust.accepted))
+    fingerprint = key.fingerprint
+    if fingerprint in endpoint.revoked:
+        raise error
+    if fingerprint not in trust.accepted and not (
+        unknown and trust.confirm and trust.confirm(endpoint.host, fingerprint, key.type)
+    ):
+        raise error
+    accept_host_key(trust.known_hosts, endpoint.host, endpoint.port, key)
+
+
+def _store_public(key: KeyPair, own_key: Path) -> Path:
+    """Return a file with the public key of an agent's key, for sessions that use it."""
+    if key.text and key.path.name.endswith(".pub"):
+        return key.path
+    digest = hashlib.sha256(key.public.blob).hexdigest()
+    file = own_key.parent / "agent-keys" / f"{digest[:32]}.pub"
+    line = key.public.line().encode() + b"\n"
+    if not file.exists() or file.read_bytes() != line:
+        write_private(file, line)
+    return file
+
+
+def _denied(login: Login, tried: list[str], skipped: list[str], own_key: Path) -> AccessDeniedError:
+    """Return the error for a host that accepts no key, with our own as a remedy."""
+    line = ensure_key(own_key).public.line("mydata-like")
+    names = f"Tried: {', '.join(tried)}." if tried else "There is no key to try."
+    others = f" Not tried: {', '.join(skipped)}." if skipped else ""
+    return AccessDeniedError(
+        f"{login.host}, port {login.port}, accepts no key for {login.username}. {names}{others}",
+        hint=f"Add this line to ~/.ssh/authorized_keys of {login.username} on {login.host}: {line}",
+        code="ssh.key-refused",
+    )
