@@ -21,7 +21,7 @@ from mydata_like.core.errors import (
 )
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.connect import connect
-from mydata_like.transfer.folder.local_files import LocalFiles
+from mydata_like.transfer.folder.mounted_files import LocalFiles
 from mydata_like.transfer.ssh.host_files import HostFiles
 from tests.mounts import may_mount_disks
 from tests.privileges import IS_ROOT, needs_bytes
