@@ -34,7 +34,7 @@ from mydata_like.ssh.session import Endpoint, OpenSession
 from mydata_like.state.state_files import HOSTS
 from mydata_like.transfer.destination_problems import ABSENT
 from mydata_like.transfer.folder.folder_session import FolderDestination
-from mydata_like.transfer.folder.local_files import LocalFiles
+from mydata_like.transfer.folder.mounted_files import LocalFiles
 from mydata_like.transfer.pool import StagingTransport
 from mydata_like.transfer.ssh.host_files import HostFiles
 from mydata_like.transfer.ssh.staging_host import StagingHost

@@ -403,6 +403,41 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         "The folder is that of another storage box.", USER, OPEN_SETTINGS, "transfer.folder"
     ),
     "staging.name": ProblemInfo("The staging area cannot store the name.", USER, OPEN_FOLDER),
+    "destination.occupied": ProblemInfo(
+        "Something else has the name of a file or folder at the destination; it is not replaced.",
+        USER,
+        TRY_AGAIN,
+    ),
+    "destination.link": ProblemInfo(
+        "A folder at the destination is a symbolic link, which is not followed.", USER, TRY_AGAIN
+    ),
+    "destination.name": ProblemInfo("The destination cannot store the name.", USER, OPEN_FOLDER),
+    "destination.denied": ProblemInfo(
+        "There is no permission to read or write at the destination.", ADMINISTRATOR, TRY_AGAIN
+    ),
+    "destination.read-only": ProblemInfo(
+        "The destination is mounted read-only.", ADMINISTRATOR, TRY_AGAIN
+    ),
+    "destination.refused": ProblemInfo(
+        "The destination's system refuses a file, for a reason that the message has.",
+        ADMINISTRATOR,
+        TRY_AGAIN,
+    ),
+    "destination.absent": ProblemInfo(
+        "The destination does not exist, or its disk or share is not mounted.", USER, TRY_AGAIN
+    ),
+    "destination.no-folder": ProblemInfo("The destination is not a folder.", USER),
+    "destination.no-shell": ProblemInfo(
+        "The host of the destination allows no shell.", ADMINISTRATOR, TRY_AGAIN
+    ),
+    "destination.no-programs": ProblemInfo(
+        "The host of the destination lacks programs that are needed.", ADMINISTRATOR, TRY_AGAIN
+    ),
+    "destination.no-checksum": ProblemInfo(
+        "The host of the destination has no program that computes MD5 checksums.",
+        ADMINISTRATOR,
+        TRY_AGAIN,
+    ),
     "s3.not-installed": ProblemInfo(
         "The package for uploads to object storage is not installed.",
         ADMINISTRATOR,

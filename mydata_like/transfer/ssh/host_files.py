@@ -82,7 +82,7 @@ _ALIVE: Final = (
 )
 _OPEN: Final = (
     b'if [ -e "$w" ] || [ -h "$w" ]; then [ -d "$w" ] || { echo mydata:file; exit; }; '
-    b"else [ -n %b ] || { echo mydata:missing; exit; }; "
+    b'else [ -n %b ] || { echo "mydata:missing:$(ls -d -- "$w" 2>&1)"; exit; }; '
     b'v=$(mkdir -p -- "$w" 2>&1) || { echo "mydata:refused:$v"; exit; }; fi; '
     b'v=$(cd -P -- "$w" 2>&1) && cd -P -- "$w" || { echo "mydata:refused:$v"; exit; }; '
     # The shell's own printf may not report why it failed.
@@ -156,11 +156,11 @@ class HostFiles(DestinationFiles):
                 self._find_programs()
             case b"file":
                 raise no_folder(self._location)
+            case b"missing" | b"refused" if _IN_THE_WAY(reason):
+                raise no_folder(self._location)
             case b"missing":
                 raise absent(self._location)
             case b"refused":
-                if b"Not a directory" in reason or b"File exists" in reason:
-                    raise no_folder(self._location)
                 raise destination_error(self._location, reason)
             case _:
                 raise _unanswered()
@@ -442,6 +442,7 @@ class HostFiles(DestinationFiles):
         )
 
 
+_IN_THE_WAY: Final = re.compile(rb"Not a directory|File exists").search
 _CHECKSUM: Final = re.compile(rb"[0-9a-f]{32}(?![0-9a-f])")
 
 
