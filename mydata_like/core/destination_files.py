@@ -107,6 +107,9 @@ class DestinationFiles(Protocol):
         If this raises, some may have been placed: after that, their temporary files are missing.
         """
 
+    def set_mode(self, paths: Sequence[bytes], mode: int) -> None:
+        """Set the permissions of regular files, as far as the destination allows it."""
+
     def remove(self, paths: Sequence[bytes]) -> None:
         """Remove files below `.mydata-like`; missing ones count as removed."""
 

@@ -209,6 +209,7 @@ RISK = (
 COUNT_RECHECKS = (
     "SELECT count(*) FROM files WHERE root = ? AND outcome = 'waiting' AND code = 'waiting.recheck'"
 )
+FIND_VERIFIED_AT = "SELECT verified_at FROM files WHERE root = ? AND key = ?"
 FIND_DOUBTED = (
     "SELECT 1 FROM files WHERE root = ? AND key = ? AND outcome = 'waiting'"
     " AND code = 'waiting.recheck'"

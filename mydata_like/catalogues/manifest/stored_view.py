@@ -194,7 +194,10 @@ class StoredView:
         if row is None or not known or row.datafile is None or row.dataset != self.dataset.id:
             return None
         stored = StoredFile(path, row.size, row.modified_ns, 0, 0)
-        replica = Replica(_text(path), BOX, verified=True, verified_at=None)
+        at = self._destination.ledger.find_verified_at(file.key)
+        replica = Replica(
+            _text(path), BOX, verified=True, verified_at=at.isoformat() if at else None
+        )
         return self._describe(file, stored, row.checksum, replica)._replace(id=row.datafile)
 
     def _describe(

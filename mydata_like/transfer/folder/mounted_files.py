@@ -330,6 +330,19 @@ class LocalFiles(DestinationFiles):
                 raise FileExistsError(errno.EEXIST, "the name is taken")
         os.rename(source.name, target.name, src_dir_fd=source.folder, dst_dir_fd=target.folder)
 
+    def set_mode(self, paths: Sequence[bytes], mode: int) -> None:
+        """Set the permissions of regular files, as far as the system allows it."""
+        with self._folders() as folders:
+            for path in paths:
+                if os.name == "nt" or self._look(folders, path) is None:
+                    continue
+                with suppress(OSError):
+                    descriptor = self._at(folders, path).open(os.O_RDONLY)
+                    try:
+                        os.fchmod(descriptor, mode)
+                    finally:
+                        os.close(descriptor)
+
     def remove(self, paths: Sequence[bytes]) -> None:
         """Remove files below `.mydata-like`; missing ones count as removed."""
         for path in paths:

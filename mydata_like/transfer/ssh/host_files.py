@@ -114,6 +114,7 @@ _READ_OWN: Final = (
     b'if %b && n=%b && [ -f "$n" ] && [ ! -h "$n" ]; then printf \'mydata:found\\0\'; '
     b"exec cat \"$n\"; fi; printf 'mydata:missing\\0'"
 )
+_MODE: Final = b'for f do [ -f "$f" ] && [ ! -h "$f" ] && chmod %o "$f" 2>/dev/null; done; exit 0'
 _PART: Final = b".write-"  # the beginning of a temporary name in a folder of ours
 _LIST_OWN: Final = b"if %b; then find . -type f -print0; fi; printf 'mydata:end\\0'"
 _CLEAR: Final = (
@@ -245,6 +246,13 @@ class HostFiles(DestinationFiles):
             else _judge(placement, answer)
             for placement, answer in zip(placements, answers, strict=True)
         ]
+
+    def set_mode(self, paths: Sequence[bytes], mode: int) -> None:
+        """Set the permissions of regular files, as far as the host allows it."""
+        for path in paths:
+            check_path(path)
+        for batch in _split(paths):
+            self._run(b"xargs -0 -n %d sh -c %b sh" % (_AT_ONCE, quote(_MODE % mode)), _join(batch))
 
     def remove(self, paths: Sequence[bytes]) -> None:
         """Remove files below `.mydata-like`; missing ones count as removed."""
