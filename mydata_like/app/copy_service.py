@@ -21,7 +21,7 @@ from mydata_like.core.copy_arguments import (
     parse_target,
     plan_sources,
 )
-from mydata_like.core.destination_files import TreeFolder, TreeLink
+from mydata_like.core.destination_files import OWN_FOLDER, TreeFolder, TreeLink
 from mydata_like.core.errors import HELD, Problem, SettingsError
 from mydata_like.core.events import Event, FileFailed, FileWaiting, Notice
 from mydata_like.core.extra_sources import Destination, SourceRequest, lies_in, source_key
@@ -41,6 +41,7 @@ from mydata_like.ssh.user_config import find_login
 COUNTING: Final = 1.0  # seconds that counting the files may take before a copy starts
 TREE_AT_ONCE: Final = 1000  # folders and links in one request
 CHANGED: Final = "file.changed"
+MARKER: Final = b"destination.json"  # of a destination, in our folder
 HOW_TO_REPLACE: Final = (
     "The copy was not replaced. To replace it, copy again with --replace-changed; the earlier "
     "content is kept beside it for 30 days."
@@ -191,7 +192,7 @@ def _run(
         dry_run=order.dry_run,
         reason=SOURCE,
         sources=tuple(SourceRequest(source.path, named) for source in order.sources),
-        part=ScanScope(as_is=True),
+        part=ScanScope(as_is=destination.judge_own),
     )
     with open_run(request, observer, destination) as run:
         end = run.execute()
@@ -289,6 +290,8 @@ def _walk(top: bytes) -> Iterator[_Folder]:
                     if entry.is_symlink():
                         folder.links.append(entry.name)
                     elif entry.is_dir(follow_symlinks=False):
+                        if entry.name == OWN_FOLDER and os.path.lexists(join(entry.path, MARKER)):
+                            continue
                         below.append(_Folder(entry.path, name))
                     elif entry.is_file(follow_symlinks=False):
                         folder.files.append(entry)

@@ -17,8 +17,14 @@ from mydata_like.catalogues.manifest.manifest_catalogue import ManifestCatalogue
 from mydata_like.catalogues.manifest.segments import MARKER, TEMPORARY, Manifest, format_marker
 from mydata_like.catalogues.manifest.stored_view import BOX, Destination
 from mydata_like.core.copy_arguments import CopySource
-from mydata_like.core.destination_files import DestinationFiles, ProvenFile, StoredFile
-from mydata_like.core.errors import RejectedError, ServerUnavailableError, StagingError
+from mydata_like.core.destination_files import OWN_FOLDER, DestinationFiles, ProvenFile, StoredFile
+from mydata_like.core.errors import (
+    Problem,
+    RejectedError,
+    ServerUnavailableError,
+    SettingsError,
+    StagingError,
+)
 from mydata_like.core.events import Notice, RunFinished
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import StagingArea
@@ -41,6 +47,11 @@ from mydata_like.transfer.ssh.staging_host import StagingHost
 from mydata_like.transfer.worker_process import WorkerStarter
 
 KNOWN_ID: Final = "destination-id"  # the ledger's key for the id in the destination's marker
+LEFT_OUT: Final = Problem(
+    "skipped.destination",
+    "The folder belongs to a destination of copies, and lists what is there.",
+    "Nothing needs to be done.",
+)
 COPIES: Final = "copies"  # the folder of the state of all copies
 
 
@@ -181,6 +192,24 @@ class PlainDestination(RunDestination):
         self.files: DestinationFiles = place.open_files()
         self._places = {source.path: source.place for source in sources}
         self._accept_missing = accept_missing
+        self._id = ""  # as in the marker, once it was read
+
+    def judge_own(self, path: bytes) -> Problem | None:
+        """Return why a folder with the name of our own at a destination is not copied.
+
+        Raises `SettingsError` if it is that of this destination, which is then in a source.
+        """
+        try:
+            content = Path(os.fsdecode(join(path, os.path.basename(MARKER)))).read_bytes()  # noqa: PTH119 - bytes
+        except OSError:
+            return None
+        if self._id and content == format_marker(self._id):
+            raise SettingsError(
+                f"The destination is in a source: it is {format_path(os.path.dirname(path))}.",  # noqa: PTH120 - bytes
+                hint="Choose a destination that is not part of what is copied.",
+                code="destination.inside",
+            )
+        return LEFT_OUT
 
     def find_root(self, request: RunRequest) -> bytes:
         parents = sorted({path.rpartition(b"/")[0] or b"/" for path in self._places})
@@ -214,6 +243,8 @@ class PlainDestination(RunDestination):
         found = gate.call(lambda: identify(files, known, create=not dry_run), staging=True)
         if found and not dry_run:
             ledger.record_meta(KNOWN_ID, found)
+        self._id = found
+        self._refuse_inside()
         emit = basis.observer.emit
         self.temporary = TEMPORARY + self._digest.encode() + b"/"
         shown = f"{uploader[:8]}-{self._digest}"
@@ -234,6 +265,14 @@ class PlainDestination(RunDestination):
         basis.stack.callback(transport.close)
         catalogue = ManifestCatalogue(destination, self._places)
         return OpenedDestination(catalogue, transport, BOX, can_replace=True)
+
+    def _refuse_inside(self) -> None:
+        """Raise `SettingsError` if a source is in the destination."""
+        for source in self._places:
+            above = source
+            while above.rpartition(b"/")[0]:
+                self.judge_own(join(above, OWN_FOLDER))
+                above = above.rpartition(b"/")[0]
 
     def report(self, finished: RunFinished) -> None:
         """Do nothing: the manifest says what is there."""

@@ -2,9 +2,11 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from mydata_like.core.errors import Problem
+
+OWN_FOLDER: Final = b".mydata-like"  # of this program, at the top of a destination
 
 
 class StoredFile(NamedTuple):

@@ -199,6 +199,11 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         intended=True,
         filters=("filters.default_ignores",),
     ),
+    "skipped.destination": ProblemInfo(
+        "The folder of ours at the top of another destination is not copied.",
+        NOBODY,
+        intended=True,
+    ),
     "skipped.by-server": ProblemInfo(
         "A file or folder is skipped by a filter that the server set, so it counts as left behind.",
         ADMINISTRATOR,
@@ -407,6 +412,22 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         "Something else has the name of a file or folder at the destination; it is not replaced.",
         USER,
         TRY_AGAIN,
+    ),
+    "destination.differs": ProblemInfo(
+        "What is stored at the destination is not what was sent, twice.", ADMINISTRATOR, TRY_AGAIN
+    ),
+    "destination.missing": ProblemInfo(
+        "Many files that were proven are no longer at the destination.", USER
+    ),
+    "destination.marker": ProblemInfo(
+        "The marker of the destination cannot be read.", ADMINISTRATOR
+    ),
+    "destination.other": ProblemInfo(
+        "The destination is another one than in earlier runs.", USER, TRY_AGAIN
+    ),
+    "destination.inside": ProblemInfo("The destination is in a source, or a source in it.", USER),
+    "destination.manifest": ProblemInfo(
+        "A part of the manifest at the destination cannot be read.", ADMINISTRATOR
     ),
     "destination.link": ProblemInfo(
         "A folder at the destination is a symbolic link, which is not followed.", USER, TRY_AGAIN

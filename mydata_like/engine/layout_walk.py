@@ -15,7 +15,7 @@ from mydata_like.core.openat import join
 from mydata_like.core.ports import Emit
 from mydata_like.engine.data_root import is_junction, reason, status_of
 from mydata_like.engine.layout import Level, dataset_folder, levels_of
-from mydata_like.engine.walk import GROUP_LIMIT, Batch, FolderFilter, Walk
+from mydata_like.engine.walk import GROUP_LIMIT, Batch, FolderFilter, JudgeFolder, Walk
 from mydata_like.settings.schema import Settings
 
 Opening = Callable[[DatasetFolder, bytes], Iterator[FileGroup]]
@@ -60,14 +60,15 @@ class _LevelFolder(NamedTuple):
 class ScanScope(NamedTuple):
     """The part of a data directory to read.
 
-    `only` is the path of one folder, as in events; nothing outside of it is read. With `as_is`,
-    files are also read whose names a server could not store, and symbolic links that are not
-    followed are not reported: the destination gets the tree as it is.
+    `only` is the path of one folder, as in events; nothing outside of it is read. For a destination
+    that gets the tree as it is, `as_is` returns why a folder with the name of our own is left out:
+    then files are also read whose names a server could not store, and symbolic links that are not
+    followed are not reported.
     """
 
     only: str = ""
     shard: Shard = WHOLE
-    as_is: bool = False
+    as_is: JudgeFolder | None = None
 
 
 ALL = ScanScope()

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from mydata_like.core.data_directory import is_lock_name
+from mydata_like.core.destination_files import OWN_FOLDER
 from mydata_like.core.errors import Cancelled, Problem, SettingsError
 from mydata_like.core.events import (
     FileFailed,
@@ -104,6 +105,7 @@ _YOUNG = Problem(
 )
 
 Matcher = Callable[[str, str], bool]  # of a path below the data directory and its base name
+JudgeFolder = Callable[[bytes], Problem | None]  # returns why the folder of a path is left out
 
 
 class FileFilter:
@@ -325,12 +327,12 @@ class Walk:
         clock: Clock,
         cancel: CancelSignal,
         *,
-        as_is: bool = False,
+        as_is: JudgeFolder | None = None,
     ) -> None:
         self.root = root
         self.as_is = as_is
         self.links = Links(settings.symlinks, root)
-        self.refuse = FileFilter(settings, any_name=as_is).refuse
+        self.refuse = FileFilter(settings, any_name=as_is is not None).refuse
         self.refuse_folder = partial(ignored_folder, settings)
         self.emit = emit
         self.found = 0  # files that were counted, including excluded ones
@@ -532,9 +534,11 @@ class _FolderWalk:
             return False
         key = folder.prefix + name
         directory = folder.directory + b"/" + name if folder.directory else name
-        problem = self._walk.refuse_folder(name)
-        if not self._walk.as_is:
+        problem, as_is = self._walk.refuse_folder(name), self._walk.as_is
+        if as_is is None:
             problem = problem or directory_problem(directory)
+        elif name == OWN_FOLDER:
+            problem = as_is(folder.path + name)
         if problem:
             self._walk.emit(FolderSkipped(path=key, problem=problem))
             return False
@@ -548,7 +552,7 @@ class _FolderWalk:
     def _follow(self, folder: _Open, name: bytes) -> bool:
         target = self._walk.links.resolve(folder.path + name)
         if isinstance(target, Problem):
-            if not self._walk.as_is:
+            if self._walk.as_is is None:
                 self._skip(folder, name, target)
         elif stat.S_ISREG(target.status.st_mode):
             place = _WalkFolder(

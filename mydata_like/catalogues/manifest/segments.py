@@ -13,16 +13,15 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from mydata_like.core.destination_files import DestinationFiles, ProvenFile, StoredFile
+from mydata_like.core.destination_files import OWN_FOLDER, DestinationFiles, ProvenFile, StoredFile
 from mydata_like.core.errors import Problem, StagingError
 from mydata_like.core.formatting import format_path
 
 logger = logging.getLogger(__name__)
 
-OWN: Final = b".mydata-like"  # the folder of this program at the top of a destination
-MARKER: Final = OWN + b"/destination.json"
-TEMPORARY: Final = OWN + b"/tmp/"
-MANIFEST: Final = OWN + b"/manifest/"
+MARKER: Final = OWN_FOLDER + b"/destination.json"
+TEMPORARY: Final = OWN_FOLDER + b"/tmp/"
+MANIFEST: Final = OWN_FOLDER + b"/manifest/"
 FORMAT: Final = 1
 LARGEST: Final = 50_000  # files of a segment
 

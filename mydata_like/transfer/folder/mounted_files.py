@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from mydata_like.core import md5
 from mydata_like.core.destination_files import (
+    OWN_FOLDER,
     DestinationFiles,
     Placement,
     ProvenFile,
@@ -32,7 +33,6 @@ from mydata_like.core.openat import (
 )
 from mydata_like.transfer.destination_problems import (
     ABSENT,
-    OWN,
     absent,
     check_own,
     check_path,
@@ -164,7 +164,7 @@ class LocalFiles(DestinationFiles):
         """Yield the files below a folder; folders that may not be read are omitted."""
         if folder:
             check_path(folder)
-        if folder.split(b"/")[0] == OWN:
+        if folder.split(b"/")[0] == OWN_FOLDER:
             return
         for path, status in self._walk(folder):
             if status is not None:
@@ -195,7 +195,9 @@ class LocalFiles(DestinationFiles):
                     )
                     if stat.S_ISREG(status.st_mode):
                         yield below, status
-                    elif stat.S_ISDIR(status.st_mode) and not is_link(status) and below != OWN:
+                    elif (
+                        stat.S_ISDIR(status.st_mode) and not is_link(status) and below != OWN_FOLDER
+                    ):
                         waiting.append((below, current.open_below(name)))
                         yield below, None
 

@@ -9,6 +9,7 @@ from threading import Lock
 from typing import Final
 
 from mydata_like.core.destination_files import (
+    OWN_FOLDER,
     DestinationFiles,
     Placement,
     ProvenFile,
@@ -28,7 +29,6 @@ from mydata_like.ssh.capabilities import PREAMBLE, HostCapabilities, quote
 from mydata_like.ssh.session import CommandResult, OpenSession, Stream
 from mydata_like.transfer.destination_problems import (
     ABSENT,
-    OWN,
     absent,
     check_own,
     check_path,
@@ -98,7 +98,7 @@ _LIST: Final = (
     # Other records begin with a digit.
     b"if %b; then find . %b-type f %b; fi; printf 'mydata:end\\n\\0'"
 )
-_PRUNE: Final = b"-path ./%b -prune -o " % OWN
+_PRUNE: Final = b"-path ./%b -prune -o " % OWN_FOLDER
 _WRITE: Final = (
     b'IFS=; i=0; if %b; then :; else a refused "$v"; exit; fi; d=$PWD; links=1; T=%b; n=%b; '
     b"""v=$( { cat > "$T"; } 2>&1); s=$(wc -c < "$T" 2>/dev/null | tr -d ' '); """
@@ -170,7 +170,7 @@ class HostFiles(DestinationFiles):
         """Yield the files below a folder as the host finds them."""
         if folder:
             check_path(folder)
-        if folder.split(b"/")[0] == OWN:
+        if folder.split(b"/")[0] == OWN_FOLDER:
             return
         programs = self._find_programs()
         action = b"-printf " + FIND_FORMAT
@@ -261,7 +261,7 @@ class HostFiles(DestinationFiles):
         for batch in _split(paths):
             output = self._run(remove_script(_AT_ONCE), _join(batch)).output
             if MARK in output:
-                raise destination_error(OWN, output.partition(MARK)[2])
+                raise destination_error(OWN_FOLDER, output.partition(MARK)[2])
 
     def read(self, path: bytes) -> bytes | None:
         """Return the content of a file below `.mydata-like`; None if it is missing."""
