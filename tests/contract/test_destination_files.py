@@ -83,8 +83,13 @@ HOSTS = {
     "no links": lambda folder: first_in_path(folder, ln=NO_LINKS),
 }
 NEEDED = {"busybox": "busybox", "openssl": "openssl"}
+FOLDERS = {
+    "folder": {},
+    "folder without links": {"links": False},
+    "folder by path": {"by_descriptor": False},
+}
 KINDS = [
-    "folder",
+    *FOLDERS,
     *(
         pytest.param(
             name,
@@ -124,8 +129,8 @@ def kind(request):
 @pytest.fixture(scope="module")
 def build(kind, tmp_path_factory):
     """Return a function that returns the files of a location."""
-    if kind == "folder":
-        yield lambda location: LocalFiles(os.fsencode(location))
+    if kind in FOLDERS:
+        yield lambda location: LocalFiles(os.fsencode(location), **FOLDERS[kind])
         return
     folder = tmp_path_factory.mktemp("host")
     stack = "paramiko" if kind == "paramiko" else "libssh"
@@ -669,17 +674,49 @@ def test_a_broken_connection_is_opened_again_by_the_next_call(tmp_path):
         assert files.look([b"a"]) == [None]
 
 
+OMITTING = '[ $# -lt 2 ] || shift\nexec /usr/bin/md5sum "$@"\n'
+KILLING = "kill -9 $PPID\n"
+
+
+@contextmanager
+def hashing_with(folder, program):
+    """Yield an open destination on a host with this md5sum."""
+    with (
+        host_with(folder, *first_in_path(folder, md5sum=program)) as build,
+        closing(build(folder / "there")) as files,
+    ):
+        files.open(create=True)
+        yield Destination(folder / "there", files)
+
+
 @needs_sshd
 def test_a_file_that_changes_while_it_is_hashed_is_not_proven(tmp_path):
-    with host_with(tmp_path, *first_in_path(tmp_path, md5sum=CHANGING)) as build:
-        there = Destination(tmp_path / "there", build(tmp_path / "there"))
-        there.files.open(create=True)
+    with hashing_with(tmp_path, CHANGING) as there:
         paths = [there.put(name) for name in ("a", "grows", "z")]
 
         proven = there.files.prove(paths)
 
-        assert [it is None for it in proven] == [False, True, False]
-        there.files.close()
+    assert [it is None for it in proven] == [False, True, False]
+
+
+@needs_sshd
+def test_a_program_that_omits_files_is_asked_for_each(tmp_path):
+    contents = [b"one", b"two", b"three"]
+    with hashing_with(tmp_path, OMITTING) as there:
+        paths = [there.put(content, content) for content in contents]
+
+        proven = there.files.prove(paths)
+
+    assert [it.checksum for it in proven] == [hashlib.md5(it).hexdigest() for it in contents]
+
+
+@needs_sshd
+def test_an_answer_that_is_cut_off_is_not_believed(tmp_path):
+    with hashing_with(tmp_path, KILLING) as there:
+        paths = [there.put("a"), there.put("b")]
+
+        with pytest.raises(TransientError):
+            there.files.prove(paths)
 
 
 @pytest.fixture

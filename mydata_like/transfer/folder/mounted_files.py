@@ -107,10 +107,13 @@ class LocalFiles(DestinationFiles):
     rewritten with the same size and modification time has the same mark.
     """
 
-    def __init__(self, path: bytes) -> None:
+    def __init__(
+        self, path: bytes, *, links: bool = True, by_descriptor: bool = BY_DESCRIPTOR
+    ) -> None:
         self._root = path.rstrip(b"/") or b"/"
+        self._by_descriptor = by_descriptor
         self._opened: tuple[int, int] | None = None
-        self._links = True  # until a hard link was refused
+        self._links = links  # until a hard link was refused
         self._evidence = ""
 
     @property
@@ -176,7 +179,9 @@ class LocalFiles(DestinationFiles):
         with ExitStack() as opened, self._lost(folder):
             opened.callback(_close, waiting)
             with self._folders(), _omitted():
-                first = OpenFolder.open(self._full(folder), len(self._root))
+                first = OpenFolder.open(
+                    self._full(folder), len(self._root), by_descriptor=self._by_descriptor
+                )
                 waiting.append((folder, first))
             while waiting:
                 path, current = waiting[-1]
@@ -190,7 +195,7 @@ class LocalFiles(DestinationFiles):
                     # What scandir of Windows knows lacks the number of the file.
                     status = (
                         entry.stat(follow_symlinks=False)
-                        if BY_DESCRIPTOR
+                        if self._by_descriptor
                         else os.lstat(system_path(self._full(below)))
                     )
                     if stat.S_ISREG(status.st_mode):
@@ -294,8 +299,7 @@ class LocalFiles(DestinationFiles):
         try:
             source = self._at(sources, temporary)
             target = self._make_parents(targets, final)
-            if BY_DESCRIPTOR:
-                _set_mode(source, os.O_RDONLY, mode)
+            _set_mode(source, os.O_RDONLY, mode)
             self._rename(source, target)
             return _file(final, target.look())
         except OSError as error:
@@ -304,21 +308,26 @@ class LocalFiles(DestinationFiles):
 
     def _rename(self, source: _Place, target: _Place) -> None:
         """Rename a file, never replacing anything; raises FileExistsError instead."""
-        if self._links:
-            try:
-                source.link(target)
-            except FileExistsError:
-                if not os.path.samestat(source.look(), target.look()):
-                    raise
-            except OSError as error:
-                if error.errno not in _NO_LINKS:
-                    raise
+        try:
+            if self._links and self._link(source, target):
+                source.unlink()
+            else:
                 self._move(source, target)
                 self._links = False
-                return
-            source.unlink()
-        else:
-            self._move(source, target)
+        except FileExistsError:
+            if not os.path.samestat(source.look(), target.look()):
+                raise
+            source.unlink()  # an interrupted call has given it its final name
+
+    def _link(self, source: _Place, target: _Place) -> bool:
+        """Give a file a second name; return False where the file system has no hard links."""
+        try:
+            source.link(target)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            return False
+        return True
 
     def _move(self, source: _Place, target: _Place) -> None:
         """Rename a file where there are no hard links (FAT, some mounts).
@@ -412,8 +421,7 @@ class LocalFiles(DestinationFiles):
             for folder in reversed(folders):  # the inner ones first, while they can be entered
                 with suppress(OSError):
                     place = self._at(opened, folder.path)
-                    if BY_DESCRIPTOR:
-                        _set_mode(place, FOLDER, folder.mode)
+                    _set_mode(place, FOLDER, folder.mode)
                     times = (folder.modified_ns, folder.modified_ns)
                     follow = os.utime not in os.supports_follow_symlinks
                     os.utime(place.name, ns=times, dir_fd=place.folder, follow_symlinks=follow)
@@ -430,6 +438,8 @@ class LocalFiles(DestinationFiles):
                 with suppress(FileExistsError):
                     os.mkdir(place.name, dir_fd=place.folder)
                 folders.enter(self._full(path), len(self._root))
+                if not stat.S_ISDIR(place.look().st_mode):
+                    raise NotADirectoryError(errno.ENOTDIR, "a file is in the way")
         except OSError as error:
             self._raise_if_lost(error)
             return [_describe(path, error)]
@@ -451,7 +461,7 @@ class LocalFiles(DestinationFiles):
     @contextmanager
     def _folders(self) -> Iterator[FolderCache]:
         """Yield a cache of open folders; raises unless the destination is the one of `open`."""
-        with FolderCache() as folders:
+        with FolderCache(by_descriptor=self._by_descriptor) as folders:
             try:
                 there = os.stat(system_path(self._root))  # noqa: PTH116 - bytes
                 folders.enter(self._root, len(self._root))
@@ -579,6 +589,8 @@ def _omitted() -> Iterator[None]:
 
 def _set_mode(place: _Place, flags: int, mode: int) -> None:
     """Set the mode of a file or folder as far as the file system does that."""
+    if not hasattr(os, "fchmod"):  # Windows
+        return
     descriptor = place.open(flags)
     try:
         with suppress(PermissionError, NotImplementedError):
