@@ -15,7 +15,7 @@ from mydata_like.app.settings_service import find_places, find_state
 from mydata_like.app.transports.ssh_kind import RememberedHosts
 from mydata_like.catalogues.manifest.manifest_catalogue import ManifestCatalogue, identify
 from mydata_like.catalogues.manifest.segments import MARKER, TEMPORARY, Manifest, format_marker
-from mydata_like.catalogues.manifest.stored_view import BOX, Destination
+from mydata_like.catalogues.manifest.stored_view import BOX, ManifestContext
 from mydata_like.core.copy_arguments import CopySource
 from mydata_like.core.destination_files import OWN_FOLDER, DestinationFiles, ProvenFile, StoredFile
 from mydata_like.core.errors import (
@@ -249,7 +249,7 @@ class PlainDestination(RunDestination):
         self.temporary = TEMPORARY + self._digest.encode() + b"/"
         shown = f"{uploader[:8]}-{self._digest}"
         manifest = Manifest(files, shown, lambda problem: emit(Notice(problem=problem)))
-        destination = Destination(
+        destination = ManifestContext(
             files, manifest, ledger, gate, emit, self.temporary, self._accept_missing
         )
         parts = TransportParts(

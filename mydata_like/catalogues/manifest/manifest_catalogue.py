@@ -9,7 +9,7 @@ from mydata_like.catalogues.manifest.prove import Prove
 from mydata_like.catalogues.manifest.segments import MARKER, format_marker, read_marker
 from mydata_like.catalogues.manifest.stored_view import (
     BOX,
-    Destination,
+    ManifestContext,
     StoredView,
     number_dataset,
 )
@@ -43,7 +43,7 @@ class ManifestCatalogue:
 
     contradicted = 0
 
-    def __init__(self, destination: Destination, places: Mapping[bytes, bytes]) -> None:
+    def __init__(self, destination: ManifestContext, places: Mapping[bytes, bytes]) -> None:
         self._destination = destination
         self._places = places
         self._single: SingleFlight[bytes, StoredView] = SingleFlight()

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from mydata_like.catalogues.manifest.segments import LARGEST
-from mydata_like.catalogues.manifest.stored_view import BOX, OCCUPIED, Destination
+from mydata_like.catalogues.manifest.stored_view import BOX, OCCUPIED, ManifestContext
 from mydata_like.core.destination_files import Placement, ProvenFile, StoredFile
 from mydata_like.core.errors import Problem, TransientError
 from mydata_like.core.events import FileFailed, FileWaiting
@@ -43,7 +43,7 @@ class Prove:
     segment of the manifest. Bytes that are wrong are sent again, once.
     """
 
-    def __init__(self, destination: Destination) -> None:
+    def __init__(self, destination: ManifestContext) -> None:
         self._destination = destination
         self._files = destination.files
         self._gate = destination.gate

@@ -42,7 +42,7 @@ OCCUPIED: Final = Problem(
 )
 
 
-class Destination(NamedTuple):
+class ManifestContext(NamedTuple):
     """What the views and stages of a run share.
 
     `temporary` is the folder of bytes that have no name yet. With `accept_missing`, any number of
@@ -78,7 +78,7 @@ class StoredView:
 
     def __init__(
         self,
-        destination: Destination,
+        destination: ManifestContext,
         dataset: Dataset,
         folder: bytes,
         find_place: Callable[[bytes], bytes],
