@@ -212,7 +212,9 @@ class PlainDestination(RunDestination):
         return LEFT_OUT
 
     def find_root(self, request: RunRequest) -> bytes:
-        parents = sorted({path.rpartition(b"/")[0] or b"/" for path in self._places})
+        parents = sorted(
+            {path.rpartition(b"/")[0] if place else path for path, place in self._places.items()}
+        )
         text = b"\0".join([self.place.name.encode("utf-8", "surrogateescape"), *parents])
         self._digest = hashlib.sha256(text).hexdigest()[:16]
         folder = find_state(request.settings, find_places(request.config)) / COPIES / self._digest

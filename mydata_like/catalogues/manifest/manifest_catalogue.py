@@ -63,7 +63,7 @@ class ManifestCatalogue:
         below, files = place + b"/" if place else b"", self._destination.files
         return StoredView(
             self._destination,
-            Dataset(number_dataset(folder), below.decode("utf-8", "replace")),
+            Dataset(number_dataset(folder + b"\0" + place), below.decode("utf-8", "replace")),
             folder,
             lambda key: below + key[len(folder) + 1 :],
             lambda path: folder + b"/" + path[len(below) :],
@@ -79,7 +79,7 @@ class ManifestCatalogue:
             self._destination,
             Dataset(number_dataset(SINGLE), ""),
             b"",
-            self._places.__getitem__,
+            self._places.get,
             keys.__getitem__,
             lambda: [it for it in files.look(paths) if it is not None],
         )
