@@ -8,19 +8,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from mydata_like.app.plain_destination import FolderPlace, HostPlace, PlainDestination
+from mydata_like.app.plain_destination import (
+    FolderPlace,
+    HostPlace,
+    PlainDestination,
+    open_target,
+    parse_destination,
+)
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.run_service import open_run, to_all
-from mydata_like.app.settings_service import find_places
-from mydata_like.core.copy_arguments import (
-    BucketTarget,
-    CopySource,
-    CopyTarget,
-    FolderTarget,
-    HostTarget,
-    parse_target,
-    plan_sources,
-)
+from mydata_like.core.copy_arguments import CopySource, CopyTarget, plan_sources
 from mydata_like.core.destination_files import OWN_FOLDER, TreeFolder, TreeLink
 from mydata_like.core.errors import HELD, Problem, SettingsError
 from mydata_like.core.events import Event, FileFailed, FileWaiting, Notice
@@ -35,8 +32,7 @@ from mydata_like.engine.run import SOME_FAILED_EXIT, RunEnd
 from mydata_like.engine.scheduler import SOURCE
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.schema import Settings, check_values
-from mydata_like.ssh.login import Confirm, Trust, log_in
-from mydata_like.ssh.user_config import find_login
+from mydata_like.ssh.login import Confirm
 
 COUNTING: Final = 1.0  # seconds that counting the files may take before a copy starts
 TREE_AT_ONCE: Final = 1000  # folders and links in one request
@@ -87,8 +83,7 @@ def plan_copy(arguments: Sequence[str]) -> tuple[tuple[CopySource, ...], CopyTar
             hint="Write, for example: mydata-like copy FOLDER USER@HOST:PATH",
             code="copy.destination",
         )
-    windows = os.name == "nt"
-    target = parse_target(arguments[-1], windows=windows, home=os.fsencode(Path.home()))
+    windows, target = os.name == "nt", parse_destination(arguments[-1])
     sources = plan_sources(
         [os.fsencode(it) for it in arguments[:-1]],
         os.path.isdir,
@@ -119,19 +114,10 @@ def count_sources(sources: Sequence[CopySource]) -> SourceCount:
 
 def open_place(order: CopyOrder, confirm: Confirm | None) -> HostPlace | FolderPlace:
     """Return the destination after a login on its host; raises `UploaderError`."""
-    match order.target:
-        case HostTarget():
-            return _log_in(order, order.target, confirm)
-        case FolderTarget(path=path):
-            top = source_key(Path(os.fsdecode(path)))
-            _refuse_overlap(order.sources, top)
-            return FolderPlace(top)
-        case BucketTarget():
-            raise SettingsError(
-                "Object storage is not a destination of copy yet.",
-                hint="With a MyTardis server, set transfer.method to s3.",
-                code="copy.destination",
-            )
+    place = open_target(order.target, order.config, order.accepted_keys, confirm)
+    if isinstance(place, FolderPlace):
+        _refuse_overlap(order.sources, place.path)
+    return place
 
 
 def run_copy(
@@ -222,13 +208,6 @@ def _build_settings(order: CopyOrder) -> Settings:
     if settings is None:
         raise InvalidSettingsError(problems)
     return settings
-
-
-def _log_in(order: CopyOrder, target: HostTarget, confirm: Confirm | None) -> HostPlace:
-    places = find_places(order.config)
-    login = find_login(target, Path.home(), os.environ)
-    trust = Trust(places.known_hosts, order.accepted_keys, confirm)
-    return HostPlace.find(log_in(login, places.key_file, trust), target.path)
 
 
 def _require_source(source: CopySource) -> None:

@@ -16,7 +16,14 @@ from mydata_like.app.transports.ssh_kind import RememberedHosts
 from mydata_like.catalogues.manifest.manifest_catalogue import ManifestCatalogue, identify
 from mydata_like.catalogues.manifest.segments import MARKER, TEMPORARY, Manifest, format_marker
 from mydata_like.catalogues.manifest.stored_view import BOX, ManifestContext
-from mydata_like.core.copy_arguments import CopySource
+from mydata_like.core.copy_arguments import (
+    BucketTarget,
+    CopySource,
+    CopyTarget,
+    FolderTarget,
+    HostTarget,
+    parse_target,
+)
 from mydata_like.core.destination_files import OWN_FOLDER, DestinationFiles, ProvenFile, StoredFile
 from mydata_like.core.errors import (
     Problem,
@@ -26,6 +33,7 @@ from mydata_like.core.errors import (
     StagingError,
 )
 from mydata_like.core.events import Notice, RunFinished
+from mydata_like.core.extra_sources import source_key
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import StagingArea
 from mydata_like.core.openat import join
@@ -36,7 +44,9 @@ from mydata_like.settings.schema import Settings
 from mydata_like.ssh.capabilities import HostCapabilities, probe_commands
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.keys import STANDARD_PORT
+from mydata_like.ssh.login import Confirm, Trust, log_in
 from mydata_like.ssh.session import Endpoint, OpenSession
+from mydata_like.ssh.user_config import find_login
 from mydata_like.state.state_files import HOSTS
 from mydata_like.transfer.destination_problems import ABSENT
 from mydata_like.transfer.folder.folder_session import FolderDestination
@@ -141,6 +151,37 @@ class FolderPlace:
             owner=access.owner,
             starter=access.workers,
         )
+
+
+def parse_destination(text: str) -> CopyTarget:
+    """Return the destination of a command line; raises `SettingsError`."""
+    return parse_target(text, windows=os.name == "nt", home=os.fsencode(Path.home()))
+
+
+def open_target(
+    target: CopyTarget,
+    config: Path | None,
+    accepted_keys: tuple[str, ...],
+    confirm: Confirm | None,
+) -> HostPlace | FolderPlace:
+    """Return a destination after a login on its host; raises `UploaderError`.
+
+    `accepted_keys` are fingerprints of host keys that are trusted; `confirm` asks about others.
+    """
+    match target:
+        case HostTarget(path=path):
+            places = find_places(config)
+            login = find_login(target, Path.home(), os.environ)
+            trust = Trust(places.known_hosts, accepted_keys, confirm)
+            return HostPlace.find(log_in(login, places.key_file, trust), path)
+        case FolderTarget(path=path):
+            return FolderPlace(source_key(Path(os.fsdecode(path))))
+        case BucketTarget():
+            raise SettingsError(
+                "Object storage is not a destination of copy yet.",
+                hint="With a MyTardis server, set transfer.method to s3.",
+                code="copy.destination",
+            )
 
 
 class TransportParts(NamedTuple):

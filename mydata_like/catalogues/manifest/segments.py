@@ -10,6 +10,7 @@ missing from the manifest, but is never listed with bytes that it does not have.
 import base64
 import json
 import logging
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -24,6 +25,8 @@ TEMPORARY: Final = OWN_FOLDER + b"/tmp/"
 MANIFEST: Final = OWN_FOLDER + b"/manifest/"
 FORMAT: Final = 1
 LARGEST: Final = 50_000  # files of a segment
+_CHECKSUM: Final = re.compile("[0-9a-f]{32}")
+_NO_SIZE: Final = 1 << 63  # which no file has
 
 
 class Listed(NamedTuple):
@@ -43,13 +46,13 @@ class Listed(NamedTuple):
 
 def format_segment(proven: Iterable[ProvenFile], evidence: str, at: int) -> bytes:
     """Return the content of `N.jsonl`: a line about all files, and one for each."""
-    head = {"format": FORMAT, "evidence": evidence, "at": at}
-    lines = [json.dumps(head)]
+    lines = []
     for file, checksum in proven:
         name = base64.b64encode(file.path).decode()
         values = [name, file.size, checksum, file.modified_ns, file.ctime_ns, file.inode]
         lines.append(json.dumps(values, separators=(",", ":")))
-    return "\n".join([*lines, ""]).encode()
+    head = {"format": FORMAT, "evidence": evidence, "at": at, "files": len(lines)}
+    return "\n".join([json.dumps(head), *lines, ""]).encode()
 
 
 def parse_segment(content: bytes) -> Iterator[Listed]:
@@ -59,8 +62,12 @@ def parse_segment(content: bytes) -> Iterator[Listed]:
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise ValueError("it is not of a known format")
     evidence, at = str(head["evidence"]), int(head["at"])
+    if head.get("files", len(lines) - 1) != len(lines) - 1:
+        raise ValueError("lines of it are missing")
     for line in lines[1:]:
         name, size, checksum, modified_ns, ctime_ns, inode = json.loads(line)
+        if not _CHECKSUM.fullmatch(checksum) or not 0 <= size < _NO_SIZE:
+            raise ValueError("a line of it is damaged")
         path = base64.b64decode(name, validate=True)
         file = StoredFile(path, int(size), int(modified_ns), int(ctime_ns), int(inode))
         yield Listed(ProvenFile(file, str(checksum)), evidence, at)
@@ -111,8 +118,14 @@ class Manifest:
 
     def read(self) -> Iterator[Listed]:
         """Yield what all uploaders have listed; a later line of a path replaces earlier ones."""
+        for _, listed in self.read_segments():
+            yield from listed
+
+    def read_segments(self) -> Iterator[tuple[str, Iterator[Listed]]]:
+        """Yield the name of each segment, such as `UPLOADER/000001`, and what it lists."""
         for name in self._list():
-            yield from self._read(name)
+            shown = name.removeprefix(MANIFEST).removesuffix(b".jsonl")
+            yield shown.decode("utf-8", "backslashreplace"), self._read(name)
 
     def withdraw(self, paths: Collection[bytes]) -> None:
         """Write the segments again that list one of these files, without them."""
