@@ -74,7 +74,7 @@ EXCEPTIONS = {
         "demo.uploaders",
         # The URL of a bucket as a destination of a copy.
         "core.copy_arguments",
-        "app.copy_service",
+        "app.plain_destination",
     },
     # The user confirms a new one.
     "folder": {

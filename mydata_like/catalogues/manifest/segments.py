@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from mydata_like.core.destination_files import OWN_FOLDER, DestinationFiles, ProvenFile, StoredFile
 from mydata_like.core.errors import Problem, StagingError
 from mydata_like.core.formatting import format_path
+from mydata_like.core.parsing import parse_json
 
 logger = logging.getLogger(__name__)
 
@@ -58,14 +59,14 @@ def format_segment(proven: Iterable[ProvenFile], evidence: str, at: int) -> byte
 def parse_segment(content: bytes) -> Iterator[Listed]:
     """Yield the files of a segment; raises ValueError if it is damaged or of a newer version."""
     lines = content.decode("ascii").splitlines()
-    head = json.loads(lines[0]) if lines else None
+    head = parse_json(lines[0]) if lines else None
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise ValueError("it is not of a known format")
     evidence, at = str(head["evidence"]), int(head["at"])
     if head.get("files", len(lines) - 1) != len(lines) - 1:
         raise ValueError("lines of it are missing")
     for line in lines[1:]:
-        name, size, checksum, modified_ns, ctime_ns, inode = json.loads(line)
+        name, size, checksum, modified_ns, ctime_ns, inode = parse_json(line)
         if not _CHECKSUM.fullmatch(checksum) or not 0 <= size < _NO_SIZE:
             raise ValueError("a line of it is damaged")
         path = base64.b64decode(name, validate=True)
@@ -185,7 +186,7 @@ def read_marker(content: bytes | None) -> str:
     if content is None:
         return ""
     try:
-        found = json.loads(content)
+        found = parse_json(content)
         known, name = found["format"] == FORMAT, str(found["id"])
     except (ValueError, TypeError, KeyError):
         known, name = False, ""
