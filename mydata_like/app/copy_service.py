@@ -18,6 +18,7 @@ from mydata_like.app.plain_destination import (
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.run_service import open_run, to_all
 from mydata_like.core.copy_arguments import CopySource, CopyTarget, plan_sources
+from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.destination_files import OWN_FOLDER, TreeFolder, TreeLink
 from mydata_like.core.errors import HELD, Problem, SettingsError
 from mydata_like.core.events import Event, FileFailed, FileWaiting, Notice
@@ -30,6 +31,7 @@ from mydata_like.engine.layout_walk import ScanScope
 from mydata_like.engine.pipeline import Lock
 from mydata_like.engine.run import SOME_FAILED_EXIT, RunEnd
 from mydata_like.engine.scheduler import SOURCE
+from mydata_like.engine.walk import TreeRules
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.schema import Settings, check_values
 from mydata_like.ssh.login import Confirm
@@ -64,6 +66,7 @@ class CopyOrder:
     accept_missing: bool = False
     replace_changed: bool = False  # also files that would be held
     accepted_keys: tuple[str, ...] = ()
+    shard: Shard = WHOLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +173,9 @@ class ChangedWhileRead:
 def _run(
     order: CopyOrder, place: HostPlace | FolderPlace, observer: RunObserver
 ) -> tuple[RunEnd, list[Problem]]:
-    destination = PlainDestination(place, order.sources, accept_missing=order.accept_missing)
+    destination = PlainDestination(
+        place, order.sources, order.shard, accept_missing=order.accept_missing
+    )
     named = Destination("", "copy", "copy")
     request = RunRequest(
         settings=_build_settings(order),
@@ -178,7 +183,7 @@ def _run(
         dry_run=order.dry_run,
         reason=SOURCE,
         sources=tuple(SourceRequest(source.path, named) for source in order.sources),
-        part=ScanScope(as_is=destination.judge_own),
+        part=ScanScope(as_is=TreeRules(destination.judge_own, order.shard)),
     )
     with open_run(request, observer, destination) as run:
         end = run.execute()

@@ -24,6 +24,7 @@ from mydata_like.core.copy_arguments import (
     HostTarget,
     parse_target,
 )
+from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.destination_files import OWN_FOLDER, DestinationFiles, ProvenFile, StoredFile
 from mydata_like.core.errors import (
     Problem,
@@ -226,12 +227,14 @@ class PlainDestination(RunDestination):
         self,
         place: HostPlace | FolderPlace,
         sources: Sequence[CopySource],
+        shard: Shard = WHOLE,
         *,
         accept_missing: bool = False,
     ) -> None:
         self.place = place
         self.files: DestinationFiles = place.open_files()
         self._places = {source.path: source.place for source in sources}
+        self._shard = shard
         self._accept_missing = accept_missing
         self._id = ""  # as in the marker, once it was read
 
@@ -256,7 +259,8 @@ class PlainDestination(RunDestination):
         parents = sorted(
             {path.rpartition(b"/")[0] if place else path for path, place in self._places.items()}
         )
-        text = b"\0".join([self.place.name.encode("utf-8", "surrogateescape"), *parents])
+        names = [self.place.name.encode("utf-8", "surrogateescape"), *parents]
+        text = b"\0".join([*names, str(self._shard).encode()])
         self._digest = hashlib.sha256(text).hexdigest()[:16]
         folder = find_state(request.settings, find_places(request.config)) / COPIES / self._digest
         make_private_folder(folder)

@@ -35,7 +35,7 @@ from mydata_like.cli.output import (
     print_lines,
     unstarted_run,
 )
-from mydata_like.cli.run_command import open_report
+from mydata_like.cli.run_command import open_report, read_shard
 from mydata_like.cli.stdin_commands import follow_commands, stopped_by_signals
 from mydata_like.core.copy_arguments import CopySource
 from mydata_like.core.errors import Cancelled, UploaderError
@@ -117,6 +117,14 @@ def copy(
             help="Replace copies of files that shrank, or of many that changed, too.",
         ),
     ] = False,
+    shard: Annotated[
+        str,
+        typer.Option(
+            "--shard",
+            metavar="I/N",
+            help="Copy part I of N of the files, for N programs that share the work.",
+        ),
+    ] = "",
     config: ConfigOption = None,
     events: EventsOption = False,
     brief: BriefOption = False,
@@ -145,6 +153,7 @@ def copy(
             links="keep" if links == "keep" else "skip",
             accept_missing=accept_missing,
             replace_changed=replace_changed,
+            shard=read_shard(shard),
             accepted_keys=tuple(accept or ()),
         )
         code = _copy(order, shape)

@@ -9,8 +9,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
-from mydata_like.core.data_directory import is_lock_name
+from mydata_like.core.data_directory import WHOLE, Shard, is_lock_name
 from mydata_like.core.destination_files import OWN_FOLDER
 from mydata_like.core.errors import Cancelled, Problem, SettingsError
 from mydata_like.core.events import (
@@ -105,7 +106,18 @@ _YOUNG = Problem(
 )
 
 Matcher = Callable[[str, str], bool]  # of a path below the data directory and its base name
-JudgeFolder = Callable[[bytes], Problem | None]  # returns why the folder of a path is left out
+
+
+class TreeRules(NamedTuple):
+    """How files are read for a destination that gets the tree as it is.
+
+    Names that a server could not store are read as well, and symbolic links that are not followed
+    are not reported. `judge_own` returns why a folder that has the name of our own is left out, by
+    its path. Only files of the `shard` are read.
+    """
+
+    judge_own: Callable[[bytes], Problem | None]
+    shard: Shard = WHOLE
 
 
 class FileFilter:
@@ -327,7 +339,7 @@ class Walk:
         clock: Clock,
         cancel: CancelSignal,
         *,
-        as_is: JudgeFolder | None = None,
+        as_is: TreeRules | None = None,
     ) -> None:
         self.root = root
         self.as_is = as_is
@@ -425,6 +437,8 @@ class _FolderWalk:
         self._refuse = walk.refuse
         self._folder = folder
         self._above = folder.above
+        as_is = walk.as_is
+        self._shard = as_is.shard if as_is and as_is.shard != WHOLE else None
         self._followed: set[Identity] = set()
         self._batch = walk.new_batch()  # may end the run, so nothing is open yet
         self._stack: list[_Open] = []
@@ -496,6 +510,8 @@ class _FolderWalk:
         self, folder: _WalkFolder, name: bytes, path: bytes, status: os.stat_result
     ) -> None:
         batch, key, size = self._batch, folder.prefix + name, status.st_size
+        if self._shard and not self._shard.has_file(key[self._above :]):
+            return
         refused = self._refuse(key, name, self._above)
         if refused:
             batch.leave(FileSkipped(path=key, size=size, problem=refused))
@@ -538,7 +554,7 @@ class _FolderWalk:
         if as_is is None:
             problem = problem or directory_problem(directory)
         elif name == OWN_FOLDER:
-            problem = as_is(folder.path + name)
+            problem = as_is.judge_own(folder.path + name)
         if problem:
             self._walk.emit(FolderSkipped(path=key, problem=problem))
             return False
