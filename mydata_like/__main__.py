@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Files that are copied or extracted from an archive, and those of programs that the window opens,
-# are the user's.
-_OPEN: tuple[list[str], ...] = ([], ["gui"], ["archive"], ["copy"])
+# are the user's. What `verify` remembers is for all who verify the same destination.
+_OPEN: tuple[list[str], ...] = ([], ["gui"], ["archive"], ["copy"], ["verify"])
 
 
 def main() -> None:

@@ -8,37 +8,42 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from mydata_like.app.plain_destination import FolderPlace, HostPlace, PlainDestination
+from mydata_like.app.plain_destination import (
+    FolderPlace,
+    HostPlace,
+    PlainDestination,
+    open_target,
+    parse_destination,
+)
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.run_service import open_run, to_all
-from mydata_like.app.settings_service import find_places
-from mydata_like.core.copy_arguments import (
-    BucketTarget,
-    CopySource,
-    CopyTarget,
-    FolderTarget,
-    HostTarget,
-    parse_target,
-    plan_sources,
-)
-from mydata_like.core.destination_files import TreeFolder, TreeLink
-from mydata_like.core.errors import Problem, SettingsError
-from mydata_like.core.events import Event, FileFailed, FileWaiting
+from mydata_like.core.copy_arguments import CopySource, CopyTarget, plan_sources
+from mydata_like.core.data_directory import WHOLE, Shard
+from mydata_like.core.destination_files import OWN_FOLDER, TreeFolder, TreeLink
+from mydata_like.core.errors import HELD, Problem, SettingsError
+from mydata_like.core.events import Event, FileFailed, FileWaiting, Notice
 from mydata_like.core.extra_sources import Destination, SourceRequest, lies_in, source_key
 from mydata_like.core.formatting import format_path
+from mydata_like.core.model import HELD_FILES
 from mydata_like.core.openat import join
+from mydata_like.core.ports import Emit
 from mydata_like.engine.layout_walk import ScanScope
 from mydata_like.engine.pipeline import Lock
 from mydata_like.engine.run import SOME_FAILED_EXIT, RunEnd
 from mydata_like.engine.scheduler import SOURCE
+from mydata_like.engine.walk import TreeRules
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.schema import Settings, check_values
-from mydata_like.ssh.login import Confirm, Trust, log_in
-from mydata_like.ssh.user_config import find_login
+from mydata_like.ssh.login import Confirm
 
 COUNTING: Final = 1.0  # seconds that counting the files may take before a copy starts
 TREE_AT_ONCE: Final = 1000  # folders and links in one request
 CHANGED: Final = "file.changed"
+MARKER: Final = b"destination.json"  # of a destination, in our folder
+HOW_TO_REPLACE: Final = (
+    "The copy was not replaced. To replace it, copy again with --replace-changed; the earlier "
+    "content is kept beside it for 30 days."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +64,9 @@ class CopyOrder:
     excludes: tuple[str, ...] = ()
     links: Literal["keep", "skip"] = "keep"
     accept_missing: bool = False
+    replace_changed: bool = False  # also files that would be held
     accepted_keys: tuple[str, ...] = ()
+    shard: Shard = WHOLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +86,7 @@ def plan_copy(arguments: Sequence[str]) -> tuple[tuple[CopySource, ...], CopyTar
             hint="Write, for example: mydata-like copy FOLDER USER@HOST:PATH",
             code="copy.destination",
         )
-    windows = os.name == "nt"
-    target = parse_target(arguments[-1], windows=windows, home=os.fsencode(Path.home()))
+    windows, target = os.name == "nt", parse_destination(arguments[-1])
     sources = plan_sources(
         [os.fsencode(it) for it in arguments[:-1]],
         os.path.isdir,
@@ -111,19 +117,10 @@ def count_sources(sources: Sequence[CopySource]) -> SourceCount:
 
 def open_place(order: CopyOrder, confirm: Confirm | None) -> HostPlace | FolderPlace:
     """Return the destination after a login on its host; raises `UploaderError`."""
-    match order.target:
-        case HostTarget():
-            return _log_in(order, order.target, confirm)
-        case FolderTarget(path=path):
-            top = source_key(Path(os.fsdecode(path)))
-            _refuse_overlap(order.sources, top)
-            return FolderPlace(top)
-        case BucketTarget():
-            raise SettingsError(
-                "Object storage is not a destination of copy yet.",
-                hint="With a MyTardis server, set transfer.method to s3.",
-                code="copy.destination",
-            )
+    place = open_target(order.target, order.config, order.accepted_keys, confirm)
+    if isinstance(place, FolderPlace):
+        _refuse_overlap(order.sources, place.path)
+    return place
 
 
 def run_copy(
@@ -134,6 +131,7 @@ def run_copy(
     Files that changed while they were read are tried once more.
     """
     changed = ChangedWhileRead()
+    observer = replace(observer, emit=_reworded(observer.emit))
     watched = replace(observer, emit=to_all(changed.add, observer.emit))
     end, problems = _run(order, place, watched)
     if changed.found and not end.finished.problem and not order.dry_run:
@@ -142,6 +140,20 @@ def run_copy(
     if not code and (problems or end.finished.waiting or end.finished.left_behind):
         code = SOME_FAILED_EXIT
     return end._replace(exit_code=code), problems
+
+
+def _reworded(emit: Emit) -> Emit:
+    """Return an `emit` that says of held files what their user can do without a server."""
+
+    def forward(event: Event) -> None:
+        if isinstance(event, Notice) and event.problem == HELD_FILES:
+            return  # each of them says the same
+        if isinstance(event, FileWaiting) and event.problem.code == HELD:
+            message = event.problem.message.replace(" on the server", " at the destination")
+            event = replace(event, problem=Problem(HELD, message, HOW_TO_REPLACE))
+        emit(event)
+
+    return forward
 
 
 class ChangedWhileRead:
@@ -161,7 +173,9 @@ class ChangedWhileRead:
 def _run(
     order: CopyOrder, place: HostPlace | FolderPlace, observer: RunObserver
 ) -> tuple[RunEnd, list[Problem]]:
-    destination = PlainDestination(place, order.sources, accept_missing=order.accept_missing)
+    destination = PlainDestination(
+        place, order.sources, order.shard, accept_missing=order.accept_missing
+    )
     named = Destination("", "copy", "copy")
     request = RunRequest(
         settings=_build_settings(order),
@@ -169,7 +183,7 @@ def _run(
         dry_run=order.dry_run,
         reason=SOURCE,
         sources=tuple(SourceRequest(source.path, named) for source in order.sources),
-        part=ScanScope(as_is=True),
+        part=ScanScope(as_is=TreeRules(destination.judge_own, order.shard)),
     )
     with open_run(request, observer, destination) as run:
         end = run.execute()
@@ -186,6 +200,7 @@ def _build_settings(order: CopyOrder) -> Settings:
     """Return the settings of a copy: nothing of the user's, and no rule of a server."""
     settings, problems = check_values(
         {
+            "data.changed": "replace" if order.replace_changed else "keep-both",
             "filters.default_ignores": False,
             "filters.settle_seconds": 0.0,
             "filters.includes": list(order.includes),
@@ -198,13 +213,6 @@ def _build_settings(order: CopyOrder) -> Settings:
     if settings is None:
         raise InvalidSettingsError(problems)
     return settings
-
-
-def _log_in(order: CopyOrder, target: HostTarget, confirm: Confirm | None) -> HostPlace:
-    places = find_places(order.config)
-    login = find_login(target, Path.home(), os.environ)
-    trust = Trust(places.known_hosts, order.accepted_keys, confirm)
-    return HostPlace.find(log_in(login, places.key_file, trust), target.path)
 
 
 def _require_source(source: CopySource) -> None:
@@ -266,6 +274,8 @@ def _walk(top: bytes) -> Iterator[_Folder]:
                     if entry.is_symlink():
                         folder.links.append(entry.name)
                     elif entry.is_dir(follow_symlinks=False):
+                        if entry.name == OWN_FOLDER and os.path.lexists(join(entry.path, MARKER)):
+                            continue
                         below.append(_Folder(entry.path, name))
                     elif entry.is_file(follow_symlinks=False):
                         folder.files.append(entry)

@@ -15,11 +15,26 @@ from mydata_like.app.settings_service import find_places, find_state
 from mydata_like.app.transports.ssh_kind import RememberedHosts
 from mydata_like.catalogues.manifest.manifest_catalogue import ManifestCatalogue, identify
 from mydata_like.catalogues.manifest.segments import MARKER, TEMPORARY, Manifest, format_marker
-from mydata_like.catalogues.manifest.stored_view import BOX, Destination
-from mydata_like.core.copy_arguments import CopySource
-from mydata_like.core.destination_files import DestinationFiles, ProvenFile, StoredFile
-from mydata_like.core.errors import RejectedError, ServerUnavailableError, StagingError
+from mydata_like.catalogues.manifest.stored_view import BOX, ManifestContext
+from mydata_like.core.copy_arguments import (
+    BucketTarget,
+    CopySource,
+    CopyTarget,
+    FolderTarget,
+    HostTarget,
+    parse_target,
+)
+from mydata_like.core.data_directory import WHOLE, Shard
+from mydata_like.core.destination_files import OWN_FOLDER, DestinationFiles, ProvenFile, StoredFile
+from mydata_like.core.errors import (
+    Problem,
+    RejectedError,
+    ServerUnavailableError,
+    SettingsError,
+    StagingError,
+)
 from mydata_like.core.events import Notice, RunFinished
+from mydata_like.core.extra_sources import source_key
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import StagingArea
 from mydata_like.core.openat import join
@@ -30,17 +45,24 @@ from mydata_like.settings.schema import Settings
 from mydata_like.ssh.capabilities import HostCapabilities, probe_commands
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.keys import STANDARD_PORT
+from mydata_like.ssh.login import Confirm, Trust, log_in
 from mydata_like.ssh.session import Endpoint, OpenSession
+from mydata_like.ssh.user_config import find_login
 from mydata_like.state.state_files import HOSTS
 from mydata_like.transfer.destination_problems import ABSENT
 from mydata_like.transfer.folder.folder_session import FolderDestination
-from mydata_like.transfer.folder.local_files import LocalFiles
+from mydata_like.transfer.folder.mounted_files import LocalFiles
 from mydata_like.transfer.pool import StagingTransport
 from mydata_like.transfer.ssh.host_files import HostFiles
 from mydata_like.transfer.ssh.staging_host import StagingHost
 from mydata_like.transfer.worker_process import WorkerStarter
 
 KNOWN_ID: Final = "destination-id"  # the ledger's key for the id in the destination's marker
+LEFT_OUT: Final = Problem(
+    "skipped.destination",
+    "The folder belongs to a destination of copies, and lists what is there.",
+    "Nothing needs to be done.",
+)
 COPIES: Final = "copies"  # the folder of the state of all copies
 
 
@@ -132,6 +154,37 @@ class FolderPlace:
         )
 
 
+def parse_destination(text: str) -> CopyTarget:
+    """Return the destination of a command line; raises `SettingsError`."""
+    return parse_target(text, windows=os.name == "nt", home=os.fsencode(Path.home()))
+
+
+def open_target(
+    target: CopyTarget,
+    config: Path | None,
+    accepted_keys: tuple[str, ...],
+    confirm: Confirm | None,
+) -> HostPlace | FolderPlace:
+    """Return a destination after a login on its host; raises `UploaderError`.
+
+    `accepted_keys` are fingerprints of host keys that are trusted; `confirm` asks about others.
+    """
+    match target:
+        case HostTarget(path=path):
+            places = find_places(config)
+            login = find_login(target, Path.home(), os.environ)
+            trust = Trust(places.known_hosts, accepted_keys, confirm)
+            return HostPlace.find(log_in(login, places.key_file, trust), path)
+        case FolderTarget(path=path):
+            return FolderPlace(source_key(Path(os.fsdecode(path))))
+        case BucketTarget():
+            raise SettingsError(
+                "Object storage is not a destination of copy yet.",
+                hint="With a MyTardis server, set transfer.method to s3.",
+                code="copy.destination",
+            )
+
+
 class TransportParts(NamedTuple):
     """What a transport is opened with; `marker` is the content of the destination's marker."""
 
@@ -174,17 +227,40 @@ class PlainDestination(RunDestination):
         self,
         place: HostPlace | FolderPlace,
         sources: Sequence[CopySource],
+        shard: Shard = WHOLE,
         *,
         accept_missing: bool = False,
     ) -> None:
         self.place = place
         self.files: DestinationFiles = place.open_files()
         self._places = {source.path: source.place for source in sources}
+        self._shard = shard
         self._accept_missing = accept_missing
+        self._id = ""  # as in the marker, once it was read
+
+    def judge_own(self, path: bytes) -> Problem | None:
+        """Return why a folder with the name of our own at a destination is not copied.
+
+        Raises `SettingsError` if it is that of this destination, which is then in a source.
+        """
+        try:
+            content = Path(os.fsdecode(join(path, os.path.basename(MARKER)))).read_bytes()  # noqa: PTH119 - bytes
+        except OSError:
+            return None
+        if self._id and content == format_marker(self._id):
+            raise SettingsError(
+                f"The destination is in a source: it is {format_path(os.path.dirname(path))}.",  # noqa: PTH120 - bytes
+                hint="Choose a destination that is not part of what is copied.",
+                code="destination.inside",
+            )
+        return LEFT_OUT
 
     def find_root(self, request: RunRequest) -> bytes:
-        parents = sorted({path.rpartition(b"/")[0] or b"/" for path in self._places})
-        text = b"\0".join([self.place.name.encode("utf-8", "surrogateescape"), *parents])
+        parents = sorted(
+            {path.rpartition(b"/")[0] if place else path for path, place in self._places.items()}
+        )
+        names = [self.place.name.encode("utf-8", "surrogateescape"), *parents]
+        text = b"\0".join([*names, str(self._shard).encode()])
         self._digest = hashlib.sha256(text).hexdigest()[:16]
         folder = find_state(request.settings, find_places(request.config)) / COPIES / self._digest
         make_private_folder(folder)
@@ -214,11 +290,13 @@ class PlainDestination(RunDestination):
         found = gate.call(lambda: identify(files, known, create=not dry_run), staging=True)
         if found and not dry_run:
             ledger.record_meta(KNOWN_ID, found)
+        self._id = found
+        self._refuse_inside()
         emit = basis.observer.emit
         self.temporary = TEMPORARY + self._digest.encode() + b"/"
         shown = f"{uploader[:8]}-{self._digest}"
         manifest = Manifest(files, shown, lambda problem: emit(Notice(problem=problem)))
-        destination = Destination(
+        destination = ManifestContext(
             files, manifest, ledger, gate, emit, self.temporary, self._accept_missing
         )
         parts = TransportParts(
@@ -234,6 +312,14 @@ class PlainDestination(RunDestination):
         basis.stack.callback(transport.close)
         catalogue = ManifestCatalogue(destination, self._places)
         return OpenedDestination(catalogue, transport, BOX, can_replace=True)
+
+    def _refuse_inside(self) -> None:
+        """Raise `SettingsError` if a source is in the destination."""
+        for source in self._places:
+            above = source
+            while above.rpartition(b"/")[0]:
+                self.judge_own(join(above, OWN_FOLDER))
+                above = above.rpartition(b"/")[0]
 
     def report(self, finished: RunFinished) -> None:
         """Do nothing: the manifest says what is there."""

@@ -18,7 +18,13 @@ from mydata_like.app.copy_service import (
 )
 from mydata_like.app.logging_setup import open_log
 from mydata_like.app.run_request import RunObserver
-from mydata_like.cli.options import BriefOption, ConfigOption, EventsOption, JsonOption
+from mydata_like.cli.options import (
+    BriefOption,
+    ConfigOption,
+    EventsOption,
+    JsonOption,
+    confirm_host_key,
+)
 from mydata_like.cli.output import (
     Shape,
     choose_shape,
@@ -29,7 +35,7 @@ from mydata_like.cli.output import (
     print_lines,
     unstarted_run,
 )
-from mydata_like.cli.run_command import open_report
+from mydata_like.cli.run_command import open_report, read_shard
 from mydata_like.cli.stdin_commands import follow_commands, stopped_by_signals
 from mydata_like.core.copy_arguments import CopySource
 from mydata_like.core.errors import Cancelled, UploaderError
@@ -104,6 +110,21 @@ def copy(
             help="Accept that copied files were removed from the destination on purpose.",
         ),
     ] = False,
+    replace_changed: Annotated[
+        bool,
+        typer.Option(
+            "--replace-changed",
+            help="Replace copies of files that shrank, or of many that changed, too.",
+        ),
+    ] = False,
+    shard: Annotated[
+        str,
+        typer.Option(
+            "--shard",
+            metavar="I/N",
+            help="Copy part I of N of the files, for N programs that share the work.",
+        ),
+    ] = "",
     config: ConfigOption = None,
     events: EventsOption = False,
     brief: BriefOption = False,
@@ -131,6 +152,8 @@ def copy(
             excludes=tuple(excludes or ()),
             links="keep" if links == "keep" else "skip",
             accept_missing=accept_missing,
+            replace_changed=replace_changed,
+            shard=read_shard(shard),
             accepted_keys=tuple(accept or ()),
         )
         code = _copy(order, shape)
@@ -148,7 +171,7 @@ def _copy(order: CopyOrder, shape: Shape) -> int:
     cancel, progress = CancelFlag(), RunProgress(SystemClock())
     with ExitStack() as stack:
         redaction = stack.enter_context(open_log(Settings(), order.config))
-        place = open_place(order, _confirm if sys.stdin.isatty() else None)
+        place = open_place(order, confirm_host_key if sys.stdin.isatty() else None)
         if shape is Shape.TEXT:
             print_lines(_describe_order(order.sources, place.name, count_sources(order.sources)))
         stack.enter_context(stopped_by_signals(cancel))
@@ -174,12 +197,6 @@ def _copy(order: CopyOrder, shape: Shape) -> int:
         print_lines(f"Failed: {describe_problem(it)}" for it in problems)
         print_lines(_summarise(end.finished, progress.totals, place.open_files().evidence, order))
     return end.exit_code
-
-
-def _confirm(host: str, fingerprint: str, kind: str) -> bool:
-    """Ask whether a host's key is to be trusted."""
-    shown = f"The key of {host} is not known. Its fingerprint is {fingerprint} ({kind})."
-    return typer.confirm(f"{shown}\nIs this its key?", err=True)
 
 
 def _describe_order(

@@ -15,6 +15,7 @@ class Commands(LazyGroup):
 
     lazy_commands: ClassVar = {
         "copy": ("copy_command", "copy"),
+        "verify": ("verify_command", "verify"),
         "run": ("run_command", "run"),
         "scan": ("run_command", "scan"),
         "pause": ("control_command", "pause"),

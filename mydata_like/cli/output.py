@@ -209,7 +209,9 @@ def describe_replaced(event: FileReplaced) -> str:
     """Return what was replaced as a sentence."""
     until = event.kept_until
     kept = f"it is kept until {format_day(until)}" if until else "it is not kept"
-    return f"the server had {format_earlier(event.size_before, event.verified_at)}; {kept}."
+    return (
+        f"the earlier content was {format_earlier(event.size_before, event.verified_at)}; {kept}."
+    )
 
 
 def describe_problem(problem: Problem) -> str:

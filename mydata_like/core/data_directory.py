@@ -5,6 +5,7 @@ import os
 import re
 import sys
 import unicodedata
+import zlib
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
@@ -47,6 +48,13 @@ class Shard(NamedTuple):
         unit = folder.owner.casefold() if folder.title is None else folder.title
         digest = hashlib.sha256(unit.encode()).digest()
         return int.from_bytes(digest[:8], "big") % self.total == self.number - 1
+
+    def has_file(self, path: bytes) -> bool:
+        """Return whether a file belongs to this shard, by its path below the folder of its source.
+
+        The same on every computer, wherever the folder is mounted.
+        """
+        return zlib.crc32(path) % self.total == self.number - 1
 
 
 WHOLE = Shard(1, 1)

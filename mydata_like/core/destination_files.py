@@ -2,9 +2,11 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from mydata_like.core.errors import Problem
+
+OWN_FOLDER: Final = b".mydata-like"  # of this program, at the top of a destination
 
 
 class StoredFile(NamedTuple):
@@ -98,10 +100,17 @@ class DestinationFiles(Protocol):
     def place(self, placements: Sequence[Placement]) -> list[StoredFile | Problem]:
         """Give temporary files their final names, never replacing anything; in the order given.
 
-        Missing folders are made. The problem of a name that is taken has the code
-        `destination.occupied`; of a temporary file that is missing, `staging.missing`; of a name
-        that the file system does not accept, `destination.name`.
+        Missing folders are made. The problem of a name that is taken, also by a folder or link, has
+        the code `destination.occupied`; of a folder on the way that is a link, `destination.link`;
+        of a temporary file that is missing, `staging.missing`; of a name that the file system does
+        not accept, `destination.name`; of a full one, `staging.full`; of a lack of permission,
+        `destination.denied` or `destination.read-only`.
+
+        If this raises, some may have been placed: after that, their temporary files are missing.
         """
+
+    def set_mode(self, paths: Sequence[bytes], mode: int) -> None:
+        """Set the permissions of regular files, as far as the destination allows it."""
 
     def remove(self, paths: Sequence[bytes]) -> None:
         """Remove files below `.mydata-like`; missing ones count as removed."""

@@ -280,6 +280,9 @@ class Ledger(Protocol):
         The effect is durable on return. Return the number of files.
         """
 
+    def find_verified_at(self, key: bytes) -> datetime | None:
+        """Return when a file was recorded as verified last; None if it never was."""
+
     def is_doubted(self, key: bytes) -> bool:
         """Return whether an answer of the server contradicted that it has a file as verified."""
 

@@ -199,6 +199,11 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         intended=True,
         filters=("filters.default_ignores",),
     ),
+    "skipped.destination": ProblemInfo(
+        "The folder of ours at the top of another destination is not copied.",
+        NOBODY,
+        intended=True,
+    ),
     "skipped.by-server": ProblemInfo(
         "A file or folder is skipped by a filter that the server set, so it counts as left behind.",
         ADMINISTRATOR,
@@ -403,6 +408,57 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         "The folder is that of another storage box.", USER, OPEN_SETTINGS, "transfer.folder"
     ),
     "staging.name": ProblemInfo("The staging area cannot store the name.", USER, OPEN_FOLDER),
+    "destination.occupied": ProblemInfo(
+        "Something else has the name of a file or folder at the destination; it is not replaced.",
+        USER,
+        TRY_AGAIN,
+    ),
+    "destination.differs": ProblemInfo(
+        "What is stored at the destination is not what was sent, twice.", ADMINISTRATOR, TRY_AGAIN
+    ),
+    "destination.missing": ProblemInfo(
+        "Many files that were proven are no longer at the destination.", USER
+    ),
+    "destination.marker": ProblemInfo(
+        "The marker of the destination cannot be read.", ADMINISTRATOR
+    ),
+    "destination.other": ProblemInfo(
+        "The destination is another one than in earlier runs.", USER, TRY_AGAIN
+    ),
+    "destination.inside": ProblemInfo("The destination is in a source, or a source in it.", USER),
+    "destination.manifest": ProblemInfo(
+        "A part of the manifest at the destination cannot be read.", ADMINISTRATOR
+    ),
+    "destination.link": ProblemInfo(
+        "A folder at the destination is a symbolic link, which is not followed.", USER, TRY_AGAIN
+    ),
+    "destination.name": ProblemInfo("The destination cannot store the name.", USER, OPEN_FOLDER),
+    "destination.denied": ProblemInfo(
+        "There is no permission to read or write at the destination.", ADMINISTRATOR, TRY_AGAIN
+    ),
+    "destination.read-only": ProblemInfo(
+        "The destination is mounted read-only.", ADMINISTRATOR, TRY_AGAIN
+    ),
+    "destination.refused": ProblemInfo(
+        "The destination's system refuses a file, for a reason that the message has.",
+        ADMINISTRATOR,
+        TRY_AGAIN,
+    ),
+    "destination.absent": ProblemInfo(
+        "The destination does not exist, or its disk or share is not mounted.", USER, TRY_AGAIN
+    ),
+    "destination.no-folder": ProblemInfo("The destination is not a folder.", USER),
+    "destination.no-shell": ProblemInfo(
+        "The host of the destination allows no shell.", ADMINISTRATOR, TRY_AGAIN
+    ),
+    "destination.no-programs": ProblemInfo(
+        "The host of the destination lacks programs that are needed.", ADMINISTRATOR, TRY_AGAIN
+    ),
+    "destination.no-checksum": ProblemInfo(
+        "The host of the destination has no program that computes MD5 checksums.",
+        ADMINISTRATOR,
+        TRY_AGAIN,
+    ),
     "s3.not-installed": ProblemInfo(
         "The package for uploads to object storage is not installed.",
         ADMINISTRATOR,

@@ -15,7 +15,7 @@ from mydata_like.core.openat import join
 from mydata_like.core.ports import Emit
 from mydata_like.engine.data_root import is_junction, reason, status_of
 from mydata_like.engine.layout import Level, dataset_folder, levels_of
-from mydata_like.engine.walk import GROUP_LIMIT, Batch, FolderFilter, Walk
+from mydata_like.engine.walk import GROUP_LIMIT, Batch, FolderFilter, TreeRules, Walk
 from mydata_like.settings.schema import Settings
 
 Opening = Callable[[DatasetFolder, bytes], Iterator[FileGroup]]
@@ -60,14 +60,13 @@ class _LevelFolder(NamedTuple):
 class ScanScope(NamedTuple):
     """The part of a data directory to read.
 
-    `only` is the path of one folder, as in events; nothing outside of it is read. With `as_is`,
-    files are also read whose names a server could not store, and symbolic links that are not
-    followed are not reported: the destination gets the tree as it is.
+    `only` is the path of one folder, as in events; nothing outside of it is read. `as_is` has the
+    rules for a destination that gets the tree as it is.
     """
 
     only: str = ""
     shard: Shard = WHOLE
-    as_is: bool = False
+    as_is: TreeRules | None = None
 
 
 ALL = ScanScope()

@@ -531,6 +531,26 @@ def begin(work: Callable[[], T]) -> Callable[[], T]:
     return find_result
 
 
+def call_unless(cancel: CancelSignal, work: Callable[[], T]) -> T:
+    """Return the result of work that runs in a thread; raise `Cancelled` once that is requested.
+
+    The work then goes on, and its result is ignored.
+    """
+    ended = threading.Event()
+
+    def run_work() -> T:
+        try:
+            return work()
+        finally:
+            ended.set()
+
+    find_result = begin(run_work)
+    while not ended.wait(TICK):
+        if cancel.is_set():
+            raise Cancelled
+    return find_result()
+
+
 def settle(wait: Callable[[], object]) -> None:
     """Wait for the end of work that was started; ignore its errors, which are raised elsewhere."""
     with suppress(UploaderError, Cancelled):

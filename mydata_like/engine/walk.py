@@ -9,8 +9,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
-from mydata_like.core.data_directory import is_lock_name
+from mydata_like.core.data_directory import WHOLE, Shard, is_lock_name
+from mydata_like.core.destination_files import OWN_FOLDER
 from mydata_like.core.errors import Cancelled, Problem, SettingsError
 from mydata_like.core.events import (
     FileFailed,
@@ -104,6 +106,18 @@ _YOUNG = Problem(
 )
 
 Matcher = Callable[[str, str], bool]  # of a path below the data directory and its base name
+
+
+class TreeRules(NamedTuple):
+    """How files are read for a destination that gets the tree as it is.
+
+    Names that a server could not store are read as well, and symbolic links that are not followed
+    are not reported. `judge_own` returns why a folder that has the name of our own is left out, by
+    its path. Only files of the `shard` are read.
+    """
+
+    judge_own: Callable[[bytes], Problem | None]
+    shard: Shard = WHOLE
 
 
 class FileFilter:
@@ -325,12 +339,12 @@ class Walk:
         clock: Clock,
         cancel: CancelSignal,
         *,
-        as_is: bool = False,
+        as_is: TreeRules | None = None,
     ) -> None:
         self.root = root
         self.as_is = as_is
         self.links = Links(settings.symlinks, root)
-        self.refuse = FileFilter(settings, any_name=as_is).refuse
+        self.refuse = FileFilter(settings, any_name=as_is is not None).refuse
         self.refuse_folder = partial(ignored_folder, settings)
         self.emit = emit
         self.found = 0  # files that were counted, including excluded ones
@@ -423,6 +437,8 @@ class _FolderWalk:
         self._refuse = walk.refuse
         self._folder = folder
         self._above = folder.above
+        as_is = walk.as_is
+        self._shard = as_is.shard if as_is and as_is.shard != WHOLE else None
         self._followed: set[Identity] = set()
         self._batch = walk.new_batch()  # may end the run, so nothing is open yet
         self._stack: list[_Open] = []
@@ -494,6 +510,8 @@ class _FolderWalk:
         self, folder: _WalkFolder, name: bytes, path: bytes, status: os.stat_result
     ) -> None:
         batch, key, size = self._batch, folder.prefix + name, status.st_size
+        if self._shard and not self._shard.has_file(key[self._above :]):
+            return
         refused = self._refuse(key, name, self._above)
         if refused:
             batch.leave(FileSkipped(path=key, size=size, problem=refused))
@@ -532,9 +550,11 @@ class _FolderWalk:
             return False
         key = folder.prefix + name
         directory = folder.directory + b"/" + name if folder.directory else name
-        problem = self._walk.refuse_folder(name)
-        if not self._walk.as_is:
+        problem, as_is = self._walk.refuse_folder(name), self._walk.as_is
+        if as_is is None:
             problem = problem or directory_problem(directory)
+        elif name == OWN_FOLDER:
+            problem = as_is.judge_own(folder.path + name)
         if problem:
             self._walk.emit(FolderSkipped(path=key, problem=problem))
             return False
@@ -548,7 +568,7 @@ class _FolderWalk:
     def _follow(self, folder: _Open, name: bytes) -> bool:
         target = self._walk.links.resolve(folder.path + name)
         if isinstance(target, Problem):
-            if not self._walk.as_is:
+            if self._walk.as_is is None:
                 self._skip(folder, name, target)
         elif stat.S_ISREG(target.status.st_mode):
             place = _WalkFolder(

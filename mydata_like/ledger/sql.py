@@ -209,6 +209,7 @@ RISK = (
 COUNT_RECHECKS = (
     "SELECT count(*) FROM files WHERE root = ? AND outcome = 'waiting' AND code = 'waiting.recheck'"
 )
+FIND_VERIFIED_AT = "SELECT verified_at FROM files WHERE root = ? AND key = ?"
 FIND_DOUBTED = (
     "SELECT 1 FROM files WHERE root = ? AND key = ? AND outcome = 'waiting'"
     " AND code = 'waiting.recheck'"
@@ -456,7 +457,7 @@ def _load(path: bytes) -> str:
 
 def parse_entry(row: tuple[Any, ...]) -> Entry | None:
     """Return a row as an entry, or None if it is invalid."""
-    if type(row[REMOTE]) is bytes:
+    if bytes in map(type, row[REMOTE : REMOTE + 1]):
         row = load_paths(row)
     state = STATE_BY_TEXT.get(row[3])
     if state is None or tuple(map(type, row)) not in KINDS:

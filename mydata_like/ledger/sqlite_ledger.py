@@ -273,6 +273,11 @@ class SqliteLedger:
         self.flush()
         return files
 
+    def find_verified_at(self, key: bytes) -> datetime | None:
+        """Return when a file was recorded as verified last; None if it never was."""
+        rows = self._fetch(sql.FIND_VERIFIED_AT, (self._root, key))
+        return moment(rows[0][0]) if rows and rows[0][0] is not None else None
+
     def is_doubted(self, key: bytes) -> bool:
         """Return whether an answer of the server contradicted that it has a file as verified."""
         return bool(self._fetch(sql.FIND_DOUBTED, (self._root, key)))

@@ -3,11 +3,11 @@
 import re
 from typing import Final
 
+from mydata_like.core.destination_files import OWN_FOLDER
 from mydata_like.core.errors import FULL, Problem, StagingError
 from mydata_like.core.formatting import format_path
 from mydata_like.transfer.tar import is_plain
 
-OWN: Final = b".mydata-like"  # our folder at the top of a destination
 OCCUPIED: Final = "destination.occupied"
 LINK: Final = "destination.link"
 NAME: Final = "destination.name"
@@ -37,8 +37,8 @@ def check_path(path: bytes) -> None:
 def check_own(path: bytes) -> None:
     """Raise ValueError unless a path is that of our folder or below it."""
     check_path(path)
-    if path.split(b"/")[0] != OWN:
-        raise ValueError(f"not below {OWN!r}: {path!r}")
+    if path.split(b"/")[0] != OWN_FOLDER:
+        raise ValueError(f"not below {OWN_FOLDER!r}: {path!r}")
 
 
 def describe_occupied(path: bytes) -> Problem:

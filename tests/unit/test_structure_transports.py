@@ -22,6 +22,7 @@ PLACES = {
     "s3": ("mydata_like.transfer.s3.", "mydata_like.app.transports.s3_kind"),
     "folder": (
         "mydata_like.transfer.folder.",
+        "mydata_like.app.plain_destination",  # without a server: a host, or a folder
         "mydata_like.app.transports.folder_kind",
         "mydata_like.speedtest.mounted_folder",
     ),
@@ -33,6 +34,7 @@ PLACES = {
     ),
     "ssh": (
         "mydata_like.transfer.ssh.",
+        "mydata_like.app.plain_destination",
         "mydata_like.app.transports.ssh_kind",
         "mydata_like.app.transports.auto_kind",
         "mydata_like.speedtest.remote_host",
@@ -72,6 +74,7 @@ EXCEPTIONS = {
         "demo.uploaders",
         # The URL of a bucket as a destination of a copy.
         "core.copy_arguments",
+        "app.plain_destination",
     },
     # The user confirms a new one.
     "folder": {

@@ -9,7 +9,7 @@ from mydata_like.catalogues.manifest.prove import Prove
 from mydata_like.catalogues.manifest.segments import MARKER, format_marker, read_marker
 from mydata_like.catalogues.manifest.stored_view import (
     BOX,
-    Destination,
+    ManifestContext,
     StoredView,
     number_dataset,
 )
@@ -43,7 +43,7 @@ class ManifestCatalogue:
 
     contradicted = 0
 
-    def __init__(self, destination: Destination, places: Mapping[bytes, bytes]) -> None:
+    def __init__(self, destination: ManifestContext, places: Mapping[bytes, bytes]) -> None:
         self._destination = destination
         self._places = places
         self._single: SingleFlight[bytes, StoredView] = SingleFlight()
@@ -63,7 +63,7 @@ class ManifestCatalogue:
         below, files = place + b"/" if place else b"", self._destination.files
         return StoredView(
             self._destination,
-            Dataset(number_dataset(folder), below.decode("utf-8", "replace")),
+            Dataset(number_dataset(folder + b"\0" + place), below.decode("utf-8", "replace")),
             folder,
             lambda key: below + key[len(folder) + 1 :],
             lambda path: folder + b"/" + path[len(below) :],
@@ -79,7 +79,7 @@ class ManifestCatalogue:
             self._destination,
             Dataset(number_dataset(SINGLE), ""),
             b"",
-            self._places.__getitem__,
+            self._places.get,
             keys.__getitem__,
             lambda: [it for it in files.look(paths) if it is not None],
         )

@@ -3,12 +3,13 @@
 import logging
 import os
 import stat
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
 from mydata_like.catalogues.manifest.segments import LARGEST
-from mydata_like.catalogues.manifest.stored_view import BOX, OCCUPIED, Destination
+from mydata_like.catalogues.manifest.stored_view import BOX, OCCUPIED, ManifestContext
 from mydata_like.core.destination_files import Placement, ProvenFile, StoredFile
 from mydata_like.core.errors import Problem, TransientError
 from mydata_like.core.events import FileFailed, FileWaiting
@@ -42,7 +43,7 @@ class Prove:
     segment of the manifest. Bytes that are wrong are sent again, once.
     """
 
-    def __init__(self, destination: Destination) -> None:
+    def __init__(self, destination: ManifestContext) -> None:
         self._destination = destination
         self._files = destination.files
         self._gate = destination.gate
@@ -100,6 +101,7 @@ class Prove:
 
     def _prove_part(self, part: Batch) -> list[ProvenFile | Problem | None]:
         """Return each file as it is proven, None if its bytes are wrong, or why it has no name."""
+        self._set_modes([record for record in part if record.replaces])
         found = self._files.prove([_encode(it.remote) for it in part])
         results: list[ProvenFile | Problem | None] = [
             it if _matches(record, it) else None for record, it in zip(part, found, strict=True)
@@ -121,6 +123,15 @@ class Prove:
                 lost.append(index)
         self._accept_named(part, lost, results)
         return results
+
+    def _set_modes(self, replaced: Batch) -> None:
+        """Give files that have replaced others the permissions of the local ones."""
+        by_mode: defaultdict[int, list[bytes]] = defaultdict(list)
+        for record in replaced:
+            if record.state is EntryState.STAGED:
+                by_mode[_find_mode(record.file.path)].append(_encode(record.remote))
+        for mode, paths in by_mode.items():
+            self._files.set_mode(paths, mode)
 
     def _accept_named(
         self, part: Batch, lost: Sequence[int], results: list[ProvenFile | Problem | None]

@@ -10,21 +10,24 @@ missing from the manifest, but is never listed with bytes that it does not have.
 import base64
 import json
 import logging
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from mydata_like.core.destination_files import DestinationFiles, ProvenFile, StoredFile
+from mydata_like.core.destination_files import OWN_FOLDER, DestinationFiles, ProvenFile, StoredFile
 from mydata_like.core.errors import Problem, StagingError
 from mydata_like.core.formatting import format_path
+from mydata_like.core.parsing import parse_json
 
 logger = logging.getLogger(__name__)
 
-OWN: Final = b".mydata-like"  # the folder of this program at the top of a destination
-MARKER: Final = OWN + b"/destination.json"
-TEMPORARY: Final = OWN + b"/tmp/"
-MANIFEST: Final = OWN + b"/manifest/"
+MARKER: Final = OWN_FOLDER + b"/destination.json"
+TEMPORARY: Final = OWN_FOLDER + b"/tmp/"
+MANIFEST: Final = OWN_FOLDER + b"/manifest/"
 FORMAT: Final = 1
 LARGEST: Final = 50_000  # files of a segment
+_CHECKSUM: Final = re.compile("[0-9a-f]{32}")
+_NO_SIZE: Final = 1 << 63  # which no file has
 
 
 class Listed(NamedTuple):
@@ -44,24 +47,28 @@ class Listed(NamedTuple):
 
 def format_segment(proven: Iterable[ProvenFile], evidence: str, at: int) -> bytes:
     """Return the content of `N.jsonl`: a line about all files, and one for each."""
-    head = {"format": FORMAT, "evidence": evidence, "at": at}
-    lines = [json.dumps(head)]
+    lines = []
     for file, checksum in proven:
         name = base64.b64encode(file.path).decode()
         values = [name, file.size, checksum, file.modified_ns, file.ctime_ns, file.inode]
         lines.append(json.dumps(values, separators=(",", ":")))
-    return "\n".join([*lines, ""]).encode()
+    head = {"format": FORMAT, "evidence": evidence, "at": at, "files": len(lines)}
+    return "\n".join([json.dumps(head), *lines, ""]).encode()
 
 
 def parse_segment(content: bytes) -> Iterator[Listed]:
     """Yield the files of a segment; raises ValueError if it is damaged or of a newer version."""
     lines = content.decode("ascii").splitlines()
-    head = json.loads(lines[0]) if lines else None
+    head = parse_json(lines[0]) if lines else None
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise ValueError("it is not of a known format")
     evidence, at = str(head["evidence"]), int(head["at"])
+    if head.get("files", len(lines) - 1) != len(lines) - 1:
+        raise ValueError("lines of it are missing")
     for line in lines[1:]:
-        name, size, checksum, modified_ns, ctime_ns, inode = json.loads(line)
+        name, size, checksum, modified_ns, ctime_ns, inode = parse_json(line)
+        if not _CHECKSUM.fullmatch(checksum) or not 0 <= size < _NO_SIZE:
+            raise ValueError("a line of it is damaged")
         path = base64.b64decode(name, validate=True)
         file = StoredFile(path, int(size), int(modified_ns), int(ctime_ns), int(inode))
         yield Listed(ProvenFile(file, str(checksum)), evidence, at)
@@ -112,8 +119,14 @@ class Manifest:
 
     def read(self) -> Iterator[Listed]:
         """Yield what all uploaders have listed; a later line of a path replaces earlier ones."""
+        for _, listed in self.read_segments():
+            yield from listed
+
+    def read_segments(self) -> Iterator[tuple[str, Iterator[Listed]]]:
+        """Yield the name of each segment, such as `UPLOADER/000001`, and what it lists."""
         for name in self._list():
-            yield from self._read(name)
+            shown = name.removeprefix(MANIFEST).removesuffix(b".jsonl")
+            yield shown.decode("utf-8", "backslashreplace"), self._read(name)
 
     def withdraw(self, paths: Collection[bytes]) -> None:
         """Write the segments again that list one of these files, without them."""
@@ -173,7 +186,7 @@ def read_marker(content: bytes | None) -> str:
     if content is None:
         return ""
     try:
-        found = json.loads(content)
+        found = parse_json(content)
         known, name = found["format"] == FORMAT, str(found["id"])
     except (ValueError, TypeError, KeyError):
         known, name = False, ""

@@ -42,7 +42,7 @@ OCCUPIED: Final = Problem(
 )
 
 
-class Destination(NamedTuple):
+class ManifestContext(NamedTuple):
     """What the views and stages of a run share.
 
     `temporary` is the folder of bytes that have no name yet. With `accept_missing`, any number of
@@ -65,7 +65,8 @@ class Destination(NamedTuple):
 class StoredView:
     """The files of one source at a destination; see `FolderView`.
 
-    `find_place` returns the path of a file there by its key, and `list_stored` what there is. When
+    `find_place` returns the path of a file there by its key, None for one that is not in the
+    source, and `list_stored` what there is. When
     the view is opened, each stored file is compared with the ledger's row: size, times, the
     destination's ctime and inode. Those that differ, or have no row, are kept in memory. A row
     without its file, or whose file differs, is no longer verified.
@@ -78,10 +79,10 @@ class StoredView:
 
     def __init__(
         self,
-        destination: Destination,
+        destination: ManifestContext,
         dataset: Dataset,
         folder: bytes,
-        find_place: Callable[[bytes], bytes],
+        find_place: Callable[[bytes], bytes | None],
         find_key: Callable[[bytes], bytes],
         list_stored: Callable[[], Iterable[StoredFile]],
     ) -> None:
@@ -129,9 +130,10 @@ class StoredView:
         total = missing = 0
         doubted: list[Entry] = []
         while part := list(islice(rows, AT_ONCE)):
-            total += len(part)
-            found = where.files.look([self._find_place(it.key) for it in part])
-            for row, stored in zip(part, found, strict=True):
+            placed = [(row, place) for row in part if (place := self._find_place(row.key))]
+            total += len(placed)
+            found = where.files.look([place for _, place in placed])
+            for (row, _), stored in zip(placed, found, strict=True):
                 if stored is None:
                     missing += 1
                     doubted.append(
@@ -170,7 +172,7 @@ class StoredView:
         If this program has not put it there, its replica is in another box than ours: it is
         compared, and never replaced.
         """
-        path = self._find_place(file.key)
+        path = self._place_of(file)
         stored = self._others.get(path)
         if stored is None:
             return self._find_known(file, path)
@@ -194,7 +196,10 @@ class StoredView:
         if row is None or not known or row.datafile is None or row.dataset != self.dataset.id:
             return None
         stored = StoredFile(path, row.size, row.modified_ns, 0, 0)
-        replica = Replica(_text(path), BOX, verified=True, verified_at=None)
+        at = self._destination.ledger.find_verified_at(file.key)
+        replica = Replica(
+            _text(path), BOX, verified=True, verified_at=at.isoformat() if at else None
+        )
         return self._describe(file, stored, row.checksum, replica)._replace(id=row.datafile)
 
     def _describe(
@@ -246,7 +251,12 @@ class StoredView:
 
     def place(self, file: LocalFile) -> str:
         """Return the temporary path of a file; it gets its name when its bytes are proven."""
-        return _text(self._destination.temporary + self._find_place(file.key))
+        return _text(self._destination.temporary + self._place_of(file))
+
+    def _place_of(self, file: LocalFile) -> bytes:
+        place = self._find_place(file.key)
+        assert place is not None
+        return place
 
     def is_archive(self, file: LocalFile) -> bool:
         return False

@@ -9,6 +9,7 @@ from threading import Lock
 from typing import Final
 
 from mydata_like.core.destination_files import (
+    OWN_FOLDER,
     DestinationFiles,
     Placement,
     ProvenFile,
@@ -28,7 +29,6 @@ from mydata_like.ssh.capabilities import PREAMBLE, HostCapabilities, quote
 from mydata_like.ssh.session import CommandResult, OpenSession, Stream
 from mydata_like.transfer.destination_problems import (
     ABSENT,
-    OWN,
     absent,
     check_own,
     check_path,
@@ -82,7 +82,7 @@ _ALIVE: Final = (
 )
 _OPEN: Final = (
     b'if [ -e "$w" ] || [ -h "$w" ]; then [ -d "$w" ] || { echo mydata:file; exit; }; '
-    b"else [ -n %b ] || { echo mydata:missing; exit; }; "
+    b'else [ -n %b ] || { echo "mydata:missing:$(ls -d -- "$w" 2>&1)"; exit; }; '
     b'v=$(mkdir -p -- "$w" 2>&1) || { echo "mydata:refused:$v"; exit; }; fi; '
     b'v=$(cd -P -- "$w" 2>&1) && cd -P -- "$w" || { echo "mydata:refused:$v"; exit; }; '
     # The shell's own printf may not report why it failed.
@@ -98,7 +98,7 @@ _LIST: Final = (
     # Other records begin with a digit.
     b"if %b; then find . %b-type f %b; fi; printf 'mydata:end\\n\\0'"
 )
-_PRUNE: Final = b"-path ./%b -prune -o " % OWN
+_PRUNE: Final = b"-path ./%b -prune -o " % OWN_FOLDER
 _WRITE: Final = (
     b'IFS=; i=0; if %b; then :; else a refused "$v"; exit; fi; d=$PWD; links=1; T=%b; n=%b; '
     b"""v=$( { cat > "$T"; } 2>&1); s=$(wc -c < "$T" 2>/dev/null | tr -d ' '); """
@@ -114,6 +114,7 @@ _READ_OWN: Final = (
     b'if %b && n=%b && [ -f "$n" ] && [ ! -h "$n" ]; then printf \'mydata:found\\0\'; '
     b"exec cat \"$n\"; fi; printf 'mydata:missing\\0'"
 )
+_MODE: Final = b'for f do [ -f "$f" ] && [ ! -h "$f" ] && chmod %o "$f" 2>/dev/null; done; exit 0'
 _PART: Final = b".write-"  # the beginning of a temporary name in a folder of ours
 _LIST_OWN: Final = b"if %b; then find . -type f -print0; fi; printf 'mydata:end\\0'"
 _CLEAR: Final = (
@@ -156,11 +157,11 @@ class HostFiles(DestinationFiles):
                 self._find_programs()
             case b"file":
                 raise no_folder(self._location)
+            case b"missing" | b"refused" if _IN_THE_WAY(reason):
+                raise no_folder(self._location)
             case b"missing":
                 raise absent(self._location)
             case b"refused":
-                if b"Not a directory" in reason or b"File exists" in reason:
-                    raise no_folder(self._location)
                 raise destination_error(self._location, reason)
             case _:
                 raise _unanswered()
@@ -169,7 +170,7 @@ class HostFiles(DestinationFiles):
         """Yield the files below a folder as the host finds them."""
         if folder:
             check_path(folder)
-        if folder.split(b"/")[0] == OWN:
+        if folder.split(b"/")[0] == OWN_FOLDER:
             return
         programs = self._find_programs()
         action = b"-printf " + FIND_FORMAT
@@ -246,6 +247,13 @@ class HostFiles(DestinationFiles):
             for placement, answer in zip(placements, answers, strict=True)
         ]
 
+    def set_mode(self, paths: Sequence[bytes], mode: int) -> None:
+        """Set the permissions of regular files, as far as the host allows it."""
+        for path in paths:
+            check_path(path)
+        for batch in _split(paths):
+            self._run(b"xargs -0 -n %d sh -c %b sh" % (_AT_ONCE, quote(_MODE % mode)), _join(batch))
+
     def remove(self, paths: Sequence[bytes]) -> None:
         """Remove files below `.mydata-like`; missing ones count as removed."""
         for path in paths:
@@ -253,7 +261,7 @@ class HostFiles(DestinationFiles):
         for batch in _split(paths):
             output = self._run(remove_script(_AT_ONCE), _join(batch)).output
             if MARK in output:
-                raise destination_error(OWN, output.partition(MARK)[2])
+                raise destination_error(OWN_FOLDER, output.partition(MARK)[2])
 
     def read(self, path: bytes) -> bytes | None:
         """Return the content of a file below `.mydata-like`; None if it is missing."""
@@ -442,6 +450,7 @@ class HostFiles(DestinationFiles):
         )
 
 
+_IN_THE_WAY: Final = re.compile(rb"Not a directory|File exists").search
 _CHECKSUM: Final = re.compile(rb"[0-9a-f]{32}(?![0-9a-f])")
 
 

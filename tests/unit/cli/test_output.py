@@ -299,9 +299,11 @@ def test_replaced_content_is_named_with_what_is_kept_of_it():
     report.show(replaced(until=None))
 
     assert lines == [
-        "Replaced: a: the server had 1.2 MB, verified on 3 November 2026; it is kept until "
+        "Replaced: a: the earlier content was 1.2 MB, verified on 3 November 2026; "
+        "it is kept until "
         "3 December 2026.\n",
-        "Replaced: a: the server had 1.2 MB, verified on 3 November 2026; it is not kept.\n",
+        "Replaced: a: the earlier content was 1.2 MB, verified on 3 November 2026; "
+        "it is not kept.\n",
     ]
     assert any("2 files replaced other content" in line for line in summarise(finished(replaced=2)))
 

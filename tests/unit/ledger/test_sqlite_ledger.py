@@ -15,7 +15,14 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.errors import Problem, RunError, SettingsError
-from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState
+from mydata_like.core.model import (
+    DatafileId,
+    DatasetId,
+    Entry,
+    EntryState,
+    KeptCopy,
+    Replacement,
+)
 from mydata_like.hostos.lock import find_lock_holders
 from mydata_like.ledger import ledger_file
 from mydata_like.ledger.ledger_file import LockWaiting
@@ -357,7 +364,7 @@ def test_a_failed_migration_changes_nothing(filled: Path) -> None:
 
 
 def test_a_batch_is_kept_wholly_or_not_at_all(file: Path) -> None:
-    unwritable = entry(2)._replace(remote="\udcff")
+    unwritable = entry(2)._replace(checksum="\udcff")
     with open_ledger(file) as ledger:
         with pytest.raises(UnicodeEncodeError):
             ledger.record([entry(1), unwritable])
@@ -440,3 +447,19 @@ def test_noted_batches_outlive_the_process_until_they_are_forgotten(file: Path) 
         ledger.forget_batches([first])
         ledger.forget_batches([])
         assert ledger.find_batches() == {second: [b"b/1"]}
+
+
+def test_paths_at_a_destination_may_be_no_text(file: Path) -> None:
+    remote = b"tmp/\xff/a".decode("utf-8", "surrogateescape")
+    replaced = Replacement(b"k", HERE, DatafileId(1), remote, remote + "1", 1, "m", 1, 1, remote, 1)
+    kept = KeptCopy(b"k", HERE, DatafileId(1), remote, remote + "2", 1, "m", "", "")
+    with open_ledger(file) as ledger:
+        ledger.record([entry(1)._replace(remote=remote)])
+        ledger.record_replacements([replaced])
+        ledger.record_kept([kept])
+    with open_ledger(file) as ledger:
+        assert ledger.find_entries([entry(1).key])[entry(1).key].remote == remote
+        assert ledger.find_replacements() == [replaced]
+        assert ledger.find_kept() == [kept]
+        ledger.forget_kept([kept])
+        assert ledger.find_kept() == []

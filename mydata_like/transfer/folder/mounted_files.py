@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from mydata_like.core import md5
 from mydata_like.core.destination_files import (
+    OWN_FOLDER,
     DestinationFiles,
     Placement,
     ProvenFile,
@@ -32,7 +33,6 @@ from mydata_like.core.openat import (
 )
 from mydata_like.transfer.destination_problems import (
     ABSENT,
-    OWN,
     absent,
     check_own,
     check_path,
@@ -107,10 +107,13 @@ class LocalFiles(DestinationFiles):
     rewritten with the same size and modification time has the same mark.
     """
 
-    def __init__(self, path: bytes) -> None:
+    def __init__(
+        self, path: bytes, *, links: bool = True, by_descriptor: bool = BY_DESCRIPTOR
+    ) -> None:
         self._root = path.rstrip(b"/") or b"/"
+        self._by_descriptor = by_descriptor
         self._opened: tuple[int, int] | None = None
-        self._links = True  # until a hard link was refused
+        self._links = links  # until a hard link was refused
         self._evidence = ""
 
     @property
@@ -164,7 +167,7 @@ class LocalFiles(DestinationFiles):
         """Yield the files below a folder; folders that may not be read are omitted."""
         if folder:
             check_path(folder)
-        if folder.split(b"/")[0] == OWN:
+        if folder.split(b"/")[0] == OWN_FOLDER:
             return
         for path, status in self._walk(folder):
             if status is not None:
@@ -176,7 +179,9 @@ class LocalFiles(DestinationFiles):
         with ExitStack() as opened, self._lost(folder):
             opened.callback(_close, waiting)
             with self._folders(), _omitted():
-                first = OpenFolder.open(self._full(folder), len(self._root))
+                first = OpenFolder.open(
+                    self._full(folder), len(self._root), by_descriptor=self._by_descriptor
+                )
                 waiting.append((folder, first))
             while waiting:
                 path, current = waiting[-1]
@@ -190,12 +195,14 @@ class LocalFiles(DestinationFiles):
                     # What scandir of Windows knows lacks the number of the file.
                     status = (
                         entry.stat(follow_symlinks=False)
-                        if BY_DESCRIPTOR
+                        if self._by_descriptor
                         else os.lstat(system_path(self._full(below)))
                     )
                     if stat.S_ISREG(status.st_mode):
                         yield below, status
-                    elif stat.S_ISDIR(status.st_mode) and not is_link(status) and below != OWN:
+                    elif (
+                        stat.S_ISDIR(status.st_mode) and not is_link(status) and below != OWN_FOLDER
+                    ):
                         waiting.append((below, current.open_below(name)))
                         yield below, None
 
@@ -292,8 +299,7 @@ class LocalFiles(DestinationFiles):
         try:
             source = self._at(sources, temporary)
             target = self._make_parents(targets, final)
-            if BY_DESCRIPTOR:
-                _set_mode(source, os.O_RDONLY, mode)
+            _set_mode(source, os.O_RDONLY, mode)
             self._rename(source, target)
             return _file(final, target.look())
         except OSError as error:
@@ -302,21 +308,26 @@ class LocalFiles(DestinationFiles):
 
     def _rename(self, source: _Place, target: _Place) -> None:
         """Rename a file, never replacing anything; raises FileExistsError instead."""
-        if self._links:
-            try:
-                source.link(target)
-            except FileExistsError:
-                if not os.path.samestat(source.look(), target.look()):
-                    raise
-            except OSError as error:
-                if error.errno not in _NO_LINKS:
-                    raise
+        try:
+            if self._links and self._link(source, target):
+                source.unlink()
+            else:
                 self._move(source, target)
                 self._links = False
-                return
-            source.unlink()
-        else:
-            self._move(source, target)
+        except FileExistsError:
+            if not os.path.samestat(source.look(), target.look()):
+                raise
+            source.unlink()  # an interrupted call has given it its final name
+
+    def _link(self, source: _Place, target: _Place) -> bool:
+        """Give a file a second name; return False where the file system has no hard links."""
+        try:
+            source.link(target)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            return False
+        return True
 
     def _move(self, source: _Place, target: _Place) -> None:
         """Rename a file where there are no hard links (FAT, some mounts).
@@ -329,6 +340,19 @@ class LocalFiles(DestinationFiles):
                 target.look()
                 raise FileExistsError(errno.EEXIST, "the name is taken")
         os.rename(source.name, target.name, src_dir_fd=source.folder, dst_dir_fd=target.folder)
+
+    def set_mode(self, paths: Sequence[bytes], mode: int) -> None:
+        """Set the permissions of regular files, as far as the system allows it."""
+        with self._folders() as folders:
+            for path in paths:
+                if os.name == "nt" or self._look(folders, path) is None:
+                    continue
+                with suppress(OSError):
+                    descriptor = self._at(folders, path).open(os.O_RDONLY)
+                    try:
+                        os.fchmod(descriptor, mode)
+                    finally:
+                        os.close(descriptor)
 
     def remove(self, paths: Sequence[bytes]) -> None:
         """Remove files below `.mydata-like`; missing ones count as removed."""
@@ -397,8 +421,7 @@ class LocalFiles(DestinationFiles):
             for folder in reversed(folders):  # the inner ones first, while they can be entered
                 with suppress(OSError):
                     place = self._at(opened, folder.path)
-                    if BY_DESCRIPTOR:
-                        _set_mode(place, FOLDER, folder.mode)
+                    _set_mode(place, FOLDER, folder.mode)
                     times = (folder.modified_ns, folder.modified_ns)
                     follow = os.utime not in os.supports_follow_symlinks
                     os.utime(place.name, ns=times, dir_fd=place.folder, follow_symlinks=follow)
@@ -415,6 +438,8 @@ class LocalFiles(DestinationFiles):
                 with suppress(FileExistsError):
                     os.mkdir(place.name, dir_fd=place.folder)
                 folders.enter(self._full(path), len(self._root))
+                if not stat.S_ISDIR(place.look().st_mode):
+                    raise NotADirectoryError(errno.ENOTDIR, "a file is in the way")
         except OSError as error:
             self._raise_if_lost(error)
             return [_describe(path, error)]
@@ -436,7 +461,7 @@ class LocalFiles(DestinationFiles):
     @contextmanager
     def _folders(self) -> Iterator[FolderCache]:
         """Yield a cache of open folders; raises unless the destination is the one of `open`."""
-        with FolderCache() as folders:
+        with FolderCache(by_descriptor=self._by_descriptor) as folders:
             try:
                 there = os.stat(system_path(self._root))  # noqa: PTH116 - bytes
                 folders.enter(self._root, len(self._root))
@@ -564,6 +589,8 @@ def _omitted() -> Iterator[None]:
 
 def _set_mode(place: _Place, flags: int, mode: int) -> None:
     """Set the mode of a file or folder as far as the file system does that."""
+    if not hasattr(os, "fchmod"):  # Windows
+        return
     descriptor = place.open(flags)
     try:
         with suppress(PermissionError, NotImplementedError):

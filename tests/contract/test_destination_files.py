@@ -1,0 +1,815 @@
+"""The files of a destination: on hosts with the programs of GNU, busybox and BSD, and mounted."""
+
+import hashlib
+import os
+import pwd
+import shutil
+import stat
+import subprocess
+import tempfile
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from mydata_like.core.destination_files import Placement, StoredFile, TreeFolder, TreeLink
+from mydata_like.core.errors import (
+    Problem,
+    ServerUnavailableError,
+    StagingError,
+    TransientError,
+)
+from mydata_like.ssh.capabilities import HostCapabilities
+from mydata_like.ssh.connect import connect
+from mydata_like.transfer.folder.mounted_files import LocalFiles
+from mydata_like.transfer.ssh.host_files import HostFiles
+from tests.mounts import may_mount_disks
+from tests.privileges import IS_ROOT, needs_bytes
+from tests.sshd_fixture import endpoint_of, needs_sshd, noisy, script, sshd_with, with_programs
+
+pytestmark = [needs_bytes]
+
+OWN = ".mydata-like"
+INCOMING = f"{OWN}/incoming/1"
+ODD = [
+    *(b"a b", b"new\nline", b"\n", b"end\n", b"back\\slash", b"-rf", b"it's", b'say "x"', b"*"),
+    *(b"\xff\xfe", "zwölf 日本".encode(), b"x" * 255, b"$(id)", b"`id`", b"tab\t", b"cr\r"),
+    *(b" before", b"after ", b"%s%n", b"mydata:", b"mydata:2", b"!x", b"~", b".hidden", b"#", b"="),
+    *(b"x\nd41d8cd98f00b204e9800998ecf8427e  y", b"...", b";", b"&", b"?", b"[a]", b"{a,b}"),
+]
+CHECKSUMS = {"bsd": b"md5 -q", "openssl": b"openssl md5 -r"}
+STAT = """
+[ "$1" = -f ] || exit 1
+shift 2
+exec /usr/bin/stat -c '%f %s %.9Y %.9Z %i' "$@"
+"""
+FIND = 'case "$*" in *-printf*) exit 1;; esac\nexec /usr/bin/find "$@"\n'
+MD5 = 'shift\n[ $# -gt 0 ] || exec /usr/bin/md5sum\n/usr/bin/md5sum "$@" | cut -c1-32\n'
+TOUCH = 'case "$*" in *-d*) exit 1;; esac\nexec /usr/bin/touch "$@"\n'
+NO_LINKS = """
+[ "$1" = -s ] && exec /usr/bin/ln "$@"
+echo "ln: Operation not permitted" >&2
+exit 1
+"""
+CHANGING = '/usr/bin/md5sum "$@"\nfor file do case $file in *grows) echo >> "$file";; esac; done\n'
+OTHER_ACCOUNT = 'exec setpriv --reuid 65534 --clear-groups sh -c "$SSH_ORIGINAL_COMMAND"\n'
+
+
+def first_in_path(folder, **programs):
+    """Return options of a host that finds these programs first."""
+    (folder / "bin").mkdir()
+    for name, text in programs.items():
+        script(folder / "bin" / name, text)
+    return with_path(folder, f"{folder / 'bin'}:$PATH")
+
+
+def with_path(folder, path):
+    text = f'PATH={path}; export PATH\nexec sh -c "$SSH_ORIGINAL_COMMAND"\n'
+    return (f"ForceCommand {script(folder / 'gate', text)}",)
+
+
+def only_busybox(folder):
+    (folder / "bin").mkdir()
+    subprocess.run(["busybox", "--install", "-s", folder / "bin"], check=True)
+    return with_path(folder, folder / "bin")
+
+
+HOSTS = {
+    "gnu": lambda folder: (),
+    "paramiko": lambda folder: (),
+    "openssl": lambda folder: (),
+    "busybox": only_busybox,
+    "bsd": lambda folder: first_in_path(folder, stat=STAT, find=FIND, md5=MD5, touch=TOUCH),
+    "no links": lambda folder: first_in_path(folder, ln=NO_LINKS),
+}
+NEEDED = {"busybox": "busybox", "openssl": "openssl"}
+FOLDERS = {
+    "folder": {},
+    "folder without links": {"links": False},
+    "folder by path": {"by_descriptor": False},
+}
+KINDS = [
+    *FOLDERS,
+    *(
+        pytest.param(
+            name,
+            marks=[
+                needs_sshd,
+                pytest.mark.skipif(
+                    not shutil.which(NEEDED.get(name, "sh")), reason=f"needs {NEEDED.get(name)}"
+                ),
+            ],
+        )
+        for name in HOSTS
+    ),
+]
+
+
+@contextmanager
+def host_with(folder, *options, **changes):
+    """Yield a function that returns the files of a location on a host with these options."""
+    (folder / "keys").mkdir()
+    with sshd_with(folder, *options) as sshd:
+        stack = changes.pop("stack", "libssh")
+        endpoint = endpoint_of(sshd, folder / "keys", stack=stack)
+        capabilities = HostCapabilities("shell", checksum=b"md5sum")._replace(**changes)
+
+        def build(location):
+            return HostFiles(lambda: (connect(endpoint), capabilities), os.fsencode(location))
+
+        build.sshd = sshd
+        yield build
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def kind(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def build(kind, tmp_path_factory):
+    """Return a function that returns the files of a location."""
+    if kind in FOLDERS:
+        yield lambda location: LocalFiles(os.fsencode(location), **FOLDERS[kind])
+        return
+    folder = tmp_path_factory.mktemp("host")
+    stack = "paramiko" if kind == "paramiko" else "libssh"
+    checksum = CHECKSUMS.get(kind, b"md5sum")
+    with host_with(folder, *HOSTS[kind](folder), stack=stack, checksum=checksum) as build:
+        yield build
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+class Destination:
+    """A location, its files as they are tested, and as the test sees them."""
+
+    def __init__(self, root, files):
+        self.root = root
+        self.files = files
+
+    def path(self, name):
+        return Path(os.fsdecode(os.fsencode(self.root) + b"/" + os.fsencode(name)))
+
+    def put(self, name, content=b"content"):
+        path = self.path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        return os.fsencode(name)
+
+    def receive(self, *names, mode=0o640):
+        """Put files that arrived under temporary names; return how they are to be placed."""
+        placements = []
+        for name in map(os.fsencode, names):
+            base = name.rpartition(b"/")[2]
+            temporary = self.put(os.fsencode(INCOMING) + b"/" + base, b"content of " + base)
+            placements.append(Placement(temporary, name, mode))
+        return placements
+
+    def stored(self, name):
+        """Return what the system says about a file."""
+        seen = self.path(name).lstat()
+        times = seen.st_mtime_ns, seen.st_ctime_ns
+        return StoredFile(os.fsencode(name), seen.st_size, *times, seen.st_ino)
+
+    def target(self, name):
+        """Return the bytes of a link."""
+        return os.fsencode(os.readlink(self.path(name)))  # noqa: PTH115 - a Path may change them
+
+    def left(self):
+        incoming = self.path(INCOMING)
+        return [os.fsencode(name) for name in names(incoming)] if incoming.exists() else []
+
+
+@pytest.fixture
+def there(build, tmp_path):
+    """Return an open destination whose name needs quotes."""
+    with closing(build(tmp_path / "it's a destination")) as files:
+        files.open(create=True)
+        yield Destination(tmp_path / "it's a destination", files)
+
+
+def codes(results):
+    return [result.code if isinstance(result, Problem) else "" for result in results]
+
+
+def test_files_with_odd_names_are_proven_placed_and_listed(there):
+    placements = there.receive(*(b"odd " + name[:200] + b"/" + name for name in ODD))
+
+    proven = there.files.prove([placement.temporary for placement in placements])
+    placed = there.files.place(placements)
+
+    content = [b"content of " + name for name in ODD]
+    assert [it and it.checksum for it in proven] == [hashlib.md5(it).hexdigest() for it in content]
+    assert placed == [there.stored(placement.final) for placement in placements]
+    assert [there.path(it.path).read_bytes() for it in placed] == content
+    assert sorted(there.files.list_files(b"")) == sorted(placed)
+    assert there.left() == []
+
+
+def test_hundreds_of_files_get_their_modes_in_the_order_given(there):
+    names = [f"data/{number % 7}/{number}.dat" for number in range(700)]
+    placements = [
+        it._replace(mode=(0o600, 0o644)[number % 2])
+        for number, it in enumerate(there.receive(*names))
+    ]
+
+    placed = there.files.place(placements)
+
+    assert placed == [there.stored(name) for name in names]
+    assert {stat.S_IMODE(there.path(name).stat().st_mode) for name in names[::2]} == {0o600}
+    assert {stat.S_IMODE(there.path(name).stat().st_mode) for name in names[1::2]} == {0o644}
+    assert there.left() == []
+
+
+def test_thousands_of_long_names_go_in_one_call(there):
+    names = [f"data/{number}" + "n" * 200 for number in range(3000)]
+    placements = there.receive(*names)
+
+    proven = there.files.prove([placement.temporary for placement in placements])
+    placed = there.files.place(placements)
+
+    assert all(proven)
+    assert [it.path for it in placed] == list(map(os.fsencode, names))
+    assert there.files.look([it.path for it in placed]) == placed
+    assert there.files.prove([it.path for it in placed])[-1].file == placed[-1]
+
+
+def take_by_file(path):
+    path.write_bytes(b"mine")
+
+
+def take_by_folder(path):
+    path.mkdir()
+
+
+def take_by_link(path):
+    other = path.with_name("other")
+    other.write_bytes(b"mine")
+    path.symlink_to(other)
+
+
+def take_by_dangling_link(path):
+    path.symlink_to("nowhere")
+
+
+def show(path):
+    if path.is_symlink():
+        return path.readlink()
+    return names(path) if path.is_dir() else path.read_bytes()
+
+
+TAKEN = [take_by_file, take_by_folder, take_by_link, take_by_dangling_link]
+
+
+@pytest.mark.parametrize("take", TAKEN)
+@pytest.mark.parametrize("renamed", [False, True], ids=["same name", "other name"])
+def test_a_name_that_is_taken_is_not_touched(there, take, renamed):
+    first, taken, last = there.receive("data/a", "data/b", "data/c")
+    if renamed:
+        taken = taken._replace(temporary=there.put(f"{INCOMING}/other name"))
+    there.path("data").mkdir()
+    take(there.path("data/b"))
+    before = show(there.path("data/b"))
+
+    results = there.files.place([first, taken, last])
+
+    assert codes(results) == ["", "destination.occupied", ""]
+    assert show(there.path("data/b")) == before
+    assert there.path(taken.temporary).exists()
+
+
+def test_of_two_files_for_one_name_only_one_is_placed(there):
+    one, two = there.receive("data/a", "b")
+
+    results = there.files.place([one, two._replace(final=b"data/a")])
+
+    assert sorted(codes(results)) == ["", "destination.occupied"]
+    assert len(there.left()) == 1
+
+
+@pytest.mark.parametrize("what", ["missing", "a link", "a folder"])
+def test_a_temporary_file_that_is_not_there_is_named(there, what):
+    first, gone, last = there.receive("data/a", "data/b", "data/c")
+    temporary = there.path(gone.temporary)
+    temporary.unlink()
+    if what == "a link":
+        temporary.symlink_to(there.path(first.temporary).with_name("c"))
+    elif what == "a folder":
+        temporary.mkdir()
+
+    results = there.files.place([first, gone, last])
+
+    assert codes(results) == ["", "staging.missing", ""]
+    assert not there.path("data/b").exists()
+
+
+def test_a_folder_of_temporary_files_that_is_missing_is_named(there):
+    results = there.files.place([Placement(b".mydata-like/none/a", b"data/a", 0o644)])
+
+    assert codes(results) == ["staging.missing"]
+
+
+def test_nothing_is_placed_over_a_link_in_place_of_a_folder(there):
+    placements = there.receive("data/a", "data/new/b")
+    elsewhere = there.root.with_name("elsewhere")
+    elsewhere.mkdir()
+    there.path("data").symlink_to(elsewhere)
+
+    results = there.files.place(placements)
+
+    assert codes(results) == ["destination.link", "destination.link"]
+    assert names(elsewhere) == []
+    assert there.left() == [b"a", b"b"]
+
+
+def test_a_file_in_place_of_a_folder_is_named(there):
+    placements = there.receive("data/a")
+    there.put("data", b"mine")
+
+    assert codes(there.files.place(placements)) == ["destination.occupied"]
+    assert there.path("data").read_bytes() == b"mine"
+
+
+def test_a_name_that_is_too_long_is_named(there):
+    placement, other = there.receive("data/a", "data/b")
+
+    results = there.files.place([placement._replace(final=b"data/" + b"x" * 256), other])
+
+    assert codes(results) == ["destination.name", ""]
+
+
+def test_a_file_that_was_placed_before_its_temporary_name_was_removed_is_placed(there):
+    placements = there.receive("data/a", "data/b")
+    there.path("data").mkdir()
+    there.path("data/a").hardlink_to(there.path(placements[0].temporary))
+
+    assert there.files.place(placements) == [there.stored("data/a"), there.stored("data/b")]
+    assert there.left() == []
+
+
+def test_only_regular_files_are_proven(there):
+    there.put("a", b"")
+    there.path("link").symlink_to(there.path("a"))
+    there.put("folder/b", b"b")
+    there.path("linked").symlink_to(there.path("folder"))
+    os.mkfifo(there.path("fifo"))
+    paths = [b"missing", b"a", b"link", b"folder", b"folder/b", b"linked/b", b"fifo", b"a", b"a/b"]
+
+    proven = there.files.prove(paths)
+
+    empty, other = (hashlib.md5(content).hexdigest() for content in (b"", b"b"))
+    found = [it and it.checksum for it in proven]
+    assert found == [None, empty, None, None, other, None, None, empty, None]
+    assert [it and it.file for it in proven] == there.files.look(paths)
+
+
+def test_large_files_are_hashed_completely(there):
+    contents = [bytes([number]) * (3_000_000 + number) for number in range(11)]
+    paths = [there.put(f"{number}", content) for number, content in enumerate(contents)]
+
+    proven = there.files.prove(paths)
+
+    assert [it.checksum for it in proven] == [hashlib.md5(it).hexdigest() for it in contents]
+
+
+@pytest.mark.parametrize("time", [1_700_000_000_123_456_789, 1_000_000_001, -1_250_000_000, 0, 1])
+def test_times_are_exact_whoever_tells_them(there, time):
+    there.put("a")
+    os.utime(there.path("a"), ns=(time, time))
+
+    (listed,) = there.files.list_files(b"")
+
+    assert listed.modified_ns == time
+    assert [listed] == [there.stored("a")] == there.files.look([b"a"])
+    assert there.files.prove([b"a"])[0].file == listed
+
+
+def test_the_mark_of_a_file_that_was_rewritten_with_its_size_and_time_differs(there):
+    there.put("a", b"one")
+    before = there.files.look([b"a"])[0]
+    while there.stored("a").ctime_ns == before.ctime_ns:  # until the system's clock has moved on
+        there.put("a", b"two")
+        os.utime(there.path("a"), ns=(before.modified_ns, before.modified_ns))
+
+    after = there.files.look([b"a"])[0]
+
+    assert after[:3] == before[:3]
+    assert after.mark != before.mark
+
+
+def test_a_listing_has_the_files_below_its_folder_but_not_ours(there):
+    for name in ("a", "data/b", "data/.mydata-like/c", f"{OWN}/d", "data/deep/er/e", ".mydata-x/f"):
+        there.put(name)
+    there.path("linked").symlink_to(there.path("data"))
+    there.path("data/link").symlink_to(there.path("a"))
+
+    def listed(folder):
+        return sorted(file.path for file in there.files.list_files(folder))
+
+    below = [b"data/.mydata-like/c", b"data/b", b"data/deep/er/e"]
+    assert listed(b"") == [b".mydata-x/f", b"a", *below]
+    assert listed(b"data") == below
+    assert listed(b"data/deep") == [b"data/deep/er/e"]
+    assert [listed(b"missing"), listed(b"linked"), listed(b"a"), listed(b".mydata-like")] == [
+        []
+    ] * 4
+
+
+def test_a_listing_may_be_left_before_its_end(there):
+    for number in range(50):
+        there.put(f"data/{number}")
+
+    listing = there.files.list_files(b"")
+    assert next(listing).size == 7
+    assert there.files.look([b"data/0"]) == [there.stored("data/0")]
+    listing.close()
+
+    assert len(list(there.files.list_files(b""))) == 50
+
+
+@pytest.mark.parametrize("content", [b"", b"\0\n\xff'", b"x" * 300_000], ids=["0", "odd", "large"])
+def test_a_file_of_ours_is_written_once_unless_it_may_be_replaced(there, content):
+    name = b".mydata-like/a b/c\n'd"
+
+    assert there.files.write(name, content)
+    assert not there.files.write(name, b"other")
+    assert there.files.read(name) == content
+    assert there.files.write(name, b"third", replace=True)
+    assert there.files.read(name) == b"third"
+    assert there.files.list_own(b".mydata-like/") == [b"a b/c\n'd"]
+
+
+def test_a_folder_is_never_replaced_by_a_file_of_ours(there):
+    there.put(f"{OWN}/a/b")
+
+    with pytest.raises(StagingError) as raised:
+        there.files.write(b".mydata-like/a", b"new", replace=True)
+
+    assert raised.value.problem_code == "destination.occupied"
+    assert there.files.list_own(b".mydata-like/") == [b"a/b"]
+
+
+def test_nothing_of_ours_is_read_or_written_over_a_link(there):
+    there.put("elsewhere/a")
+    there.path(OWN).symlink_to(there.path("elsewhere"))
+
+    with pytest.raises(StagingError) as raised:
+        there.files.write(b".mydata-like/b", b"new")
+
+    assert raised.value.problem_code == "destination.link"
+    assert there.files.read(b".mydata-like/a") is None
+    assert there.files.list_own(b".mydata-like/") == []
+    assert names(there.path("elsewhere")) == ["a"]
+
+
+def test_files_of_ours_are_listed_from_their_folder(there):
+    for name in ("m/b", "m/a", "m/c/d", "other"):
+        there.put(f"{OWN}/{name}")
+
+    assert there.files.list_own(b".mydata-like/m/") == [b"a", b"b", b"c/d"]
+    assert there.files.list_own(b".mydata-like/none/") == []
+    assert there.files.read(b".mydata-like/none") is None
+
+
+def test_only_files_of_ours_are_removed(there):
+    names = [there.put(os.fsencode(INCOMING) + b"/" + name) for name in ODD]
+    there.put("data/a")
+
+    there.files.remove([*names, b".mydata-like/missing"])
+
+    assert there.left() == []
+    with pytest.raises(ValueError, match="not below"):
+        there.files.remove([b"data/a"])
+    with pytest.raises(ValueError, match="not a plain"):
+        there.files.remove([b".mydata-like/../data/a"])
+    assert there.path("data/a").exists()
+
+
+def test_empty_folders_of_ours_are_removed(there):
+    there.path(f"{OWN}/x/a/b").mkdir(parents=True)
+    there.path(f"{OWN}/y/a\n'b").mkdir(parents=True)
+    there.put(f"{OWN}/x/c/file")
+
+    there.files.clear(b".mydata-like/x")
+    there.files.clear(b".mydata-like/y")
+    there.files.clear(b".mydata-like/missing")
+
+    assert names(there.path(OWN)) == ["x"]
+    assert names(there.path(f"{OWN}/x")) == ["c"]
+
+
+TIME = 1_600_000_000_000_000_000
+
+
+def test_a_tree_gets_its_modes_times_and_links(there):
+    folders = [TreeFolder(b"a b", 0o550, TIME), TreeFolder(b"a b/\xff\n", 0o700, TIME + 10**9)]
+    links = [TreeLink(b"a b/l", b"../x y\n"), TreeLink(b"-l", b"-n"), TreeLink(b"deep/l", b"*")]
+
+    assert there.files.make_tree(folders, links) == []
+    assert there.files.make_tree(folders, links) == []
+
+    seen = [there.path(folder.path).stat() for folder in folders]
+    assert [stat.S_IMODE(it.st_mode) for it in seen] == [0o550, 0o700]
+    assert [it.st_mtime_ns for it in seen] == [TIME, TIME + 10**9]
+    assert [there.target(link.path) for link in links] == [link.target for link in links]
+
+
+def test_what_is_in_the_way_of_a_tree_stays(there):
+    there.put("file", b"mine")
+    there.put("folder/x")
+    there.path("link").symlink_to("folder")
+    folders = [TreeFolder(b"file", 0o755, TIME), TreeFolder(b"link/a", 0o755, TIME)]
+    links = [TreeLink(name, b"new") for name in (b"file", b"folder", b"link", b"file/a", b"good")]
+
+    problems = there.files.make_tree(folders, links)
+
+    occupied = "destination.occupied"
+    assert codes(problems) == [occupied, "destination.link", *[occupied] * 4]
+    assert names(there.path("folder")) == ["x"]
+    assert there.target("link") == b"folder"
+    assert there.target("good") == b"new"
+
+
+def test_a_folder_that_is_a_link_is_not_part_of_a_tree(there):
+    there.put("folder/x")
+    there.path("folder").chmod(0o711)
+    there.path("link").symlink_to("folder")
+
+    assert codes(there.files.make_tree([TreeFolder(b"link", 0o755, TIME)], [])) == [
+        "destination.link"
+    ]
+    assert stat.S_IMODE(there.path("folder").stat().st_mode) == 0o711
+
+
+def test_what_was_written_can_be_flushed(there):
+    there.put("a")
+
+    there.files.sync()
+
+    assert there.files.prove([b"a"])[0].file == there.stored("a")
+
+
+def test_a_destination_is_only_made_if_it_is_to_be(build, tmp_path):
+    with closing(build(tmp_path / "a" / "b")) as files:
+        with pytest.raises(StagingError) as raised:
+            files.open(create=False)
+        assert raised.value.problem_code == "destination.absent"
+        files.open(create=True)
+        files.open(create=False)
+
+    assert names(tmp_path / "a" / "b") == []
+
+
+@pytest.mark.parametrize("name", ["file", "file/below"])
+@pytest.mark.parametrize("create", [False, True])
+def test_a_destination_that_is_a_file_is_named(build, tmp_path, name, create):
+    (tmp_path / "file").write_bytes(b"mine")
+    with closing(build(tmp_path / name)) as files, pytest.raises(StagingError) as raised:
+        files.open(create=create)
+
+    assert raised.value.problem_code == "destination.no-folder"
+
+
+@contextmanager
+def small_file_system(folder, options):
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "small", folder], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+needs_disks = pytest.mark.skipif(not may_mount_disks(), reason="mounting is not permitted")
+
+
+@needs_disks
+def test_a_read_only_destination_is_named(build, tmp_path):
+    with (
+        small_file_system(tmp_path / "disk", "ro") as disk,
+        closing(build(disk)) as files,
+        pytest.raises(StagingError) as raised,
+    ):
+        files.open(create=True)
+    assert raised.value.problem_code == "destination.read-only"
+
+
+@needs_disks
+def test_a_full_destination_is_named(build, tmp_path):
+    with small_file_system(tmp_path / "disk", "size=8k") as disk:
+        (disk / "large").write_bytes(b"x" * 8192)
+        with closing(build(disk)) as files, pytest.raises(StagingError) as raised:
+            files.open(create=True)
+        assert names(disk) == ["large"]
+    assert raised.value.problem_code == "staging.full"
+
+
+def test_a_destination_that_is_gone_is_unavailable(there):
+    there.root.rename(there.root.with_name("renamed"))
+
+    with pytest.raises(ServerUnavailableError):
+        there.files.look([b"a"])
+    with pytest.raises(ServerUnavailableError):
+        there.files.write(b".mydata-like/a", b"")
+
+
+def test_another_folder_in_the_place_of_a_mounted_one_is_not_written_to(tmp_path):
+    files = LocalFiles(os.fsencode(tmp_path / "a"))
+    files.open(create=True)
+    (tmp_path / "a").rename(tmp_path / "b")
+    (tmp_path / "a").mkdir()
+
+    with pytest.raises(ServerUnavailableError):
+        files.write(b".mydata-like/a", b"")
+
+    assert names(tmp_path / "a") == []
+
+
+@needs_disks
+def test_a_file_system_in_memory_proves_nothing_about_storage(tmp_path):
+    with small_file_system(tmp_path / "disk", "size=1m") as disk:
+        assert LocalFiles(os.fsencode(disk)).evidence == "read-back-cached"
+
+
+def use(files, root):
+    """Place a file, and return the names that are listed then."""
+    there = Destination(root, files)
+    files.open(create=True)
+    placements = there.receive("data/a b")
+    assert all(files.prove([placement.temporary for placement in placements]))
+    assert files.place(placements) == [there.stored("data/a b")]
+    assert files.write(b".mydata-like/m", b"m")
+    assert files.read(b".mydata-like/m") == b"m"
+    files.sync()
+    names = [file.path for file in files.list_files(b"")]
+    files.close()
+    return names
+
+
+@needs_sshd
+def test_what_login_scripts_print_and_set_does_not_matter(tmp_path):
+    with host_with(tmp_path, *noisy(tmp_path)) as build:
+        assert use(build(tmp_path / "there"), tmp_path / "there") == [b"data/a b"]
+
+
+@needs_sshd
+def test_a_location_may_be_relative_to_the_home_of_the_account(tmp_path):
+    with host_with(tmp_path) as build:
+        relative = os.path.relpath(tmp_path / "there", pwd.getpwuid(os.getuid()).pw_dir)
+        assert use(build(relative), tmp_path / "there") == [b"data/a b"]
+
+
+@needs_sshd
+def test_a_broken_connection_is_opened_again_by_the_next_call(tmp_path):
+    with host_with(tmp_path) as build, closing(build(tmp_path / "there")) as files:
+        files.open(create=True)
+        build.sshd.kill_sessions()
+
+        with pytest.raises(TransientError):
+            files.look([b"a"])
+
+        assert files.look([b"a"]) == [None]
+
+
+OMITTING = '[ $# -lt 2 ] || shift\nexec /usr/bin/md5sum "$@"\n'
+KILLING = "kill -9 $PPID\n"
+
+
+@contextmanager
+def hashing_with(folder, program):
+    """Yield an open destination on a host with this md5sum."""
+    with (
+        host_with(folder, *first_in_path(folder, md5sum=program)) as build,
+        closing(build(folder / "there")) as files,
+    ):
+        files.open(create=True)
+        yield Destination(folder / "there", files)
+
+
+@needs_sshd
+def test_a_file_that_changes_while_it_is_hashed_is_not_proven(tmp_path):
+    with hashing_with(tmp_path, CHANGING) as there:
+        paths = [there.put(name) for name in ("a", "grows", "z")]
+
+        proven = there.files.prove(paths)
+
+    assert [it is None for it in proven] == [False, True, False]
+
+
+@needs_sshd
+def test_a_program_that_omits_files_is_asked_for_each(tmp_path):
+    contents = [b"one", b"two", b"three"]
+    with hashing_with(tmp_path, OMITTING) as there:
+        paths = [there.put(content, content) for content in contents]
+
+        proven = there.files.prove(paths)
+
+    assert [it.checksum for it in proven] == [hashlib.md5(it).hexdigest() for it in contents]
+
+
+@needs_sshd
+def test_an_answer_that_is_cut_off_is_not_believed(tmp_path):
+    with hashing_with(tmp_path, KILLING) as there:
+        paths = [there.put("a"), there.put("b")]
+
+        with pytest.raises(TransientError):
+            there.files.prove(paths)
+
+
+@pytest.fixture
+def open_folder():
+    """Return a folder that every account can enter."""
+    with tempfile.TemporaryDirectory() as made:
+        Path(made).chmod(0o755)
+        yield Path(made)
+
+
+needs_accounts = pytest.mark.skipif(
+    not IS_ROOT or not shutil.which("setpriv"), reason="only root can become another account"
+)
+
+
+@pytest.fixture
+def other_account(tmp_path):
+    """Return a function that returns files as another account sees them."""
+    gate = script(tmp_path / "gate", OTHER_ACCOUNT)
+    with host_with(tmp_path, f"ForceCommand {gate}") as build:
+        yield build
+
+
+@needs_sshd
+@needs_accounts
+def test_a_destination_without_permission_is_named(other_account, open_folder):
+    for location in (open_folder, open_folder / "new"):
+        with pytest.raises(StagingError) as raised:
+            other_account(location).open(create=True)
+        assert raised.value.problem_code == "destination.denied"
+    assert names(open_folder) == []
+
+
+@needs_sshd
+@needs_accounts
+def test_a_file_that_may_not_be_read_is_not_proven(other_account, open_folder):
+    open_folder.chmod(0o777)
+    there = Destination(open_folder, other_account(open_folder))
+    paths = [there.put(name) for name in ("a", "b", "c", "secret/d")]
+    there.path("b").chmod(0o600)
+    there.path("secret").chmod(0o700)
+    there.files.open(create=False)
+
+    proven = there.files.prove(paths)
+    listed = sorted(file.path for file in there.files.list_files(b""))
+
+    assert [it is None for it in proven] == [False, True, False, True]
+    assert listed == [b"a", b"b", b"c"]
+    there.files.close()
+
+
+@needs_sshd
+@needs_accounts
+def test_a_folder_without_permission_is_named(other_account, open_folder):
+    open_folder.chmod(0o777)
+    there = Destination(open_folder, other_account(open_folder))
+    there.files.open(create=False)
+    there.path("data").mkdir()
+    there.files.write(b".mydata-like/incoming/a", b"")
+    there.files.write(b".mydata-like/incoming/b", b"")
+    placements = [
+        Placement(b".mydata-like/incoming/a", b"data/a", 0o644),
+        Placement(b".mydata-like/incoming/b", b"data/new/b", 0o644),
+    ]
+
+    results = there.files.place(placements)
+
+    assert codes(results) == ["destination.denied"] * 2
+    there.files.close()
+
+
+@needs_sshd
+def test_a_host_without_a_shell_is_named(tmp_path):
+    with host_with(tmp_path, access="sftp") as build, pytest.raises(StagingError) as raised:
+        build(tmp_path).open(create=True)
+    assert raised.value.problem_code == "destination.no-shell"
+
+
+@needs_sshd
+def test_a_host_without_a_checksum_program_is_named(tmp_path):
+    with host_with(tmp_path, checksum=b"") as build, closing(build(tmp_path / "there")) as files:
+        files.open(create=True)
+        with pytest.raises(StagingError) as raised:
+            files.prove([b"a"])
+    assert raised.value.problem_code == "destination.no-checksum"
+
+
+@needs_sshd
+def test_a_host_without_the_programs_that_are_needed_is_named(tmp_path):
+    with (
+        host_with(tmp_path, *with_programs(tmp_path)) as build,
+        closing(build(tmp_path / "there")) as files,
+        pytest.raises(StagingError) as raised,
+    ):
+        files.open(create=True)
+    assert raised.value.problem_code == "destination.no-programs"

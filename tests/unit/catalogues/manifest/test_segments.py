@@ -1,0 +1,137 @@
+"""Segments of the manifest: they are read as they were written, and `md5sum -c` reads them too."""
+
+import hashlib
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mydata_like.catalogues.manifest.segments import (
+    MARKER,
+    Manifest,
+    format_checksums,
+    format_marker,
+    format_segment,
+    parse_segment,
+    read_marker,
+)
+from mydata_like.core.destination_files import ProvenFile, StoredFile
+from mydata_like.core.errors import StagingError
+from mydata_like.transfer.folder.mounted_files import LocalFiles
+
+ODD = [
+    b"plain.txt",
+    b"a b",
+    b"-",
+    b"back\\slash",
+    b"new\nline",
+    b"cr\r",
+    b"\xff",
+    "ä".encode(),
+    b"*",
+]
+
+
+def proven(path: bytes, content: bytes = b"x", inode: int = 1) -> ProvenFile:
+    checksum = hashlib.md5(content).hexdigest()
+    return ProvenFile(StoredFile(path, len(content), 2 * 10**18, 3 * 10**18, inode), checksum)
+
+
+@pytest.fixture
+def files(tmp_path):
+    files = LocalFiles(bytes(tmp_path / "there"))
+    files.open(create=True)
+    yield files
+    files.close()
+
+
+def open_manifest(files, uploader="us", problems=None):
+    return Manifest(files, uploader, (problems if problems is not None else []).append)
+
+
+def listed(files):
+    return sorted((it.path, it.proven.checksum) for it in open_manifest(files).read())
+
+
+def test_a_segment_is_read_as_it_was_written():
+    given = [proven(path, inode=number) for number, path in enumerate(ODD)]
+    found = list(parse_segment(format_segment(given, "host", 1_700_000_000)))
+    assert [it.proven for it in found] == given
+    assert {(it.evidence, it.at) for it in found} == {("host", 1_700_000_000)}
+
+
+@pytest.mark.process
+def test_md5sum_accepts_what_people_check(tmp_path):
+    for path in ODD:
+        (tmp_path / Path(path.decode("utf-8", "surrogateescape"))).write_bytes(path)
+    plain, escaped = format_checksums([proven(path, path) for path in ODD])
+    for name, lines in (("plain", plain), ("escaped", escaped)):
+        assert lines
+        ended = subprocess.run(
+            ["md5sum", "-c", "--strict"], cwd=tmp_path, input=lines, capture_output=True
+        )
+        assert ended.returncode == 0, (name, ended)
+    assert plain.count(b"\n") + escaped.count(b"\n") == len(ODD)
+
+
+@pytest.mark.process
+def test_md5sum_refuses_other_bytes(tmp_path):
+    (tmp_path / "a").write_bytes(b"other")
+    plain, _ = format_checksums([proven(b"a")])
+    ended = subprocess.run(["md5sum", "-c"], cwd=tmp_path, input=plain, capture_output=True)
+    assert ended.returncode == 1
+
+
+def test_each_addition_is_a_segment_that_others_do_not_touch(files):
+    open_manifest(files).add([proven(b"a")], 1)
+    open_manifest(files, "others").add([proven(b"b")], 2)
+    open_manifest(files).add([proven(b"c")], 3)
+    assert [path for path, _ in listed(files)] == [b"a", b"b", b"c"]
+    names = files.list_own(b".mydata-like/manifest")
+    assert [name for name in names if name.endswith(b".jsonl")] == [
+        b"others/000001.jsonl",
+        b"us/000001.jsonl",
+        b"us/000002.jsonl",
+    ]
+
+
+def test_what_is_withdrawn_is_listed_nowhere(files):
+    manifest = open_manifest(files)
+    manifest.add([proven(b"a"), proven(b"new\nline")], 1)
+    manifest.add([proven(b"a", b"y"), proven(b"b")], 2)
+    manifest.withdraw({b"a", b"new\nline"})
+    assert [path for path, _ in listed(files)] == [b"b"]
+    texts = [
+        files.read(b".mydata-like/manifest/" + name)
+        for name in files.list_own(b".mydata-like/manifest")
+        if name.endswith(b".md5")
+    ]
+    assert b"".join(texts) == b"%b  ./b\n" % proven(b"b").checksum.encode()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"", b"{}", b'{"format": 2}\n', b"\xff", b'{"format":1,"evidence":"host","at":1}\n[1]'],
+)
+def test_a_damaged_segment_is_reported_and_lists_nothing(files, damage):
+    open_manifest(files).add([proven(b"a")], 1)
+    open_manifest(files, "damaged").add([proven(b"b")], 1)
+    files.write(b".mydata-like/manifest/damaged/000001.jsonl", damage, replace=True)
+    problems = []
+    found = list(open_manifest(files, problems=problems).read())
+    assert [it.path for it in found] == [b"a"]
+    assert [it.code for it in problems] == ["destination.manifest"]
+    assert "damaged/000001.jsonl" in problems[0].message
+
+
+def test_a_marker_is_read_as_it_was_written(files):
+    assert read_marker(files.read(MARKER)) == ""
+    files.write(MARKER, format_marker("an-id"))
+    assert read_marker(files.read(MARKER)) == "an-id"
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"format": 2, "id": "x"}', b'{"format": 1}'])
+def test_a_marker_of_another_format_is_refused(content):
+    with pytest.raises(StagingError) as caught:
+        read_marker(content)
+    assert caught.value.problem_code == "destination.marker"
