@@ -192,7 +192,7 @@ def _run(
         problems = []
         for folders, links in _list_trees(order):
             problems += destination.files.make_tree(folders, links)
-        destination.files.clear(destination.temporary.rstrip(b"/"))
+        destination.clear(everything=not (end.finished.waiting or end.finished.failed))
     return end, problems
 
 

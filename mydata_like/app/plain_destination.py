@@ -293,9 +293,10 @@ class PlainDestination(RunDestination):
         self._id = found
         self._refuse_inside()
         emit = basis.observer.emit
-        self.temporary = TEMPORARY + self._digest.encode() + b"/"
-        shown = f"{uploader[:8]}-{self._digest}"
-        manifest = Manifest(files, shown, lambda problem: emit(Notice(problem=problem)))
+        # Other computers may copy from a folder of the same path.
+        own = f"{uploader[:8]}-{self._digest}"
+        self.temporary = TEMPORARY + own.encode() + b"/"
+        manifest = Manifest(files, own, lambda problem: emit(Notice(problem=problem)))
         destination = ManifestContext(
             files, manifest, ledger, gate, emit, self.temporary, self._accept_missing
         )
@@ -312,6 +313,14 @@ class PlainDestination(RunDestination):
         basis.stack.callback(transport.close)
         catalogue = ManifestCatalogue(destination, self._places)
         return OpenedDestination(catalogue, transport, BOX, can_replace=True)
+
+    def clear(self, *, everything: bool) -> None:
+        """Remove empty temporary folders; with `everything`, also files that nothing will use."""
+        folder = self.temporary.rstrip(b"/")
+        if everything:
+            left = self.files.list_own(folder)
+            self.files.remove([self.temporary + name for name in left])
+        self.files.clear(folder)
 
     def _refuse_inside(self) -> None:
         """Raise `SettingsError` if a source is in the destination."""

@@ -47,8 +47,11 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-AT_ONCE: Final = 4000  # files in one request
-BYTES_AT_ONCE: Final = 1_000_000_000  # of their sizes; a host answers when it has read them all
+FEWEST: Final = 100  # files in the first request, and the fewest while there are that many
+MOST: Final = 4000
+BYTES: Final = 1_000_000  # for each of these files: a request is full with the first that passes it
+QUICK: Final = 1.0  # seconds; after quicker requests the next ones have more files
+SLOW: Final = 4.0  # seconds; after slower ones they have less
 RESTS: Final = (1.0, 3.0, 10.0, 30.0)  # seconds before a request is repeated
 SAVED: Final = 30.0  # seconds after which the progress is kept at the destination
 MOST_NAMED: Final = 100_000  # files that are not listed and are named
@@ -214,7 +217,7 @@ class _Verification:
         self._files = place.open_files()
         self._listing = _Listing()
         self._checks = Checks(uploader)
-        self._id = ""
+        self._at_once = FEWEST
         self._saved_at = around.clock.monotonic()
         self.report = VerifyReport(self._files.evidence, scope)
 
@@ -243,8 +246,7 @@ class _Verification:
     def _open(self) -> None:
         """Read the marker and the manifest; raises an error if this is no destination of ours."""
         files, report = self._files, self.report
-        self._id = read_marker(files.read(MARKER))
-        if not self._id:
+        if not read_marker(files.read(MARKER)):
             raise StagingError(
                 f"{self._place.name} is not a destination of mydata-like copy: it has no marker.",
                 hint="Check the path, and that its disk is mounted. Destinations have a folder "
@@ -292,8 +294,9 @@ class _Verification:
         whole = sum(self._listing.find(path)[1] for path in paths)
         self._saved_at = clock.monotonic()
         for group in self._split(paths):
-            begun = self._now()
+            begun, started = self._now(), clock.monotonic()
             wrong = self._check(group)
+            self._adapt(clock.monotonic() - started)
             report.wrong += wrong
             report.checked += len(group)
             for path in group:
@@ -308,13 +311,14 @@ class _Verification:
             progress = VerifyProgress("files", report.checked, len(paths), report.size, whole)
             self._around.report(progress)
             if clock.monotonic() - self._saved_at > SAVED:
-                self._try(lambda: self._checks.save(self._files))
+                self._try(self._save_checks)
                 self._saved_at = clock.monotonic()
 
     def _split(self, paths: Sequence[bytes]) -> Iterator[list[bytes]]:
         """Yield files in groups of one request; a folder's large files are hashed several at once.
 
-        So an interruption loses little, and the progress is seen.
+        A host answers when it has read them all, so smaller groups show more progress, and less is
+        lost by an interruption.
         """
         least = 1 if isinstance(self._place, HostPlace) else LANES
         group: list[bytes] = []
@@ -322,11 +326,19 @@ class _Verification:
         for path in paths:
             group.append(path)
             size += self._listing.find(path)[1]
-            if len(group) == AT_ONCE or (size >= BYTES_AT_ONCE and len(group) >= least):
+            full = size >= self._at_once * BYTES and len(group) >= least
+            if full or len(group) >= self._at_once:
                 yield group
                 group, size = [], 0
         if group:
             yield group
+
+    def _adapt(self, seconds: float) -> None:
+        """Choose the size of the next request after the time of the last one."""
+        if seconds < QUICK:
+            self._at_once = min(2 * self._at_once, MOST)
+        elif seconds > SLOW:
+            self._at_once = max(self._at_once // 2, FEWEST)
 
     def _note(self, segment: _Segment, at: int) -> None:
         """Remember that a segment was checked, or that something of it is wrong."""
@@ -346,12 +358,8 @@ class _Verification:
         unknown = [path for path, it in found.items() if it is None]
         seen = self._ask(lambda: self._files.look(unknown)) if unknown else []
         missing = {path for path, it in zip(unknown, seen, strict=True) if it is None}
-        if missing and self._ask(lambda: self._files.read(MARKER)) is None:
-            raise StagingError(
-                f"The destination {self._place.name} has lost its marker while it was verified.",
-                hint="Check that its disk is mounted; then run again.",
-                code="destination.absent",
-            )
+        if missing:
+            self._ask(self._require_marker)
         wrong = []
         for path, proven in found.items():
             checksum, size, _ = self._listing.find(path)
@@ -373,7 +381,7 @@ class _Verification:
         def find() -> tuple[int, list[bytes]]:
             number, named = 0, list[bytes]()
             for seen, file in enumerate(self._files.list_files(b"")):
-                if seen % AT_ONCE == 0:
+                if seen % MOST == 0:
                     self._around.report(VerifyProgress("others", seen))
                 if file.path in self._listing or _is_kept(file.path):
                     continue
@@ -448,10 +456,24 @@ class _Verification:
         )
 
         def keep() -> None:
-            self._checks.save(self._files)
-            self._files.write(LAST, result.format(), replace=True)
+            self._save_checks()
+            if report.checked:  # else the result of the one before says more
+                self._files.write(LAST, result.format(), replace=True)
 
         self._try(keep)
+
+    def _save_checks(self) -> None:
+        """Keep the progress, but not where a disk is no longer mounted."""
+        self._require_marker()
+        self._checks.save(self._files)
+
+    def _require_marker(self) -> None:
+        if self._files.read(MARKER) is None:
+            raise StagingError(
+                f"The destination {self._place.name} has lost its marker while it was verified.",
+                hint="Check that its disk is mounted; then run again.",
+                code="destination.absent",
+            )
 
     def _try(self, action: Callable[[], None]) -> None:
         """Change something at the destination; note if that is impossible, as on a read-only disk.

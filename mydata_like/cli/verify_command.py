@@ -105,9 +105,9 @@ def verify(
             cancel = CancelFlag()
             stack.enter_context(stopped_by_signals(cancel))
             line = ProgressLine(sys.stderr, cancel)
+            stack.callback(line.clear)
             around = Surroundings(SystemClock(), cancel, Random(), line.show)  # noqa: S311 - a sample
             report = verify_destination(place, scope, config, around)
-            line.clear()
     except UploaderError as error:
         if as_json:
             print_json({"problem": error.problem._asdict()})
@@ -209,10 +209,20 @@ def _describe(report: VerifyReport, place: str) -> Iterator[str]:
         yield f"This result cannot be kept at the destination: {describe_problem(report.unsaved)}"
     if report.ended:
         yield describe_problem(report.ended)
-        yield (
-            f"The check is incomplete: {_count(report.chosen - report.checked)} of "
-            f"{report.chosen:,} not checked. With --older 1d, the next one omits what was done."
-        )
+        yield _describe_rest(report)
+
+
+def _describe_rest(report: VerifyReport) -> str:
+    """Return what an incomplete check has left, and how to continue."""
+    match report.scope:
+        case Sample():
+            more = ""
+        case NotSince():
+            more = " The same command continues."
+        case None:
+            more = " With --older 1d, the next one omits what was verified in the last day."
+    left = report.chosen - report.checked
+    return f"The check is incomplete: {left:,} of {_count(report.chosen)} were not checked.{more}"
 
 
 def _describe_counts(report: VerifyReport, place: str) -> Iterator[str]:
@@ -230,13 +240,13 @@ def _describe_counts(report: VerifyReport, place: str) -> Iterator[str]:
         case _:
             scope = ""
     good = report.checked - len(report.wrong)
-    if report.chosen or not others:
+    if report.checked:
         are = "file is" if report.checked == 1 else "files are"
         yield (
             f"{good:,} of {report.checked:,} {are} as listed ({HOW[report.evidence]}), "
             f"{format_size(report.size)}{scope}."
         )
-    else:
+    elif not report.chosen and not report.ended:
         yield f"Nothing was to be verified at {place}{scope}."
 
 
@@ -257,10 +267,11 @@ def _describe_last(report: VerifyReport) -> str:
     assert last is not None
     counts = (last.missing, "missing"), (last.changed, "changed"), (last.unreadable, "unreadable")
     wrong = ", ".join(f"{number:,} {what}" for number, what in counts if number)
+    part = {"sample": " in a sample", "older": " that were due"}.get(last.scope, "")
     ended = "" if last.complete else ", incomplete"
     return (
         f"The last check, on {format_day(datetime.fromtimestamp(last.at, UTC))} by {last.by}: "
-        f"{last.checked:,} of {last.listed:,} files{ended}, {wrong or 'all as listed'}."
+        f"{last.checked:,} of {last.listed:,} files{part}{ended}, {wrong or 'all as listed'}."
     )
 
 
