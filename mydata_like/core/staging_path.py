@@ -55,7 +55,7 @@ def kept_path(remote: str, checksum: str) -> str:
     """
     folder, slash, name = remote.rpartition("/")
     first = f"{KEPT}{checksum}-"
-    if len(first + name) > _COMPONENT_LIMIT or len((first + name).encode()) > _COMPONENT_LIMIT:
+    if len(first + name) > _COMPONENT_LIMIT or len(_encode(first + name)) > _COMPONENT_LIMIT:
         return f"{folder}{slash}{first}{_marked(name, remote, limit=_COMPONENT_LIMIT - len(first))}"
     return f"{folder}{slash}{first}{name}"
 
@@ -125,12 +125,16 @@ def _shown(name: str) -> str:
 
 
 def _marked(shown: str, meaning: str, ending: str = "", *, limit: int = _COMPONENT_LIMIT) -> str:
-    digest = blake2b(meaning.encode(), digest_size=16).hexdigest()
+    digest = blake2b(_encode(meaning), digest_size=16).hexdigest()
     mark = f"~{digest}{ending}"
     return _cut(shown, limit - len(mark)) + mark
 
 
 def _cut(text: str, limit: int) -> str:
     """Return the first `limit` bytes of a text without splitting a character or escape."""
-    cut = text.encode()[:limit].decode("utf-8", "ignore")
+    cut = _encode(text)[:limit].decode("utf-8", "ignore")
     return re.sub(r"%[0-9A-F]?\Z", "", cut)
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

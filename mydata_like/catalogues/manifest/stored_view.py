@@ -200,15 +200,23 @@ class StoredView:
             return self._find_known(file, path)
         listed = self._find_listed().get(path)
         if listed is None:
-            checksum = self._hash(path) if stored.size == file.size else ""
-            return self._describe(
-                file, stored, checksum, Replica(_text(path), "", verified=False, verified_at=None)
-            )
+            return self._find_unlisted(file, stored)
         proven, at = listed.proven, datetime.fromtimestamp(listed.at, UTC).isoformat()
         same = proven.file.mark == stored.mark
         # What was touched or changed there is read, so that nothing of others is lost.
         checksum = proven.checksum if same else self._hash(path)
         replica = Replica(_text(path), BOX, same, at if same else None)
+        return self._describe(file, stored, checksum, replica)
+
+    def _find_unlisted(self, file: LocalFile, stored: StoredFile) -> Datafile:
+        """Return what is stored and not listed; it is ours if the ledger has its mark."""
+        path = stored.path
+        row = self._destination.ledger.find_entries([file.key]).get(file.key)
+        if row and row.datafile == stored.mark and row.dataset == self.dataset.id:
+            replica = Replica(_text(path), BOX, verified=False, verified_at=None)
+            return self._describe(file, stored, row.checksum, replica)
+        checksum = self._hash(path) if stored.size == file.size else ""
+        replica = Replica(_text(path), "", verified=False, verified_at=None)
         return self._describe(file, stored, checksum, replica)
 
     def _find_known(self, file: LocalFile, path: bytes) -> Datafile | None:
