@@ -19,7 +19,7 @@ from typing import Final, NamedTuple, TypeVar
 from mydata_like.app.connection import ensure_uuid
 from mydata_like.app.plain_destination import FolderPlace, HostPlace
 from mydata_like.app.settings_service import find_places
-from mydata_like.catalogues.manifest.checks import (
+from mydata_like.catalogues.manifest.past_checks import (
     LAST,
     Checks,
     LastVerify,
@@ -74,7 +74,7 @@ class NotSince(NamedTuple):
 Scope = Sample | NotSince | None  # None for all files
 
 
-class Fault(Enum):
+class FileFault(Enum):
     """What is wrong with a listed file."""
 
     MISSING = "missing"  # no regular file has its name, or its folder may not be entered
@@ -86,7 +86,7 @@ class WrongFile(NamedTuple):
     """A file that is not as it is listed; `found` is what it is now, if it could be read."""
 
     path: bytes
-    fault: Fault
+    fault: FileFault
     size: int
     checksum: str
     found: ProvenFile | None
@@ -136,7 +136,7 @@ class VerifyReport:
     unsaved: Problem | None = None
     exit_code: int = 0
 
-    def count(self, fault: Fault) -> int:
+    def count(self, fault: FileFault) -> int:
         """Return the number of files with a fault."""
         return sum(it.fault is fault for it in self.wrong)
 
@@ -364,9 +364,9 @@ class _Verification:
         for path, proven in found.items():
             checksum, size, _ = self._listing.find(path)
             if proven is None:
-                fault = Fault.MISSING if path in missing else Fault.UNREADABLE
+                fault = FileFault.MISSING if path in missing else FileFault.UNREADABLE
             elif (proven.checksum, proven.file.size) != (checksum, size):
-                fault = Fault.CHANGED
+                fault = FileFault.CHANGED
             else:
                 continue
             wrong.append(WrongFile(path, fault, size, checksum, proven))
@@ -448,9 +448,9 @@ class _Verification:
             report.listed,
             report.chosen,
             report.checked,
-            report.count(Fault.MISSING),
-            report.count(Fault.CHANGED),
-            report.count(Fault.UNREADABLE),
+            report.count(FileFault.MISSING),
+            report.count(FileFault.CHANGED),
+            report.count(FileFault.UNREADABLE),
             report.unlisted,
             len(report.damaged),
         )

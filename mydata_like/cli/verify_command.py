@@ -15,7 +15,7 @@ import typer
 from mydata_like.app.logging_setup import open_log
 from mydata_like.app.plain_destination import open_target, parse_destination
 from mydata_like.app.verify_service import (
-    Fault,
+    FileFault,
     NotSince,
     Sample,
     Scope,
@@ -66,15 +66,18 @@ def verify(
     ],
     *,
     sample: Annotated[
-        str, typer.Option("--sample", metavar="P%", help="Verify a random part, such as 5%.")
+        str,
+        typer.Option(
+            "--sample", metavar="P%", help="Verify only a random part of the files, such as 5%."
+        ),
     ] = "",
     older: Annotated[
         str,
         typer.Option(
             "--older",
             metavar="AGE",
-            help="Verify only what was last verified, or proven by copy, longer ago than this: "
-            "30d, 12h, 2w. Also continues after an interruption.",
+            help="Verify only files that were not verified, or proven by copy, for this time: 30d, "
+            "12h, 2w. After an interruption, this continues.",
         ),
     ] = "",
     accept: Annotated[
@@ -88,11 +91,11 @@ def verify(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Read all files that copies have put at a destination, and compare them with its manifest.
+    """Read the files that copy has put at a destination, and compare them with its manifest.
 
-    What is missing or has other bytes is named, and so is what is there without being listed.
-    Neither the source nor this computer's records are needed. The exit code is 1 if a file is not
-    as it is listed.
+    The manifest lists the checksums. Files that are missing, have other bytes or are not listed are
+    named. Neither the sources nor the records of this computer are needed. The exit code is 1 if a
+    listed file is missing, unreadable or different, or if the manifest is damaged.
     """
     scope = _parse_scope(sample, older)
     try:
@@ -188,7 +191,7 @@ def _describe(report: VerifyReport, place: str) -> Iterator[str]:
     """Yield the result as lines; the last ones say how many files are as they are listed."""
     if report.last is not None:
         yield _describe_last(report)
-    for fault in Fault:
+    for fault in FileFault:
         files = [it for it in report.wrong if it.fault is fault]
         for it in files[:NAMED_PROBLEMS]:
             yield f"{fault.value.capitalize()}: {format_path(it.path)}{_describe_change(it)}"
@@ -227,8 +230,8 @@ def _describe_rest(report: VerifyReport) -> str:
 
 def _describe_counts(report: VerifyReport, place: str) -> Iterator[str]:
     if report.unlisted:
-        yield f"{_count(report.unlisted)} at the destination that the manifest does not list."
-    wrong = [f"{number:,} {fault.value}" for fault in Fault if (number := report.count(fault))]
+        yield f"The manifest does not list {_count(report.unlisted)} of the destination."
+    wrong = [f"{number:,} {fault.value}" for fault in FileFault if (number := report.count(fault))]
     if wrong:
         yield f"{', '.join(wrong)}."
     others = report.listed - report.chosen
@@ -236,7 +239,7 @@ def _describe_counts(report: VerifyReport, place: str) -> Iterator[str]:
         case Sample():
             scope = f"; a random sample of {report.listed:,}"
         case NotSince() if others:
-            scope = f"; {others:,} others were verified or proven since"
+            scope = f"; {others:,} others were verified or proven more recently"
         case _:
             scope = ""
     good = report.checked - len(report.wrong)
@@ -252,7 +255,7 @@ def _describe_counts(report: VerifyReport, place: str) -> Iterator[str]:
 
 def _describe_change(file: WrongFile) -> str:
     if file.found is None:
-        return f" (listed {file.checksum[:_SHOWN]}...)" if file.fault is Fault.CHANGED else ""
+        return f" (listed {file.checksum[:_SHOWN]}...)" if file.fault is FileFault.CHANGED else ""
     before = after = ""
     if file.found.file.size != file.size:
         before, after = f"{file.size:,} bytes, ", f"{file.found.file.size:,} bytes, "
@@ -288,7 +291,7 @@ def _record(report: VerifyReport) -> dict[str, Any]:
         "checked": report.checked,
         "as_listed": report.checked - len(report.wrong),
         "bytes": report.size,
-        **{fault.value: report.count(fault) for fault in Fault},
+        **{fault.value: report.count(fault) for fault in FileFault},
         "unlisted": report.unlisted,
         "files": [
             {

@@ -5134,12 +5134,60 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 und %2 andere Dateien werden mit einer Änderungszeit in der Zukunft gesendet.</translation>
     </message>
     <message>
+        <source>%1 and %2 would both be copied to %3.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>%1 asks us to wait until %2.</source>
         <translation>%1 bittet darum, bis %2 zu warten.</translation>
     </message>
     <message>
+        <source>%1 at the destination cannot be read: %2.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>%1 at the destination cannot be read: no reason was given.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>%1 at the destination is damaged, or a newer version wrote it.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>%1 cannot be copied: %2.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>%1 cannot be written: no reason was given.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>%1 cannot be written: permission denied.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>%1 cannot be written: the destination is mounted read-only.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>%1 closed the connection on port %2 during the key exchange.</source>
         <translation>%1 hat die Verbindung auf Port %2 während des Schlüsselaustauschs geschlossen.</translation>
+    </message>
+    <message>
+        <source>%1 does not name a bucket.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>%1 does not name a host.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>%1 does not name a valid host.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>%1 does not name a valid user.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>%1 does not rename and remove files: interrupted transfers start again from the beginning.</source>
@@ -5148,6 +5196,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>%1 exists already.</source>
         <translation>%1 ist schon vorhanden.</translation>
+    </message>
+    <message>
+        <source>%1 has a port that does not exist.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>%1 has locked the ledger %2.</source>
@@ -5162,8 +5214,32 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 hat die Datei geöffnet und schreibt vielleicht noch hinein.</translation>
     </message>
     <message>
+        <source>%1 is a module of an rsync daemon, which is not supported.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>%1 is in %2, which is copied as well.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>%1 is neither an absolute path nor clearly a host.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>%1 is not a destination of mydata-like copy: it has no marker.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>%1 is not a folder.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>%1 is not a host; write HOST, HOST:PORT or [ADDRESS]:PORT</source>
         <translation>%1 ist kein Rechner; schreiben Sie HOST, HOST:PORT oder [ADRESSE]:PORT</translation>
+    </message>
+    <message>
+        <source>%1 is not valid UTF-8, as names in object storage are.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>%1 is open in a program (%2).</source>
@@ -5174,8 +5250,20 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 wird mit paramiko erreicht, was langsamer ist: Die installierte libssh überprüft nicht, was sie mit AES-GCM empfängt, und beide Seiten erlauben keine andere Chiffre.</translation>
     </message>
     <message>
+        <source>%1 is relative to the current folder of its drive.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>%1 is sent with a modification time in the future.</source>
         <translation>%1 wird mit einer Änderungszeit in der Zukunft gesendet.</translation>
+    </message>
+    <message>
+        <source>%1 of %2 proven files are no longer at the destination.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>%1 proven files are no longer at the destination.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>%1 sent no valid answer of an object storage: %2.</source>
@@ -5190,8 +5278,36 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 wurde zweimal von einem anderen Programm ersetzt; das erste heißt jetzt %2.</translation>
     </message>
     <message>
+        <source>%1, port %2, accepts no key for %3. There is no key to try.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>%1, port %2, accepts no key for %3. There is no key to try. Not tried: %4.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>%1, port %2, accepts no key for %3. Tried: %4.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>%1, port %2, accepts no key for %3. Tried: %4. Not tried: %5.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>1 proven file is no longer at the destination.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>A copy needs at least one source, and a destination.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>A firewall in front of the server may object to a name. Rename the file, or ask the server&apos;s administrator.</source>
         <translation>Vielleicht lehnt eine Firewall vor dem Server einen Namen ab. Benennen Sie die Datei um, oder fragen Sie die Administration des Servers.</translation>
+    </message>
+    <message>
+        <source>A folder of %1 is a symbolic link at the destination, which is not followed.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>A gateway in front of the server did not wait for the answer. The server&apos;s administrator can raise its time limit (nginx: proxy_read_timeout).</source>
@@ -5210,6 +5326,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Ein Muster in %1 ist ungültig: %2</translation>
     </message>
     <message>
+        <source>A source is empty or contains a NUL character.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>A start file of the account on the host, such as .bashrc, prints text. Its administrator can let it print nothing where no terminal is used.</source>
         <translation>Eine Startdatei des Kontos auf dem Rechner, etwa .bashrc, gibt Text aus. Sein Administrator kann sie so ändern, dass sie ohne Terminal nichts ausgibt.</translation>
     </message>
@@ -5220,6 +5340,18 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>A web page answered instead of %1 (status %2).</source>
         <translation>Eine Webseite antwortete anstelle von %1 (Status %2).</translation>
+    </message>
+    <message>
+        <source>Add this line to ~/.ssh/authorized_keys of %1 on %2: %3</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Another computer may be impersonating the host. Nothing was sent to it. Ask its administrator. If the key was replaced, remove the old one with: ssh-keygen -R &quot;%1&quot; -f &quot;%2&quot;</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Another computer may be impersonating the host. Nothing was sent to it. Ask its administrator. If the key was replaced, run the same command with --accept-host-key %1</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Another process keeps the file %1 locked.</source>
@@ -5238,6 +5370,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Eine weitere Sitzung wurde abgelehnt: keine Ausgabe</translation>
     </message>
     <message>
+        <source>Ask the host&apos;s administrator whether this is its key; if so, run the same command with --accept-host-key %1</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Ask the server&apos;s administrator.</source>
         <translation>Fragen Sie die Administration des Servers.</translation>
     </message>
@@ -5254,16 +5390,48 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Geänderte Dateien warten auf eine Entscheidung: Ihre geprüften Kopien auf dem Server wurden nicht ersetzt.</translation>
     </message>
     <message>
+        <source>Check its name. If it is on a disk or a share, mount it.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Check its server and the network.</source>
         <translation>Prüfen Sie den Server des Ordners und das Netz.</translation>
+    </message>
+    <message>
+        <source>Check that it is mounted. If it was emptied on purpose, run again with --accept-missing.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Check that its disk is mounted; then run again.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Check that the disk is not full, and that the folder is writable.</source>
         <translation>Prüfen Sie, ob der Datenträger nicht voll und der Ordner beschreibbar ist.</translation>
     </message>
     <message>
+        <source>Check the destination.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Check the network and transfer.s3_endpoint.</source>
         <translation>Prüfen Sie das Netz und transfer.s3_endpoint.</translation>
+    </message>
+    <message>
+        <source>Check the path, and that its disk is mounted. Destinations have a folder .mydata-like.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Check the storage of the destination; then run again.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Check what is mounted there. If it was replaced on purpose, run again with --accept-missing.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Choose a destination that is in no source and contains none.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Choose for each whether to replace its copy or to keep it. To list them, run: mydata-like changed list</source>
@@ -5274,16 +5442,76 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Schließen Sie dieses Programm, oder nehmen Sie diesen Ordner von Sicherungen und Virenprüfungen aus; starten Sie dann einen Lauf.</translation>
     </message>
     <message>
+        <source>Copy them to different destinations.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Correct the line. `ssh -G HOST` shows how OpenSSH reads the configuration.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Correct the option HostName.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Correct the option Port.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Destinations that begin with %1:// are not supported.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Files that are still on this computer are sent again now.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Fix its permissions, or move it away.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>For a link to a folder, name the folder, or add a slash to the link.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Free space there, or have the quota raised.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Give the account of the destination access to it.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Give the account of the destination write access.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>If both are addresses of the same server, use that key: mydata-like settings set-key --from %1</source>
         <translation>Wenn beide Adressen zum selben Server gehören, verwenden Sie diesen Schlüssel: mydata-like settings set-key --from %1</translation>
+    </message>
+    <message>
+        <source>If it is on a disk or a share, mount it on the host.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>If it is on a disk or a share, mount it.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>If the host offers aes128-ctr, add it to transfer.ciphers.</source>
         <translation>Wenn der Rechner aes128-ctr anbietet, fügen Sie es zu transfer.ciphers hinzu.</translation>
     </message>
     <message>
+        <source>If they were moved or removed there on purpose, run again with --accept-missing: they are sent again. If not, look at the destination first.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Install it with: pip install &quot;mydata-like[s3]&quot;</source>
         <translation>Installieren Sie es mit: pip install &quot;mydata-like[s3]&quot;</translation>
+    </message>
+    <message>
+        <source>Install the newest version. If the file is damaged, remove it: the destination is then compared as a new one, and nothing there is replaced.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>It is moved aside before the next run. Nothing is lost: that run queries the server for its files, which takes a little longer.</source>
@@ -5292,6 +5520,26 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>It is sent again when that has ended, in %1 seconds at the latest; everything else continues. %2</source>
         <translation>Sie wird noch einmal gesendet, wenn das beendet ist, spätestens in %1 Sekunden; alles andere geht weiter. %2</translation>
+    </message>
+    <message>
+        <source>It is sent again.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>It may name keys that must not be trusted. Fix its permissions.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Its administrator can allow a shell for this account.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Its administrator can install one: md5sum, or openssl.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Its administrator can install them (GNU findutils and coreutils).</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Keep the file. The next run sends it, unless its copy on the server is held or kept.</source>
@@ -5322,12 +5570,64 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Hängen Sie ihn ein, oder berichtigen Sie transfer.folder.</translation>
     </message>
     <message>
+        <source>Name a folder or file.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Name a folder, or a name that does not exist yet.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Name at least one folder or file.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Name only one of them.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>No changed file is held at %1.</source>
         <translation>Unter %1 wird keine geänderte Datei zurückgehalten.</translation>
     </message>
     <message>
+        <source>Nothing was replaced. Rename or delete one of the two.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Nothing was replaced. Rename or remove one of the two, or choose another destination.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Object storage is not a destination of copy yet.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>OpenSSH refuses it as well. Restrict its permissions: chmod 600 %1</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Other accounts of this computer may change the files in %1: with them, they could make the program call files safe that are not.</source>
         <translation>Andere Konten dieses Computers dürfen die Dateien in %1 ändern: Damit könnten sie bewirken, dass das Programm Dateien sicher nennt, die es nicht sind.</translation>
+    </message>
+    <message>
+        <source>Ports are 1 to 65535.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>ProxyJump does not name a host: %1</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Remove it; mydata-like logs in with keys.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Rename the file: a shorter name without special characters can be stored everywhere.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Replace the link by a folder, or choose another destination.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Report this to the server&apos;s administrator. Other files are not affected.</source>
@@ -5380,6 +5680,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Some files were not sent; the staging host may have changed.</source>
         <translation>Einige Dateien wurden nicht gesendet; vielleicht hat der Annahmerechner gewechselt.</translation>
+    </message>
+    <message>
+        <source>Something else has the name %1 at the destination.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Stale file handle</source>
@@ -5448,6 +5752,50 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The SSH agent at %1 does not answer: %2.</source>
         <translation>Der SSH-Agent unter %1 antwortet nicht: %2.</translation>
+    </message>
+    <message>
+        <source>The SSH configuration %1 can be changed by other users.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The SSH configuration %1 cannot be read: %2.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The SSH configuration %1 is invalid in line %2: %3 has no value.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The SSH configuration %1 is invalid in line %2: %3.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The SSH configuration %1 is invalid in line %2: it does not begin with the name of an option.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The SSH configuration %1 is invalid in line %2: too many files include one another.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The SSH configuration of %1 cannot be used: ProxyJump does not name a host: %2.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The SSH configuration of %1 cannot be used: it is reached with a ProxyCommand, and mydata-like runs no commands of it.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The SSH configuration of %1 cannot be used: its HostName is not a name.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The SSH configuration of %1 cannot be used: its jump hosts lead in a circle: %2.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The SSH configuration of %1 cannot be used: the port %2 does not exist.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The SSH implementation libssh is not installed here.</source>
@@ -5622,6 +5970,18 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der Inhalt auf dem Server wurde nicht ersetzt, weil der Annahmebereich ihn nicht aufbewahren kann. Der Annahmerechner kann keine Dateien umbenennen.</translation>
     </message>
     <message>
+        <source>The contents of %1 would be mixed with the other sources.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The copy at the destination does not match the checksum, even after it was sent again.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The copy was not replaced. To replace it, copy again with --replace-changed; the earlier content is kept beside it for 30 days.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>The credential %1 of the service cannot be read.</source>
         <translation>Das Credential %1 des Dienstes kann nicht gelesen werden.</translation>
     </message>
@@ -5680,6 +6040,78 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The deletion log %1 cannot be written: %2.</source>
         <translation>Das Löschprotokoll %1 kann nicht geschrieben werden: %2.</translation>
+    </message>
+    <message>
+        <source>The destination %1 cannot be entered.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The destination %1 cannot be reached: %2.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The destination %1 contains a NUL character.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The destination %1 does not exist.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The destination %1 has lost its marker while it was verified.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The destination %1 is in a source, or a source is in it.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The destination %1 is in the source %2, or the source in the destination.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The destination %1 is not a folder.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The destination %1 was lost: %2.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The destination cannot store the name %1.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The destination contains a password, which is not supported.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The destination could not be listed: %1.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The destination could not be listed: no reason was given.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The destination has another file of this name, which this program has not put there.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The destination has lost its marker: earlier runs had put .mydata-like there.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The destination has no space for %1.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The destination is empty.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The destination lost %1, which was stored temporarily.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The directory contains a null character.</source>
@@ -5802,6 +6234,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der Name der Datei ist leer.</translation>
     </message>
     <message>
+        <source>The files that it lists are compared again. Keep it, and check the storage of the destination.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>The first file that the server verifies proves that the folder is the right one.</source>
         <translation>Die erste Datei, die der Server prüft, beweist, dass es der richtige Ordner ist.</translation>
     </message>
@@ -5838,6 +6274,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der Ordner %1 wurde gelöscht.</translation>
     </message>
     <message>
+        <source>The folder belongs to a destination of copy, and lists what is there.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>The folder cannot be read: %1.</source>
         <translation>Der Ordner kann nicht gelesen werden: %1.</translation>
     </message>
@@ -5866,8 +6306,28 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der Name des Ordners enthält nicht %1.</translation>
     </message>
     <message>
+        <source>The home folder of another user, %1, is not looked up.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The host allows no shell with the programs that copies need: %1.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>The host answers, but it may limit logins (MaxStartups of sshd) or block this computer (fail2ban, TCP wrappers, a firewall), or the port is not that of its SSH server. Its administrator finds the reason in the log of sshd.</source>
         <translation>Der Rechner antwortet, aber vielleicht begrenzt er Anmeldungen (MaxStartups von sshd) oder sperrt diesen Computer aus (fail2ban, TCP-Wrapper, eine Firewall), oder der Port ist nicht der seines SSH-Servers. Seine Administration findet den Grund im Protokoll von sshd.</translation>
+    </message>
+    <message>
+        <source>The host did not report which files it has placed.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The host has no program that computes MD5 checksums.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The host lacks programs that copies need: find, xargs -0 and stat.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The identity of this installation cannot be read from %1: %2.</source>
@@ -5920,6 +6380,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The key of %1, port %2, is not known yet. Its fingerprint is %3 (%4).</source>
         <translation>Der Schlüssel von %1, Port %2, ist noch nicht bekannt. Sein Fingerabdruck ist %3 (%4).</translation>
+    </message>
+    <message>
+        <source>The key of %1, port %2, was revoked: %3 (%4).</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The known hosts file %1 cannot be read: %2.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The layout uses another folder of this level.</source>
@@ -5996,6 +6464,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The log shows why; mydata-like status shows what the program is waiting for.</source>
         <translation>Das Protokoll zeigt den Grund; mydata-like status zeigt, worauf das Programm wartet.</translation>
+    </message>
+    <message>
+        <source>The manifest of %1 lists no files.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The name %1 contains bytes that are not text.</source>
@@ -6454,6 +6926,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Die Shell von %1 wird nicht verwendet, denn ihr fehlt %2.</translation>
     </message>
     <message>
+        <source>The shell of the host did not answer as expected.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>The shell of the staging host did not answer.</source>
         <translation>Die Shell des Annahmerechners hat nicht geantwortet.</translation>
     </message>
@@ -6650,6 +7126,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Es gibt keine Datei %1.</translation>
     </message>
     <message>
+        <source>There is nothing to copy.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>There is nothing to stop.</source>
         <translation>Es gibt nichts anzuhalten.</translation>
     </message>
@@ -6672,6 +7152,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>This is a symbolic link, or is reached through one.</source>
         <translation>Dies ist eine symbolische Verknüpfung oder wird über eine erreicht.</translation>
+    </message>
+    <message>
+        <source>This is another destination than in earlier runs: its marker has another id.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>This is not a regular file but a pipe, a socket or a device.</source>
@@ -6894,20 +7378,80 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Als der Server noch einmal prüfen sollte, war 1 Datei dort nicht mehr geprüft.</translation>
     </message>
     <message>
+        <source>With a MyTardis server, runs can send to it: set transfer.method to s3.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>With the layout &quot;%1&quot; the whole data directory is one experiment, which cannot be split into shards.</source>
         <translation>Beim Aufbau „%1“ ist der ganze Datenordner ein einziges Experiment, das nicht in Teile zerlegt werden kann.</translation>
+    </message>
+    <message>
+        <source>Write %1\%2 for a folder on drive %3, or ssh://%4/~/%5 for a host named %6.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Write EXPERIMENT/DATASET, or OWNER/EXPERIMENT/DATASET.</source>
         <translation>Schreiben Sie EXPERIMENT/DATASET oder OWNER/EXPERIMENT/DATASET.</translation>
     </message>
     <message>
+        <source>Write ProxyJump instead: `ProxyCommand ssh -W %h:%p GATEWAY` is `ProxyJump GATEWAY`.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Write USER@HOST:PORT.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Write [USER@]HOST:PATH, ssh://[USER@]HOST[:PORT]/PATH or the path of a local folder.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Write [USER@]HOST:PATH, ssh://[USER@]HOST[:PORT]/PATH or the path of a local folder. A local folder with a colon in its name is ./%1</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Write `ProxyJump none` for the jump host that is reached directly.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Write a file without a slash at its end.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Write an IPv6 address in brackets.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Write an absolute path, or one that is relative to the current folder.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Write its absolute path; write ./%1 for a folder of this name.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Write patterns as in a .gitignore file, such as *.tmp or /raw/**.</source>
         <translation>Schreiben Sie Muster wie in einer .gitignore-Datei, zum Beispiel *.tmp oder /raw/**.</translation>
     </message>
     <message>
+        <source>Write s3://BUCKET/PREFIX.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Write the folder without the slash or dot at its end, or copy it separately.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Write, for example: mydata-like copy FOLDER USER@HOST:PATH</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Writing to it works: %1.</source>
         <translation>Das Schreiben funktioniert: %1.</translation>
+    </message>
+    <message>
+        <source>Your known_hosts file names it as @revoked: somebody else may have it. Nothing was sent to the host. Ask its administrator.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>a dataset must stay open for the files of later runs</source>
@@ -7094,12 +7638,24 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>keine Einstellung</translation>
     </message>
     <message>
+        <source>it is reached with a ProxyCommand, and mydata-like runs no commands of it</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>it only describes the layout in words; MyData never reads it</source>
         <translation>es beschreibt den Aufbau nur in Worten; MyData liest es nie</translation>
     </message>
     <message>
+        <source>its HostName is not a name</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>its header is damaged</source>
         <translation>sein Kopf ist beschädigt</translation>
+    </message>
+    <message>
+        <source>its jump hosts lead in a circle: %1</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>limits.pause_under_pressure has no effect here; limits.pause_while_running has.</source>
@@ -7236,6 +7792,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>must not contain a user name or a password</source>
         <translation>darf weder Benutzernamen noch Passwort enthalten</translation>
+    </message>
+    <message>
+        <source>mydata-like copy lists files once they are proven: run it again.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>mydata-like where shows what is kept of a file.</source>
@@ -7376,6 +7936,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>the path is not possible below the folder</source>
         <translation>der Pfad ist unter dem Ordner nicht möglich</translation>
+    </message>
+    <message>
+        <source>the port %1 does not exist</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>the shell works,  tar extracts</source>
