@@ -239,7 +239,7 @@ def _describe_counts(report: VerifyReport, place: str) -> Iterator[str]:
         case Sample():
             scope = f"; a random sample of {report.listed:,}"
         case NotSince() if others:
-            scope = f"; {others:,} others were verified or proven more recently"
+            scope = f"; {_count(others)} verified or proven more recently"
         case _:
             scope = ""
     good = report.checked - len(report.wrong)

@@ -248,7 +248,7 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         "The path to remove is not an unfinished source.", USER, OPEN_FOLDER
     ),
     "copy.destination": ProblemInfo("The destination of a copy is not valid.", USER),
-    "copy.source": ProblemInfo("The sources of a copy are not valid together.", USER),
+    "copy.source": ProblemInfo("A source cannot be copied, or not together with the others.", USER),
     "changed.unknown": ProblemInfo("No changed file is held at a path.", USER),
     "changed.unwritten": ProblemInfo(
         "A choice for changed files cannot be stored in the state folder.",
