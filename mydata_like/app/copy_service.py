@@ -4,6 +4,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
@@ -20,7 +21,7 @@ from mydata_like.app.run_service import open_run, to_all
 from mydata_like.core.copy_arguments import CopySource, CopyTarget, plan_sources
 from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.destination_files import OWN_FOLDER, TreeFolder, TreeLink
-from mydata_like.core.errors import HELD, Problem, SettingsError
+from mydata_like.core.errors import HELD, AlreadyRunningError, Problem, SettingsError
 from mydata_like.core.events import Event, FileFailed, FileWaiting, Notice
 from mydata_like.core.extra_sources import Destination, SourceRequest, lies_in, source_key
 from mydata_like.core.formatting import format_path
@@ -185,7 +186,7 @@ def _run(
         sources=tuple(SourceRequest(source.path, named) for source in order.sources),
         part=ScanScope(as_is=TreeRules(destination.judge_own, order.shard)),
     )
-    with open_run(request, observer, destination) as run:
+    with _named_lock(destination), open_run(request, observer, destination) as run:
         end = run.execute()
         if order.dry_run or end.finished.problem:
             return end, []
@@ -194,6 +195,20 @@ def _run(
             problems += destination.files.make_tree(folders, links)
         destination.clear(everything=not (end.finished.waiting or end.finished.failed))
     return end, problems
+
+
+@contextmanager
+def _named_lock(destination: PlainDestination) -> Iterator[None]:
+    """Say what is locked if another copy from the same folders is in progress."""
+    try:
+        yield
+    except AlreadyRunningError as error:
+        who = error.message.partition(" since ")[2]
+        raise AlreadyRunningError(
+            f"Another copy from this folder to {destination.place.name} is in progress since {who}",
+            hint="Wait until it has ended. One command can copy several sources.",
+            code=error.problem_code,
+        ) from error
 
 
 def _build_settings(order: CopyOrder) -> Settings:
