@@ -47,12 +47,15 @@ HOW_TO_REPLACE: Final = (
 )
 
 
+Links = Literal["keep", "follow", "skip"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyOrder:
     """What is to be copied where, and how.
 
-    `bandwidth` is in MB/s, 0 for no limit, and `channels` 0 for automatic. `links` are kept as
-    links, or skipped.
+    `bandwidth` is in MB/s, 0 for no limit, and `channels` 0 for automatic. Symbolic `links` are
+    kept as links, followed wherever they lead, or skipped.
     """
 
     sources: tuple[CopySource, ...]
@@ -63,7 +66,7 @@ class CopyOrder:
     channels: int = 0
     includes: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
-    links: Literal["keep", "skip"] = "keep"
+    links: Links = "keep"
     accept_missing: bool = False
     replace_changed: bool = False  # also files that would be held
     accepted_keys: tuple[str, ...] = ()
@@ -108,7 +111,7 @@ def count_sources(sources: Sequence[CopySource]) -> SourceCount:
         if source.alone:
             files, size = files + 1, size + os.lstat(source.path).st_size
             continue
-        for folder in _walk(source.path):
+        for folder in _walk(source.path, follow=False):
             for entry in folder.files:
                 files, size = files + 1, size + entry.stat(follow_symlinks=False).st_size
             if time.monotonic() > until:
@@ -184,7 +187,9 @@ def _run(
         dry_run=order.dry_run,
         reason=SOURCE,
         sources=tuple(SourceRequest(source.path, named) for source in order.sources),
-        part=ScanScope(as_is=TreeRules(destination.judge_own, order.shard)),
+        part=ScanScope(
+            as_is=TreeRules(destination.judge_own, order.shard, order.links == "follow")
+        ),
     )
     with _named_lock(destination), open_run(request, observer, destination) as run:
         end = run.execute()
@@ -273,12 +278,14 @@ class _Folder:
     files: list[os.DirEntry[bytes]] = field(default_factory=list)
 
 
-def _walk(top: bytes) -> Iterator[_Folder]:
+def _walk(top: bytes, *, follow: bool) -> Iterator[_Folder]:
     """Yield all folders of a source, each after the one that it is in.
 
-    What cannot be read is left out: the run itself reports it.
+    With `follow`, links to folders are followed, each folder once. What cannot be read is left out:
+    the run itself reports it.
     """
     waiting = [_Folder(top, b"")]
+    followed: set[tuple[int, int]] = set()
     while waiting:
         folder = waiting.pop()
         below: list[_Folder] = []
@@ -286,8 +293,13 @@ def _walk(top: bytes) -> Iterator[_Folder]:
             with os.scandir(folder.path) as entries:
                 for entry in entries:
                     name = folder.below + b"/" + entry.name if folder.below else entry.name
-                    if entry.is_symlink():
+                    if entry.is_symlink() and not follow:
                         folder.links.append(entry.name)
+                    elif entry.is_symlink() and entry.is_dir():
+                        there = entry.stat()
+                        if (there.st_dev, there.st_ino) not in followed:
+                            followed.add((there.st_dev, there.st_ino))
+                            below.append(_Folder(entry.path, name))
                     elif entry.is_dir(follow_symlinks=False):
                         if entry.name == OWN_FOLDER and os.path.lexists(join(entry.path, MARKER)):
                             continue
@@ -309,12 +321,12 @@ def _list_trees(order: CopyOrder) -> Iterator[tuple[list[TreeFolder], list[TreeL
     folders: list[TreeFolder] = []
     links: list[TreeLink] = []
     for source in sources:
-        for folder in _walk(source.path):
+        for folder in _walk(source.path, follow=order.links == "follow"):
             place = b"/".join(filter(None, (source.place, folder.below)))
-            with_status = os.lstat(folder.path)
+            status = os.stat(folder.path)  # noqa: PTH116 - of bytes
             if place:
-                mode = stat.S_IMODE(with_status.st_mode) & 0o777
-                folders.append(TreeFolder(place, mode, with_status.st_mtime_ns))
+                mode = stat.S_IMODE(status.st_mode) & 0o777
+                folders.append(TreeFolder(place, mode, status.st_mtime_ns))
             if order.links == "keep":
                 for name in folder.links:
                     target = os.fsencode(os.readlink(join(folder.path, name)))  # noqa: PTH115 - of bytes

@@ -4,12 +4,13 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import Annotated, Final
+from typing import Annotated, Final, cast, get_args
 
 import typer
 
 from mydata_like.app.copy_service import (
     CopyOrder,
+    Links,
     SourceCount,
     count_sources,
     open_place,
@@ -93,7 +94,8 @@ def copy(
         ),
     ] = None,
     links: Annotated[
-        str, typer.Option("--links", metavar="keep|skip", help="What happens to symbolic links.")
+        str,
+        typer.Option("--links", metavar="keep|follow|skip", help="What happens to symbolic links."),
     ] = "keep",
     accept: Annotated[
         list[str] | None,
@@ -137,8 +139,8 @@ def copy(
     replaced.
     """
     shape = choose_shape(events=events, brief=brief, as_json=as_json)
-    if links not in ("keep", "skip"):
-        raise typer.BadParameter("--links takes keep or skip.")
+    if links not in get_args(Links):
+        raise typer.BadParameter("--links takes keep, follow or skip.")
     try:
         sources, target = plan_copy(arguments)
         order = CopyOrder(
@@ -150,7 +152,7 @@ def copy(
             channels=channels,
             includes=tuple(includes or ()),
             excludes=tuple(excludes or ()),
-            links="keep" if links == "keep" else "skip",
+            links=cast(Links, links),
             accept_missing=accept_missing,
             replace_changed=replace_changed,
             shard=read_shard(shard),
