@@ -18,7 +18,13 @@ from mydata_like.app.copy_service import (
 )
 from mydata_like.app.logging_setup import open_log
 from mydata_like.app.run_request import RunObserver
-from mydata_like.cli.options import BriefOption, ConfigOption, EventsOption, JsonOption
+from mydata_like.cli.options import (
+    BriefOption,
+    ConfigOption,
+    EventsOption,
+    JsonOption,
+    confirm_host_key,
+)
 from mydata_like.cli.output import (
     Shape,
     choose_shape,
@@ -148,7 +154,7 @@ def _copy(order: CopyOrder, shape: Shape) -> int:
     cancel, progress = CancelFlag(), RunProgress(SystemClock())
     with ExitStack() as stack:
         redaction = stack.enter_context(open_log(Settings(), order.config))
-        place = open_place(order, _confirm if sys.stdin.isatty() else None)
+        place = open_place(order, confirm_host_key if sys.stdin.isatty() else None)
         if shape is Shape.TEXT:
             print_lines(_describe_order(order.sources, place.name, count_sources(order.sources)))
         stack.enter_context(stopped_by_signals(cancel))
@@ -174,12 +180,6 @@ def _copy(order: CopyOrder, shape: Shape) -> int:
         print_lines(f"Failed: {describe_problem(it)}" for it in problems)
         print_lines(_summarise(end.finished, progress.totals, place.open_files().evidence, order))
     return end.exit_code
-
-
-def _confirm(host: str, fingerprint: str, kind: str) -> bool:
-    """Ask whether a host's key is to be trusted."""
-    shown = f"The key of {host} is not known. Its fingerprint is {fingerprint} ({kind})."
-    return typer.confirm(f"{shown}\nIs this its key?", err=True)
 
 
 def _describe_order(

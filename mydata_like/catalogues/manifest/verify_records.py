@@ -1,0 +1,134 @@
+"""What earlier checks of a destination have found, in files beside its manifest.
+
+`checks/UPLOADER.json` has two numbers for each segment of the manifest: when all files of which it
+has the newest line were last read, and how many of them were not as listed. It is written again
+while a check goes on, so that the next one can omit the segments that were done before an
+interruption. A segment with a file that was not as listed counts as never checked, until all its
+files are as listed again. A sample is remembered only where it found such a file. Each uploader
+writes its own file; of what several have noted about a segment, the newest counts.
+
+`last-verify.json` is the result of the last check, by whomever.
+"""
+
+import json
+import logging
+from typing import Final, NamedTuple
+
+from mydata_like.catalogues.manifest.segments import FORMAT, OWN
+from mydata_like.core.destination_files import DestinationFiles
+
+logger = logging.getLogger(__name__)
+
+CHECKS: Final = OWN + b"/checks/"
+LAST: Final = OWN + b"/last-verify.json"
+_NO_TIME: Final = 1 << 33  # seconds since 1970, in the year 2242
+
+
+class SegmentRecord(NamedTuple):
+    """When a segment was checked, in seconds since 1970, and its files that were not as listed."""
+
+    at: int
+    wrong: int
+
+
+class VerifyRecords:
+    """The checks of all segments of a destination; `uploader` names the file of ours."""
+
+    def __init__(self, uploader: str) -> None:
+        self._path = CHECKS + uploader.encode() + b".json"
+        self._own: dict[str, SegmentRecord] = {}
+        self._newest: dict[str, SegmentRecord] = {}
+
+    def load(self, files: DestinationFiles) -> None:
+        """Read what all uploaders have noted; a file that is damaged counts as missing."""
+        for name in files.list_own(CHECKS.rstrip(b"/")):
+            found = _parse_records(files.read(CHECKS + name))
+            if CHECKS + name == self._path:
+                self._own = found
+            for segment, check in found.items():
+                known = self._newest.get(segment)
+                if known is None or known.at <= check.at:
+                    self._newest[segment] = check
+
+    def find_last(self, segment: str, proven: int) -> int:
+        """Return when the files of a segment were last as listed; `proven` if never checked.
+
+        It is 0 if the last check found a file that was not.
+        """
+        check = self._newest.get(segment)
+        if check is None:
+            return proven
+        return 0 if check.wrong else max(check.at, proven)
+
+    def note(self, segment: str, check: SegmentRecord) -> None:
+        """Remember a check of a segment."""
+        self._own[segment] = self._newest[segment] = check
+
+    def save(self, files: DestinationFiles) -> None:
+        """Write our file again."""
+        record = {"format": FORMAT, "segments": self._own}
+        files.write(self._path, json.dumps(record).encode() + b"\n", replace=True)
+
+
+def _parse_records(content: bytes | None) -> dict[str, SegmentRecord]:
+    try:
+        record = json.loads(content or b"")
+        segments = record["segments"].items() if record["format"] == FORMAT else ()
+        return {str(name): SegmentRecord(int(at), int(wrong)) for name, (at, wrong) in segments}
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        logger.warning("What earlier checks have found cannot be read: %s", error)
+        return {}
+
+
+class LastVerify(NamedTuple):
+    """The result of a check of a destination.
+
+    `at` is its end in seconds since 1970, `by` the user and computer. `scope` is `all`, `sample` or
+    `older`. `listed` files are in the manifest, of which `chosen` were to be checked, and `checked`
+    ones were. `unlisted` is None if it is not known.
+    """
+
+    at: int
+    by: str
+    scope: str
+    complete: bool
+    listed: int
+    chosen: int
+    checked: int
+    missing: int
+    changed: int
+    unreadable: int
+    unlisted: int | None
+    damaged: int
+
+    def format(self) -> bytes:
+        """Return it as the content of the file."""
+        return json.dumps({"format": FORMAT, **self._asdict()}).encode() + b"\n"
+
+
+def parse_last(content: bytes | None) -> LastVerify | None:
+    """Return the result in the file's content; None if it is missing, damaged or of a newer one."""
+    if content is None:
+        return None
+    try:
+        record = json.loads(content)
+        if record["format"] != FORMAT or not 0 <= int(record["at"]) < _NO_TIME:
+            return None
+        unlisted = record["unlisted"]
+        return LastVerify(
+            int(record["at"]),
+            str(record["by"]),
+            str(record["scope"]),
+            record["complete"] is True,
+            int(record["listed"]),
+            int(record["chosen"]),
+            int(record["checked"]),
+            int(record["missing"]),
+            int(record["changed"]),
+            int(record["unreadable"]),
+            None if unlisted is None else int(unlisted),
+            int(record["damaged"]),
+        )
+    except (ValueError, TypeError, KeyError) as error:
+        logger.warning("The result of the last check cannot be read: %s", error)
+        return None
