@@ -222,13 +222,18 @@ def _describe_rest(report: VerifyReport) -> str:
         case None:
             more = " With --older 1d, the next one omits what was verified in the last day."
     left = report.chosen - report.checked
-    return f"The verification is incomplete: {left:,} of {_count(report.chosen)} were not checked.{more}"
+    return (
+        f"The verification is incomplete: {left:,} of {_count(report.chosen)} were not "
+        f"checked.{more}"
+    )
 
 
 def _describe_counts(report: VerifyReport, place: str) -> Iterator[str]:
     if report.unlisted:
         yield f"{_count(report.unlisted)} at the destination that the manifest does not list."
     wrong = [f"{number:,} {fault.value}" for fault in FileFault if (number := report.count(fault))]
+    if report.count(FileFault.MISSING):
+        yield "A file is also missing if this account may not enter its folder."
     if wrong:
         yield f"{', '.join(wrong)}."
     others = report.listed - report.chosen
@@ -269,8 +274,9 @@ def _describe_last(report: VerifyReport) -> str:
     wrong = ", ".join(f"{number:,} {what}" for number, what in counts if number)
     part = {"sample": " in a sample", "older": " that were due"}.get(last.scope, "")
     ended = "" if last.complete else ", incomplete"
+    day = format_day(datetime.fromtimestamp(last.at, UTC))
     return (
-        f"The last verification, on {format_day(datetime.fromtimestamp(last.at, UTC))} by {last.by}: "
+        f"The last verification, on {day} by {last.by}: "
         f"{last.checked:,} of {last.listed:,} files{part}{ended}, {wrong or 'all as listed'}."
     )
 
