@@ -248,7 +248,7 @@ def _require_source(source: CopySource) -> None:
     if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
         raise SettingsError(
             f"{format_path(source.path)} is neither a folder nor a regular file.",
-            hint="Of a link to a folder, write the folder, or a slash after the link.",
+            hint="For a link to a folder, name the folder, or add a slash to the link.",
             code="copy.source",
         )
 
@@ -262,8 +262,8 @@ def _refuse_overlap(sources: Sequence[CopySource], top: bytes) -> None:
         if lies_in(real, own) or lies_in(own, target):
             raise SettingsError(
                 f"The destination {format_path(top)} is in the source "
-                f"{format_path(source.path)}, or the other way round.",
-                hint="Choose a destination that is not part of what is copied.",
+                f"{format_path(source.path)}, or the source in the destination.",
+                hint="Choose a destination that is in no source and contains none.",
                 code="destination.inside",
             )
 

@@ -230,7 +230,7 @@ def _describe_rest(report: VerifyReport) -> str:
 
 def _describe_counts(report: VerifyReport, place: str) -> Iterator[str]:
     if report.unlisted:
-        yield f"{_count(report.unlisted)} at the destination that the manifest does not list."
+        yield f"The manifest does not list {_count(report.unlisted)} of the destination."
     wrong = [f"{number:,} {fault.value}" for fault in FileFault if (number := report.count(fault))]
     if report.count(FileFault.MISSING):
         yield "A file is also missing if this account may not enter its folder."

@@ -14,13 +14,14 @@ import json
 import logging
 from typing import Final, NamedTuple
 
-from mydata_like.catalogues.manifest.segments import FORMAT, OWN
-from mydata_like.core.destination_files import DestinationFiles
+from mydata_like.catalogues.manifest.segments import FORMAT
+from mydata_like.core.destination_files import OWN_FOLDER, DestinationFiles
+from mydata_like.core.parsing import parse_json
 
 logger = logging.getLogger(__name__)
 
-CHECKS: Final = OWN + b"/checks/"
-LAST: Final = OWN + b"/last-verify.json"
+CHECKS: Final = OWN_FOLDER + b"/checks/"
+LAST: Final = OWN_FOLDER + b"/last-verify.json"
 _NO_TIME: Final = 1 << 33  # seconds since 1970, in the year 2242
 
 
@@ -72,7 +73,7 @@ class VerifyRecords:
 
 def _parse_records(content: bytes | None) -> dict[str, SegmentRecord]:
     try:
-        record = json.loads(content or b"")
+        record = parse_json(content or b"")
         segments = record["segments"].items() if record["format"] == FORMAT else ()
         return {str(name): SegmentRecord(int(at), int(wrong)) for name, (at, wrong) in segments}
     except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -111,7 +112,7 @@ def parse_last(content: bytes | None) -> LastVerify | None:
     if content is None:
         return None
     try:
-        record = json.loads(content)
+        record = parse_json(content)
         if record["format"] != FORMAT or not 0 <= int(record["at"]) < _NO_TIME:
             return None
         unlisted = record["unlisted"]
