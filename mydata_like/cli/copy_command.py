@@ -4,12 +4,13 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import Annotated, Final
+from typing import Annotated, Final, cast, get_args
 
 import typer
 
 from mydata_like.app.copy_service import (
     CopyOrder,
+    Links,
     SourceCount,
     count_sources,
     open_place,
@@ -106,7 +107,9 @@ def copy(
     links: Annotated[
         str,
         typer.Option(
-            "--links", metavar="keep|skip", help="Copy symbolic links as links, or skip them."
+            "--links",
+            metavar="keep|follow|skip",
+            help="Copy symbolic links as links, copy what they point to, or skip them.",
         ),
     ] = "keep",
     accept: Annotated[
@@ -151,8 +154,8 @@ def copy(
     replaced.
     """
     shape = choose_shape(events=events, brief=brief, as_json=as_json)
-    if links not in ("keep", "skip"):
-        raise typer.BadParameter("--links takes keep or skip.")
+    if links not in get_args(Links):
+        raise typer.BadParameter("--links takes keep, follow or skip.")
     try:
         sources, target = plan_copy(arguments)
         order = CopyOrder(
@@ -164,7 +167,7 @@ def copy(
             channels=channels,
             includes=tuple(includes or ()),
             excludes=tuple(excludes or ()),
-            links="keep" if links == "keep" else "skip",
+            links=cast(Links, links),
             accept_missing=accept_missing,
             replace_changed=replace_changed,
             shard=read_shard(shard),
@@ -246,7 +249,8 @@ def _summarise(
             f"{format_duration(finished.seconds)} ({format_size(rate)}/s)"
         )
     for number, what in (
-        (finished.waiting, "not proven yet: run the same command again"),
+        (finished.waiting - finished.held, "not proven yet: run the same command again"),
+        (finished.held, "held: to replace their copies, add --replace-changed"),
         (finished.skipped, "left out"),
         (finished.failed, "failed"),
     ):

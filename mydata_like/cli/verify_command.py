@@ -66,18 +66,15 @@ def verify(
     ],
     *,
     sample: Annotated[
-        str,
-        typer.Option(
-            "--sample", metavar="P%", help="Verify only a random part of the files, such as 5%."
-        ),
+        str, typer.Option("--sample", metavar="P%", help="Verify a random part, such as 5%.")
     ] = "",
     older: Annotated[
         str,
         typer.Option(
             "--older",
             metavar="AGE",
-            help="Verify only files that were not verified, or proven by copy, for this time: 30d, "
-            "12h, 2w. After an interruption, this continues.",
+            help="Verify only what was last verified, or proven by copy, longer ago than this: "
+            "30d, 12h, 2w. Also continues after an interruption.",
         ),
     ] = "",
     accept: Annotated[
@@ -91,11 +88,11 @@ def verify(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Read the files that copy has put at a destination, and compare them with its manifest.
+    """Read all files that copies have put at a destination, and compare them with its manifest.
 
-    The manifest lists the checksums. Files that are missing, have other bytes or are not listed are
-    named. Neither the sources nor the records of this computer are needed. The exit code is 1 if a
-    listed file is missing, unreadable or different, or if the manifest is damaged.
+    What is missing or has other bytes is named, and so is what is there without being listed.
+    Neither the source nor this computer's records are needed. The exit code is 1 if a file is not
+    as it is listed.
     """
     scope = _parse_scope(sample, older)
     try:
@@ -225,13 +222,18 @@ def _describe_rest(report: VerifyReport) -> str:
         case None:
             more = " With --older 1d, the next one omits what was verified in the last day."
     left = report.chosen - report.checked
-    return f"The check is incomplete: {left:,} of {_count(report.chosen)} were not checked.{more}"
+    return (
+        f"The verification is incomplete: {left:,} of {_count(report.chosen)} were not "
+        f"checked.{more}"
+    )
 
 
 def _describe_counts(report: VerifyReport, place: str) -> Iterator[str]:
     if report.unlisted:
         yield f"The manifest does not list {_count(report.unlisted)} of the destination."
     wrong = [f"{number:,} {fault.value}" for fault in FileFault if (number := report.count(fault))]
+    if report.count(FileFault.MISSING):
+        yield "A file is also missing if this account may not enter its folder."
     if wrong:
         yield f"{', '.join(wrong)}."
     others = report.listed - report.chosen
@@ -272,8 +274,9 @@ def _describe_last(report: VerifyReport) -> str:
     wrong = ", ".join(f"{number:,} {what}" for number, what in counts if number)
     part = {"sample": " in a sample", "older": " that were due"}.get(last.scope, "")
     ended = "" if last.complete else ", incomplete"
+    day = format_day(datetime.fromtimestamp(last.at, UTC))
     return (
-        f"The last check, on {format_day(datetime.fromtimestamp(last.at, UTC))} by {last.by}: "
+        f"The last verification, on {day} by {last.by}: "
         f"{last.checked:,} of {last.listed:,} files{part}{ended}, {wrong or 'all as listed'}."
     )
 

@@ -3954,6 +3954,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Vielleicht gibt sich ein anderer Computer als der Annahmerechner aus. An ihn wurde nichts gesendet. Fragen Sie Ihre Einrichtung. Wenn sie den Schlüssel ersetzt hat, vertrauen Sie dem neuen mit: mydata-like register --accept-host-key %1</translation>
     </message>
     <message>
+        <source>Another copy from this folder to %1 has been in progress since %2</source>
+        <translation>Eine andere Kopie aus diesem Ordner nach %1 läuft seit %2</translation>
+    </message>
+    <message>
         <source>Another file of the session failed.</source>
         <translation>Eine andere Datei der Sitzung ist fehlgeschlagen.</translation>
     </message>
@@ -4536,6 +4540,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Install that version, or choose another folder in advanced.state_directory.</source>
         <translation>Installieren Sie jene Version, oder wählen Sie einen anderen Ordner in advanced.state_directory.</translation>
+    </message>
+    <message>
+        <source>Install the newest version. If the file is damaged, remove it and run again with --accept-missing, which makes a new one.</source>
+        <translation>Installieren Sie die neueste Version. Wenn die Datei beschädigt ist, entfernen Sie sie, und rufen Sie den Befehl noch einmal auf mit --accept-missing, was eine neue anlegt.</translation>
     </message>
     <message>
         <source>Install the package ssh-python, or set transfer.ssh to &quot;auto&quot;.</source>
@@ -5508,10 +5516,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Install it with: pip install &quot;mydata-like[s3]&quot;</source>
         <translation>Installieren Sie es mit: pip install &quot;mydata-like[s3]&quot;</translation>
-    </message>
-    <message>
-        <source>Install the newest version. If the file is damaged, remove it: the destination is then compared as a new one, and nothing there is replaced.</source>
-        <translation>Installieren Sie die neueste Version. Wenn die Datei beschädigt ist, entfernen Sie sie: Das Ziel wird dann wie ein neues verglichen, und nichts wird dort ersetzt.</translation>
     </message>
     <message>
         <source>It is moved aside before the next run. Nothing is lost: that run queries the server for its files, which takes a little longer.</source>
@@ -7368,6 +7372,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Wait until it has ended, or stop it there. The mark of a killed run expires after five minutes.</source>
         <translation>Warten Sie, bis er beendet ist, oder halten Sie ihn dort an. Die Markierung eines abgebrochenen Laufs erlischt nach fünf Minuten.</translation>
+    </message>
+    <message>
+        <source>Wait until it has ended. One command can copy several sources.</source>
+        <translation>Warten Sie, bis sie beendet ist. Ein Befehl kann mehrere Quellen kopieren.</translation>
     </message>
     <message>
         <source>When it was asked to verify again, the server no longer had %1 files as verified.</source>

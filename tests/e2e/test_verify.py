@@ -228,7 +228,8 @@ def test_all_files_are_as_listed(site):
     line = rf"12 of 12 files are as listed \({how[site.kind]}\), 10.0 kB\.\n"
     assert re.fullmatch(line, first.output)
     assert re.fullmatch(
-        r"The last check, on .* by .*@.*: 12 of 12 files, all as listed\.\n" + line, second.output
+        r"The last verification, on .* by .*@.*: 12 of 12 files, all as listed\.\n" + line,
+        second.output,
     )
 
 

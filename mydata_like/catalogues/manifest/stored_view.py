@@ -1,6 +1,7 @@
 """What is at a destination under the names of local files, compared with what the ledger knows."""
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
@@ -93,7 +94,8 @@ class StoredView:
         self._find_place = find_place
         self._others: dict[bytes, StoredFile] = {}  # not as the ledger knows them, by path
         self._listed: dict[bytes, Listed] | None = None  # what the manifest has of these
-        self._checksums: dict[bytes, str] = {}  # of those that it does not have
+        self._checksums: dict[bytes, str] = {}  # of those that were hashed there
+        self._unhashed: defaultdict[bytes, list[bytes]] = defaultdict(list)  # by folder
         seen = destination.call(lambda: self._compare(find_key, list_stored))
         self.agrees = True
         if seen < destination.ledger.count_records(dataset.id).total:
@@ -184,8 +186,8 @@ class StoredView:
             )
         proven, at = listed.proven, datetime.fromtimestamp(listed.at, UTC).isoformat()
         same = proven.file.mark == stored.mark
-        # The content of a file that was touched is proven again; another size is other content.
-        checksum = proven.checksum if proven.file.size == stored.size else ""
+        # What was touched or changed there is read, so that nothing of others is lost.
+        checksum = proven.checksum if same else self._hash(path)
         replica = Replica(_text(path), BOX, same, at if same else None)
         return self._describe(file, stored, checksum, replica)
 
@@ -233,14 +235,12 @@ class StoredView:
     def _hash(self, path: bytes) -> str:
         """Return the checksum of a stored file; those beside it are hashed in the same request."""
         if path not in self._checksums:
-            folder, listed = path.rpartition(b"/")[0], self._find_listed()
-            beside = (
-                it
-                for it in self._others
-                if it.rpartition(b"/")[0] == folder
-                if it not in listed and it not in self._checksums
-            )
-            paths = list(dict.fromkeys([path, *islice(beside, COMPARED_AT_ONCE)]))
+            if not self._unhashed:
+                for it in self._others:
+                    self._unhashed[it.rpartition(b"/")[0]].append(it)
+            beside = self._unhashed[path.rpartition(b"/")[0]]
+            paths = list(dict.fromkeys([path, *beside[-COMPARED_AT_ONCE:]]))
+            del beside[-COMPARED_AT_ONCE:]
             where = self._destination
             found = where.call(lambda: where.files.prove(paths))
             self._checksums.update(
