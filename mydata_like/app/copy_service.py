@@ -141,6 +141,8 @@ def run_copy(
     if changed.found and not end.finished.problem and not order.dry_run:
         end, problems = _run(order, place, observer)
     code = end.exit_code
+    if order.dry_run:
+        return end, problems
     if not code and (problems or end.finished.waiting or end.finished.left_behind):
         code = SOME_FAILED_EXIT
     return end._replace(exit_code=code), problems
@@ -198,7 +200,7 @@ def _run(
             return end, []
         problems = []
         for folders, links in _list_trees(order):
-            problems += destination.files.make_tree(folders, links)
+            problems += destination.make_tree(folders, links)
         destination.clear(everything=not (end.finished.waiting or end.finished.failed))
     return end, problems
 

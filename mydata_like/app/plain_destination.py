@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple, Self, cast
@@ -25,13 +25,21 @@ from mydata_like.core.copy_arguments import (
     parse_target,
 )
 from mydata_like.core.data_directory import WHOLE, Shard
-from mydata_like.core.destination_files import OWN_FOLDER, DestinationFiles, ProvenFile, StoredFile
+from mydata_like.core.destination_files import (
+    OWN_FOLDER,
+    DestinationFiles,
+    ProvenFile,
+    StoredFile,
+    TreeFolder,
+    TreeLink,
+)
 from mydata_like.core.errors import (
     Problem,
     RejectedError,
     ServerUnavailableError,
     SettingsError,
     StagingError,
+    UploaderError,
 )
 from mydata_like.core.events import Notice, RunFinished
 from mydata_like.core.extra_sources import source_key
@@ -58,6 +66,7 @@ from mydata_like.transfer.ssh.staging_host import StagingHost
 from mydata_like.transfer.worker_process import WorkerStarter
 
 KNOWN_ID: Final = "destination-id"  # the ledger's key for the id in the destination's marker
+SEGMENTS: Final = "segments"  # the ledger's key for the number of our newest segment
 LEFT_OUT: Final = Problem(
     "skipped.destination",
     "The folder belongs to a destination of copy, and lists what is there.",
@@ -297,9 +306,23 @@ class PlainDestination(RunDestination):
         # Other computers may copy from a folder of the same path.
         own = f"{uploader[:8]}-{self._digest}"
         self.temporary = TEMPORARY + own.encode() + b"/"
-        manifest = Manifest(files, own, lambda problem: emit(Notice(problem=problem)))
-        destination = ManifestContext(
-            files, manifest, ledger, gate, emit, self.temporary, self._accept_missing
+        manifest = Manifest(
+            files,
+            own,
+            report=lambda problem: emit(Notice(problem=problem)),
+            note=lambda number: ledger.record_meta(SEGMENTS, str(number)),
+        )
+        last = int(ledger.find_meta(SEGMENTS) or 0)
+        segments = gate.call(manifest.find_own, staging=True) if last else set()
+        self.context = ManifestContext(
+            files,
+            manifest,
+            ledger,
+            gate,
+            emit,
+            self.temporary,
+            self._accept_missing,
+            segments.issuperset(range(1, last + 1)),
         )
         parts = TransportParts(
             request.settings,
@@ -312,16 +335,24 @@ class PlainDestination(RunDestination):
         )
         transport = self.place.open_transport(parts)
         basis.stack.callback(transport.close)
-        catalogue = ManifestCatalogue(destination, self._places)
+        catalogue = ManifestCatalogue(self.context, self._places)
         return OpenedDestination(catalogue, transport, BOX, can_replace=True)
+
+    def make_tree(self, folders: Sequence[TreeFolder], links: Sequence[TreeLink]) -> list[Problem]:
+        """Make folders and links after a run; return what cannot be made."""
+        try:
+            return self.context.repeat(lambda: self.files.make_tree(folders, links))
+        except UploaderError as error:
+            return [error.problem]
 
     def clear(self, *, everything: bool) -> None:
         """Remove empty temporary folders; with `everything`, also files that nothing will use."""
         folder = self.temporary.rstrip(b"/")
-        if everything:
-            left = self.files.list_own(folder)
-            self.files.remove([self.temporary + name for name in left])
-        self.files.clear(folder)
+        with suppress(UploaderError):  # left to the next copy
+            if everything:
+                left = self.files.list_own(folder)
+                self.files.remove([self.temporary + name for name in left])
+            self.files.clear(folder)
 
     def _refuse_inside(self) -> None:
         """Raise `SettingsError` if a source is in the destination."""

@@ -4,9 +4,9 @@ import logging
 import os
 import stat
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
 from mydata_like.catalogues.manifest.segments import LARGEST
 from mydata_like.catalogues.manifest.stored_view import BOX, OCCUPIED, ManifestContext
@@ -19,13 +19,10 @@ from mydata_like.engine.pipeline import StageInput
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
 SHORTEST: Final = 1.0  # seconds between two rounds
 LONGEST: Final = 30.0
 EFFORT: Final = 4  # a round may take a fifth of the time, as it delays what is being sent
 AT_ONCE: Final = 1000  # files in one request
-ATTEMPTS: Final = 5  # of a request whose connection breaks
 USUAL_MODE: Final = 0o644  # of a local file that has no permissions, or is gone
 
 DIFFERS: Final = Problem(
@@ -46,7 +43,7 @@ class Prove:
     def __init__(self, destination: ManifestContext) -> None:
         self._destination = destination
         self._files = destination.files
-        self._gate = destination.gate
+        self._call = destination.call
         self._clock = destination.gate.clock
 
     def __call__(self, source: StageInput[Batch]) -> Iterator[Batch]:
@@ -70,12 +67,15 @@ class Prove:
     def _prove(self, batch: Batch) -> Iterator[Batch]:
         """Prove some files; yield those that are verified, and those to be sent again."""
         try:
-            self._try_again(self._files.sync)
+            # An older line of a file that was removed there would say that it has other bytes.
+            paths = [self._find_final(it) or _encode(it.remote) for it in batch]
+            self._call(lambda: self._destination.manifest.withdraw_earlier(paths))
+            self._call(self._files.sync)
             verified: list[tuple[FileRecord, ProvenFile]] = []
             wrong: Batch = []
             for start in range(0, len(batch), AT_ONCE):
                 part = batch[start : start + AT_ONCE]
-                found = self._try_again(partial(self._prove_part, part))
+                found = self._call(partial(self._prove_part, part))
                 for record, result in zip(part, found, strict=True):
                     if isinstance(result, ProvenFile):
                         verified.append((record, result))
@@ -86,7 +86,7 @@ class Prove:
             if verified:
                 at = int(self._clock.now().timestamp())
                 proven = [it for _, it in verified]
-                self._try_again(lambda: self._destination.manifest.add(proven, at))
+                self._call(lambda: self._destination.manifest.add(proven, at))
         except TransientError as error:
             for record in batch:
                 for file in record.files:
@@ -169,19 +169,6 @@ class Prove:
     def _fail(self, record: FileRecord, problem: Problem) -> None:
         for file in record.files:
             self._destination.emit(FileFailed.of(file, problem))
-
-    def _try_again(self, action: Callable[[], T]) -> T:
-        """Return the result of an action on the destination; repeat it if its connection breaks.
-
-        Raises `TransientError` if it breaks again and again.
-        """
-        for attempt in range(1, ATTEMPTS):
-            try:
-                return self._destination.call(action)
-            except TransientError as error:
-                logger.info("The destination did not answer: %s", error)
-                self._gate.rest(self._gate.backoff(attempt))
-        return self._destination.call(action)
 
 
 def _matches(record: FileRecord, found: ProvenFile | None) -> bool:

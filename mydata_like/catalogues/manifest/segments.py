@@ -8,9 +8,12 @@ missing from the manifest, but is never listed with bytes that it does not have.
 """
 
 import base64
+import hashlib
 import json
 import logging
 import re
+from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -18,6 +21,7 @@ from mydata_like.core.destination_files import OWN_FOLDER, DestinationFiles, Pro
 from mydata_like.core.errors import Problem, StagingError
 from mydata_like.core.formatting import format_path
 from mydata_like.core.parsing import parse_json
+from mydata_like.engine.pipeline import Lock
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +32,10 @@ FORMAT: Final = 1
 LARGEST: Final = 50_000  # files of a segment
 _CHECKSUM: Final = re.compile("[0-9a-f]{32}")
 _NO_SIZE: Final = 1 << 63  # which no file has
+_ENDING: Final = b".jsonl"
+_ESCAPED: Final = b"-escaped.md5"
+_ESCAPE: Final = re.compile(rb"\\([\\nr])")
+_ESCAPES: Final = {b"\\": b"\\", b"n": b"\n", b"r": b"\r"}
 
 
 class Listed(NamedTuple):
@@ -92,30 +100,60 @@ def format_checksums(proven: Iterable[ProvenFile]) -> tuple[bytes, bytes]:
     return b"".join(plain), b"".join(escaped)
 
 
+def parse_checksums(content: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield path and line of each line for `md5sum -c`; a damaged one has no meaningful path."""
+    for line in content.removesuffix(b"\n").split(b"\n") if content else ():
+        path = line.removeprefix(b"\\")[34:].removeprefix(b"./")
+        if line.startswith(b"\\"):
+            path = _ESCAPE.sub(lambda found: _ESCAPES[found[1]], path)
+        yield path, line + b"\n"
+
+
 class Manifest:
     """The manifest of a destination; `uploader` names our own segments in it.
 
-    What cannot be read is reported once, and its files count as not listed.
+    The number of each segment that is added is given to `note`. What cannot be read is reported,
+    and its files count as not listed. Safe to call from any thread.
     """
 
     def __init__(
-        self, files: DestinationFiles, uploader: str, report: Callable[[Problem], None]
+        self,
+        files: DestinationFiles,
+        uploader: str,
+        report: Callable[[Problem], None],
+        note: Callable[[int], object] = id,
     ) -> None:
         self._files = files
         self._own = MANIFEST + uploader.encode() + b"/"
         self._report = report
-        self._next: int | None = None
+        self._note = note
+        self._lock = Lock()
+        self._earlier: array[int] | None = None  # sorted numbers of the paths listed before
+        self._last = 0  # the number of our newest segment, once one was added
 
     def add(self, proven: Sequence[ProvenFile], at: int) -> None:
         """Add a segment with these files; they are listed when this returns."""
-        for start in range(0, len(proven), LARGEST):
-            part = proven[start : start + LARGEST]
-            content = format_segment(part, self._files.evidence, at)
-            number = self._find_next()
-            while not self._files.write(self._own + b"%06d.jsonl" % number, content):
-                number += 1  # another program with our state has written one
-            self._next = number + 1
-            self._write_checksums(self._own + b"%06d" % number, part)
+        with self._lock:
+            for start in range(0, len(proven), LARGEST):
+                part = proven[start : start + LARGEST]
+                content = format_segment(part, self._files.evidence, at)
+                number = self._last + 1 if self._last else max(self.find_own(), default=0) + 1
+                while not self._write_new(self._own + b"%06d.jsonl" % number, content):
+                    number += 1  # another program with our state has written one
+                self._write_checksums(self._own + b"%06d" % number, part)
+                self._last = number
+                self._note(number)
+
+    def _write_new(self, name: bytes, content: bytes) -> bool:
+        """Write a segment unless another one has its name."""
+        if self._files.write(name, content):
+            return True
+        return self._files.read(name) == content  # an attempt whose answer was lost
+
+    def find_own(self) -> set[int]:
+        """Return the numbers of our own segments."""
+        names = self._files.list_own(self._own.rstrip(b"/"))
+        return {int(name[:6]) for name in names if name.endswith(_ENDING) and name[:6].isdigit()}
 
     def read(self) -> Iterator[Listed]:
         """Yield what all uploaders have listed; a later line of a path replaces earlier ones."""
@@ -125,47 +163,72 @@ class Manifest:
     def read_segments(self) -> Iterator[tuple[str, Iterator[Listed]]]:
         """Yield the name of each segment, such as `UPLOADER/000001`, and what it lists."""
         for name in self._list():
-            shown = name.removeprefix(MANIFEST).removesuffix(b".jsonl")
-            yield shown.decode("utf-8", "backslashreplace"), self._read(name)
+            if name.endswith(_ENDING):
+                shown = name.removeprefix(MANIFEST).removesuffix(_ENDING)
+                yield shown.decode("utf-8", "backslashreplace"), iter(self._read(name))
 
     def withdraw(self, paths: Collection[bytes]) -> None:
         """Write the segments again that list one of these files, without them."""
-        for name in self._list():
-            listed = list(self._read(name))
-            kept = [it for it in listed if it.path not in paths]
-            if len(kept) == len(listed):
-                continue
-            proven = [it.proven for it in kept]
-            content = format_segment(proven, listed[0].evidence, listed[0].at)
+        with self._lock:
             # What people check goes first: it never says more than what counts.
-            self._write_checksums(name.removesuffix(b".jsonl"), proven)
+            names = list(self._list())
+            for name in names:
+                if not name.endswith(_ENDING):
+                    self._withdraw_checksums(name, paths)
+            for name in names:
+                if name.endswith(_ENDING):
+                    self._withdraw_listed(name, paths)
+
+    def withdraw_earlier(self, paths: Collection[bytes]) -> None:
+        """Withdraw those of these files that were listed before this run."""
+        with self._lock:
+            if self._earlier is None:
+                self._earlier = array("Q", sorted(map(_number, self._find_names())))
+        if earlier := {path for path in paths if _has(self._earlier, _number(path))}:
+            self.withdraw(earlier)
+
+    def _find_names(self) -> Iterator[bytes]:
+        """Yield all paths that a segment has in one of its files."""
+        read: set[bytes] = set()
+        names = list(self._list())
+        for name in names:
+            if name.endswith(_ENDING) and (listed := self._read(name)):
+                read.add(name.removesuffix(_ENDING))
+                yield from (it.path for it in listed)
+        for name in names:
+            if not name.endswith(_ENDING) and _find_segment(name) not in read:
+                yield from (path for path, _ in parse_checksums(self._files.read(name) or b""))
+
+    def _withdraw_checksums(self, name: bytes, paths: Collection[bytes]) -> None:
+        listed = list(parse_checksums(self._files.read(name) or b""))
+        kept = [line for path, line in listed if path not in paths]
+        if len(kept) < len(listed):
+            self._files.write(name, b"".join(kept), replace=True)
+
+    def _withdraw_listed(self, name: bytes, paths: Collection[bytes]) -> None:
+        listed = self._read(name)
+        kept = [it.proven for it in listed if it.path not in paths]
+        if len(kept) < len(listed):
+            content = format_segment(kept, listed[0].evidence, listed[0].at)
             self._files.write(name, content, replace=True)
 
     def _write_checksums(self, name: bytes, proven: Sequence[ProvenFile]) -> None:
         plain, escaped = format_checksums(proven)
         self._files.write(name + b".md5", plain, replace=True)
         if escaped:
-            self._files.write(name + b"-escaped.md5", escaped, replace=True)
-        else:
-            self._files.remove([name + b"-escaped.md5"])
-
-    def _find_next(self) -> int:
-        if self._next is None:
-            names = self._files.list_own(self._own.rstrip(b"/"))
-            numbers = [int(name[:6]) for name in names if name[:6].isdigit()]
-            self._next = max(numbers, default=0) + 1
-        return self._next
+            self._files.write(name + _ESCAPED, escaped, replace=True)
 
     def _list(self) -> Iterator[bytes]:
-        """Yield the paths of all segments."""
+        """Yield the paths of the files of all segments."""
         for name in self._files.list_own(MANIFEST.rstrip(b"/")):
-            if name.endswith(b".jsonl"):
+            if name.endswith((_ENDING, b".md5")):
                 yield MANIFEST + name
 
-    def _read(self, name: bytes) -> Iterator[Listed]:
+    def _read(self, name: bytes) -> list[Listed]:
+        """Return what a segment lists; nothing if it is damaged."""
         content = self._files.read(name)
         try:
-            yield from parse_segment(content or b"")
+            return list(parse_segment(content or b""))
         except (ValueError, TypeError, KeyError) as error:
             logger.warning("A segment of the manifest cannot be read: %s", error)
             self._report(
@@ -176,6 +239,20 @@ class Manifest:
                     "of the destination.",
                 )
             )
+        return []
+
+
+def _find_segment(name: bytes) -> bytes:
+    return name.removesuffix(_ESCAPED).removesuffix(b".md5")
+
+
+def _number(path: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(path, digest_size=8).digest(), "big")
+
+
+def _has(numbers: "array[int]", number: int) -> bool:
+    place = bisect_left(numbers, number)
+    return place < len(numbers) and numbers[place] == number
 
 
 def read_marker(content: bytes | None) -> str:

@@ -1,6 +1,7 @@
 """What is at a destination under the names of local files, compared with what the ledger knows."""
 
 import hashlib
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -11,7 +12,7 @@ from typing import Final, NamedTuple, TypeVar
 from mydata_like.catalogues.manifest.segments import Listed, Manifest
 from mydata_like.core.archives import ArchiveRecord
 from mydata_like.core.destination_files import DestinationFiles, StoredFile
-from mydata_like.core.errors import Problem, RunError
+from mydata_like.core.errors import Problem, RunError, TransientError
 from mydata_like.core.events import Notice
 from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import (
@@ -28,12 +29,15 @@ from mydata_like.core.parsing import moment_of_ns
 from mydata_like.core.ports import Emit, Ledger
 from mydata_like.engine.gate import Gate
 
+logger = logging.getLogger(__name__)
+
 T = TypeVar("T")
 
 BOX: Final = "manifest"  # the storage box of what this program has put at a destination
 FEW: Final = 20  # proven files that may be missing there before the run stops
 SHARE: Final = 0.05  # the same, as a share of all
 AT_ONCE: Final = 1000
+ATTEMPTS: Final = 5  # of a request whose connection breaks
 COMPARED_AT_ONCE: Final = 500  # files without a line in the manifest that are hashed together
 
 OCCUPIED: Final = Problem(
@@ -47,7 +51,8 @@ class ManifestContext(NamedTuple):
     """What the views and stages of a run share.
 
     `temporary` is the folder of bytes that have no name yet. With `accept_missing`, any number of
-    proven files may be missing: they are sent again.
+    proven files may be missing: they are sent again. The ledger is not `trusted` if segments that
+    it knows are gone from the manifest: what these listed is proven and listed again.
     """
 
     files: DestinationFiles
@@ -57,10 +62,24 @@ class ManifestContext(NamedTuple):
     emit: Emit
     temporary: bytes
     accept_missing: bool = False
+    trusted: bool = True
 
     def call(self, action: Callable[[], T]) -> T:
-        """Return the result of an action on the files, waiting at the gate while necessary."""
-        return self.gate.call(action, staging=True)
+        """Return the result of an action on the files, waiting at the gate while necessary.
+
+        Raises `TransientError` if its connection breaks again and again.
+        """
+        return self.repeat(lambda: self.gate.call(action, staging=True))
+
+    def repeat(self, action: Callable[[], T]) -> T:
+        """Return the result of an action, which is repeated if its connection breaks."""
+        for attempt in range(1, ATTEMPTS):
+            try:
+                return action()
+            except TransientError as error:
+                logger.info("The destination did not answer: %s", error)
+                self.gate.rest(self.gate.backoff(attempt))
+        return action()
 
 
 class StoredView:
@@ -111,7 +130,7 @@ class StoredView:
         list_stored: Callable[[], Iterable[StoredFile]],
     ) -> int:
         """Compare what is stored with the ledger; return how many files are as it knows them."""
-        seen, ledger = 0, self._destination.ledger
+        seen, ledger, trusted = 0, self._destination.ledger, self._destination.trusted
         self._others.clear()
         stored = iter(list_stored())
         while part := list(islice(stored, AT_ONCE)):
@@ -119,7 +138,8 @@ class StoredView:
             rows = ledger.find_entries(keys)
             for key, it in zip(keys, part, strict=True):
                 row = rows.get(key)
-                if row and row.datafile == it.mark and row.dataset == self.dataset.id:
+                same = row and row.datafile == it.mark and row.dataset == self.dataset.id
+                if same and trusted:
                     seen += 1
                 else:
                     self._others[it.path] = it
@@ -135,13 +155,13 @@ class StoredView:
             placed = [(row, place) for row in part if (place := self._find_place(row.key))]
             total += len(placed)
             found = where.files.look([place for _, place in placed])
-            for (row, _), stored in zip(placed, found, strict=True):
+            for (row, place), stored in zip(placed, found, strict=True):
                 if stored is None:
                     missing += 1
                     doubted.append(
                         row._replace(state=EntryState.FAILED, datafile=None, problem=LOST)
                     )
-                elif stored.mark != row.datafile:
+                elif stored.mark != row.datafile or not (where.trusted or self._is_listed(place)):
                     doubted.append(row._replace(state=EntryState.CHANGED))
         if missing > max(FEW, SHARE * total) and not where.accept_missing:
             raise RunError(
@@ -228,6 +248,9 @@ class StoredView:
                     listed[it.path] = it
             self._listed = listed
         return self._listed
+
+    def _is_listed(self, path: bytes) -> bool:
+        return path in self._find_listed()
 
     def _read_manifest(self) -> list[Listed]:
         return [it for it in self._destination.manifest.read() if it.path in self._others]

@@ -1,0 +1,223 @@
+"""A user who copies to a host or a folder with the real command, and independent checks of it."""
+
+import hashlib
+import os
+import stat
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mydata_like.demo.ssh_servers import PrivateSshd
+from mydata_like.ssh.keys import create_key
+from tests.site import DEADLINE, NEW_GROUP, Ended, close_streams, finish, kill_group
+
+OWN = b".mydata-like"
+KINDS = ("host", "folder")
+
+
+class Seen(NamedTuple):
+    """A file, folder or link as it is on a disk; a folder's `content` are the names in it."""
+
+    kind: str
+    mode: int
+    modified_ns: int
+    content: str
+
+
+class CopySite:
+    """A user with sources below `data` and a destination `there`, on a host or as a folder.
+
+    The host is the computer of the test. Both are below `folder`.
+    """
+
+    def __init__(self, folder: Path, kind: str, sshd: PrivateSshd) -> None:
+        self.folder = folder
+        self.kind = kind
+        self.sshd = sshd
+        self.data = folder / "data"
+        self.there = folder / "there"
+        self.home = folder / "home"
+        self.state = folder / "own files"
+        self.wrap: tuple[str, ...] = ()  # the words before the command, such as a sandbox
+        self._started: list[subprocess.Popen[str]] = []
+        self.data.mkdir(parents=True, exist_ok=True)
+        self._configure()
+
+    def _configure(self) -> None:
+        ssh = self.home / ".ssh"
+        ssh.mkdir(parents=True, mode=0o700)
+        sshd = self.sshd
+        sshd.authorize(create_key(ssh / "id_ed25519").public)
+        lines = ("Host store", f"HostName {sshd.host}", f"Port {sshd.port}")
+        (ssh / "config").write_text("\n ".join((*lines, f"User {sshd.username}")) + "\n")
+        (ssh / "known_hosts").write_text(f"[{sshd.host}]:{sshd.port} {sshd.host_key.line()}\n")
+        for path in ssh.iterdir():
+            path.chmod(0o600)
+
+    @property
+    def target(self) -> str:
+        return self.name_target(self.there)
+
+    def name_target(self, folder: Path) -> str:
+        """Return a folder as a destination on the command line."""
+        return f"store:{folder}" if self.kind == "host" else str(folder)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if "MYDATA_" not in name}
+        kept.pop("SSH_AUTH_SOCK", None)
+        home = {"HOME": str(self.home), "MYDATA_LIKE_HOME": str(self.state)}
+        return kept | home | {"COLUMNS": "110"}
+
+    def start(self, *words: Any, **options: Any) -> "subprocess.Popen[str]":
+        """Start `copy` with these words in a process group of its own."""
+        command = [*self.wrap, sys.executable, "-m", "mydata_like", "copy"]
+        process = subprocess.Popen(
+            [*command, *(os.fsdecode(word) for word in words)],
+            **{
+                "stdin": subprocess.DEVNULL,
+                "stdout": subprocess.PIPE,
+                "stderr": subprocess.PIPE,
+                "text": True,
+                "encoding": "utf-8",
+                "errors": "surrogateescape",
+                "start_new_session": True,
+                "env": self.environment,
+                "creationflags": NEW_GROUP,
+                **options,
+            },
+        )
+        self._started.append(process)
+        return process
+
+    def copy(self, *words: Any, patience: float = DEADLINE) -> Ended:
+        """Copy sources to the destination; print events unless another output is chosen."""
+        shown = {"--events", "--json", "--text"}.intersection(words)
+        chosen = [word for word in words if word != "--text"]
+        process = self.start(*chosen, self.target, *([] if shown else ["--events"]))
+        return finish(process, patience)
+
+    def close(self) -> None:
+        """Kill processes that a failed test has left running."""
+        for process in self._started:
+            if process.poll() is None:
+                kill_group(process)
+                close_streams(process)
+
+    @property
+    def ledgers(self) -> list[Path]:
+        return sorted(self.state.rglob("ledger*"))
+
+    @property
+    def segments(self) -> list[Path]:
+        return sorted((self.there / ".mydata-like" / "manifest").rglob("*.jsonl"))
+
+
+def look(top: Path | bytes) -> dict[bytes, Seen]:
+    """Return all that is below a folder, by paths from there; its own entry is `b""`.
+
+    Modification times of links are left out.
+    """
+    found: dict[bytes, Seen] = {}
+    waiting = [b""]
+    while waiting:
+        path = waiting.pop()
+        full = os.path.join(os.fsencode(top), path) if path else os.fsencode(top)
+        status = os.lstat(full)
+        mode, modified = stat.S_IMODE(status.st_mode), status.st_mtime_ns
+        if stat.S_ISLNK(status.st_mode):
+            found[path] = Seen("link", 0, 0, os.fsencode(os.readlink(full)).hex())
+        elif stat.S_ISDIR(status.st_mode):
+            names = sorted(os.listdir(full))
+            found[path] = Seen("folder", mode, modified, str(names))
+            waiting += [path + b"/" + name if path else name for name in names]
+        else:
+            found[path] = Seen("file", mode, modified, hash_file(full))
+    return found
+
+
+def hash_file(path: Path | bytes) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "md5").hexdigest()
+
+
+def read_checksums(there: Path) -> Counter[tuple[bytes, str]]:
+    """Return path and checksum of every line of the manifest that is for people."""
+    lines: Counter[tuple[bytes, str]] = Counter()
+    for path in sorted((there / ".mydata-like" / "manifest").rglob("*.md5")):
+        for line in path.read_bytes().splitlines():
+            name = line.removeprefix(b"\\")
+            checksum, name = name[:32].decode(), name[34:].removeprefix(b"./")
+            if line.startswith(b"\\"):
+                # As in md5sum.c of coreutils 9.
+                name = b"\\".join(
+                    part.replace(b"\\n", b"\n").replace(b"\\r", b"\r")
+                    for part in name.split(b"\\\\")
+                )
+            lines[name, checksum] += 1
+    return lines
+
+
+def check_with_md5sum(there: Path) -> list[str]:
+    """Return the complaints of the real md5sum about the lists of a destination."""
+    lists = sorted((there / ".mydata-like" / "manifest").rglob("*.md5"))
+    wrongs = []
+    for path in lists:
+        if not path.stat().st_size:
+            continue  # md5sum does not accept an empty list
+        ended = subprocess.run(
+            ["md5sum", "--check", "--quiet", "--strict", path.relative_to(there)],
+            cwd=there,
+            capture_output=True,
+            check=False,
+        )
+        if ended.returncode:
+            wrongs.append(f"{path.name}: {(ended.stdout + ended.stderr).decode(errors='replace')}")
+    return wrongs
+
+
+def find_false_claims(there: Path) -> list[str]:
+    """Return what the manifest says falsely, or more than once, as the bytes there tell."""
+    wrongs = []
+    for (name, checksum), number in read_checksums(there).items():
+        path = os.path.join(os.fsencode(there), name)
+        if number > 1:
+            wrongs.append(f"{name!r} is listed {number} times")
+        if not os.path.isfile(path) or os.path.islink(path):
+            wrongs.append(f"{name!r} is listed and missing")
+        elif hash_file(path) != checksum:
+            wrongs.append(f"{name!r} is listed with other bytes")
+    return wrongs
+
+
+def find_differences(
+    source: Path, there: Path, place: bytes = b"", *, others: Sequence[bytes] = ()
+) -> list[str]:
+    """Compare a source with its copy, and that with the manifest; return what differs.
+
+    `others` are paths below the place that may be there in addition.
+    """
+    ours, theirs = look(source), look(there / os.fsdecode(place))
+    listed = Counter(name for name, _ in read_checksums(there))
+    wrongs = find_false_claims(there)
+    for path, seen in ours.items():
+        copied = theirs.pop(path, None)
+        if copied is None:
+            wrongs.append(f"{path!r} is missing")
+        elif seen.kind != copied.kind:
+            wrongs.append(f"{path!r} is a {copied.kind}")
+        elif seen.kind == "folder" and not (path or place):
+            continue
+        elif seen.kind == "folder" and not others and seen != copied:
+            wrongs.append(f"{path!r}: {seen} {copied}")
+        elif seen.kind != "folder" and (seen.content, seen.mode) != (copied.content, copied.mode):
+            wrongs.append(f"{path!r}: {seen} {copied}")
+        elif seen.kind == "file" and seen.modified_ns // 10**9 != copied.modified_ns // 10**9:
+            wrongs.append(f"{path!r}: time {seen.modified_ns} {copied.modified_ns}")
+        if seen.kind == "file" and not listed[place + b"/" + path if place else path]:
+            wrongs.append(f"{path!r} is not listed")
+    extra = [path for path in theirs if path not in others and path.split(b"/")[0] != OWN]
+    return wrongs + [f"{path!r} is there in addition" for path in extra]
