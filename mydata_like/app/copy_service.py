@@ -4,6 +4,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
@@ -20,7 +21,7 @@ from mydata_like.app.run_service import open_run, to_all
 from mydata_like.core.copy_arguments import CopySource, CopyTarget, plan_sources
 from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.destination_files import OWN_FOLDER, TreeFolder, TreeLink
-from mydata_like.core.errors import HELD, Problem, SettingsError
+from mydata_like.core.errors import HELD, AlreadyRunningError, Problem, SettingsError
 from mydata_like.core.events import Event, FileFailed, FileWaiting, Notice
 from mydata_like.core.extra_sources import Destination, SourceRequest, lies_in, source_key
 from mydata_like.core.formatting import format_path
@@ -46,12 +47,15 @@ HOW_TO_REPLACE: Final = (
 )
 
 
+Links = Literal["keep", "follow", "skip"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyOrder:
     """What is to be copied where, and how.
 
-    `bandwidth` is in MB/s, 0 for no limit, and `channels` 0 for automatic. `links` are kept as
-    links, or skipped.
+    `bandwidth` is in MB/s, 0 for no limit, and `channels` 0 for automatic. Symbolic `links` are
+    kept as links, followed wherever they lead, or skipped.
     """
 
     sources: tuple[CopySource, ...]
@@ -62,7 +66,7 @@ class CopyOrder:
     channels: int = 0
     includes: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
-    links: Literal["keep", "skip"] = "keep"
+    links: Links = "keep"
     accept_missing: bool = False
     replace_changed: bool = False  # also files that would be held
     accepted_keys: tuple[str, ...] = ()
@@ -107,7 +111,7 @@ def count_sources(sources: Sequence[CopySource]) -> SourceCount:
         if source.alone:
             files, size = files + 1, size + os.lstat(source.path).st_size
             continue
-        for folder in _walk(source.path):
+        for folder in _walk(source.path, follow=False):
             for entry in folder.files:
                 files, size = files + 1, size + entry.stat(follow_symlinks=False).st_size
             if time.monotonic() > until:
@@ -152,6 +156,7 @@ def _reworded(emit: Emit) -> Emit:
             return  # each of them says the same
         if isinstance(event, FileWaiting) and event.problem.code == HELD:
             message = event.problem.message.replace(" on the server", " at the destination")
+            message = message.replace(" by the server's clock", "")
             event = replace(event, problem=Problem(HELD, message, HOW_TO_REPLACE))
         emit(event)
 
@@ -185,9 +190,11 @@ def _run(
         dry_run=order.dry_run,
         reason=SOURCE,
         sources=tuple(SourceRequest(source.path, named) for source in order.sources),
-        part=ScanScope(as_is=TreeRules(destination.judge_own, order.shard)),
+        part=ScanScope(
+            as_is=TreeRules(destination.judge_own, order.shard, order.links == "follow")
+        ),
     )
-    with open_run(request, observer, destination) as run:
+    with _named_lock(destination), open_run(request, observer, destination) as run:
         end = run.execute()
         if order.dry_run or end.finished.problem:
             return end, []
@@ -196,6 +203,21 @@ def _run(
             problems += destination.make_tree(folders, links)
         destination.clear(everything=not (end.finished.waiting or end.finished.failed))
     return end, problems
+
+
+@contextmanager
+def _named_lock(destination: PlainDestination) -> Iterator[None]:
+    """Say what is locked if another copy from the same folders is in progress."""
+    try:
+        yield
+    except AlreadyRunningError as error:
+        who = error.message.partition(" since ")[2]
+        raise AlreadyRunningError(
+            f"Another copy from this folder to {destination.place.name} has been in progress "
+            f"since {who}",
+            hint="Wait until it has ended. One command can copy several sources.",
+            code=error.problem_code,
+        ) from error
 
 
 def _build_settings(order: CopyOrder) -> Settings:
@@ -230,7 +252,7 @@ def _require_source(source: CopySource) -> None:
     if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
         raise SettingsError(
             f"{format_path(source.path)} is neither a folder nor a regular file.",
-            hint="Of a link to a folder, write the folder, or a slash after the link.",
+            hint="For a link to a folder, name the folder, or add a slash to the link.",
             code="copy.source",
         )
 
@@ -244,8 +266,8 @@ def _refuse_overlap(sources: Sequence[CopySource], top: bytes) -> None:
         if lies_in(real, own) or lies_in(own, target):
             raise SettingsError(
                 f"The destination {format_path(top)} is in the source "
-                f"{format_path(source.path)}, or the other way round.",
-                hint="Choose a destination that is not part of what is copied.",
+                f"{format_path(source.path)}, or the source in the destination.",
+                hint="Choose a destination that is in no source and contains none.",
                 code="destination.inside",
             )
 
@@ -260,12 +282,14 @@ class _Folder:
     files: list[os.DirEntry[bytes]] = field(default_factory=list)
 
 
-def _walk(top: bytes) -> Iterator[_Folder]:
+def _walk(top: bytes, *, follow: bool) -> Iterator[_Folder]:
     """Yield all folders of a source, each after the one that it is in.
 
-    What cannot be read is left out: the run itself reports it.
+    With `follow`, links to folders are followed, each folder once. What cannot be read is left out:
+    the run itself reports it.
     """
     waiting = [_Folder(top, b"")]
+    followed: set[tuple[int, int]] = set()
     while waiting:
         folder = waiting.pop()
         below: list[_Folder] = []
@@ -273,8 +297,13 @@ def _walk(top: bytes) -> Iterator[_Folder]:
             with os.scandir(folder.path) as entries:
                 for entry in entries:
                     name = folder.below + b"/" + entry.name if folder.below else entry.name
-                    if entry.is_symlink():
+                    if entry.is_symlink() and not follow:
                         folder.links.append(entry.name)
+                    elif entry.is_symlink() and entry.is_dir():
+                        there = entry.stat()
+                        if (there.st_dev, there.st_ino) not in followed:
+                            followed.add((there.st_dev, there.st_ino))
+                            below.append(_Folder(entry.path, name))
                     elif entry.is_dir(follow_symlinks=False):
                         if entry.name == OWN_FOLDER and os.path.lexists(join(entry.path, MARKER)):
                             continue
@@ -296,12 +325,12 @@ def _list_trees(order: CopyOrder) -> Iterator[tuple[list[TreeFolder], list[TreeL
     folders: list[TreeFolder] = []
     links: list[TreeLink] = []
     for source in sources:
-        for folder in _walk(source.path):
+        for folder in _walk(source.path, follow=order.links == "follow"):
             place = b"/".join(filter(None, (source.place, folder.below)))
-            with_status = os.lstat(folder.path)
+            status = os.stat(folder.path)  # noqa: PTH116 - of bytes
             if place:
-                mode = stat.S_IMODE(with_status.st_mode) & 0o777
-                folders.append(TreeFolder(place, mode, with_status.st_mtime_ns))
+                mode = stat.S_IMODE(status.st_mode) & 0o777
+                folders.append(TreeFolder(place, mode, status.st_mtime_ns))
             if order.links == "keep":
                 for name in folder.links:
                     target = os.fsencode(os.readlink(join(folder.path, name)))  # noqa: PTH115 - of bytes

@@ -69,7 +69,7 @@ KNOWN_ID: Final = "destination-id"  # the ledger's key for the id in the destina
 SEGMENTS: Final = "segments"  # the ledger's key for the number of our newest segment
 LEFT_OUT: Final = Problem(
     "skipped.destination",
-    "The folder belongs to a destination of copies, and lists what is there.",
+    "The folder belongs to a destination of copy, and lists what is there.",
     "Nothing needs to be done.",
 )
 COPIES: Final = "copies"  # the folder of the state of all copies
@@ -189,7 +189,7 @@ def open_target(
         case BucketTarget():
             raise SettingsError(
                 "Object storage is not a destination of copy yet.",
-                hint="With a MyTardis server, set transfer.method to s3.",
+                hint="With a MyTardis server, runs can send to it: set transfer.method to s3.",
                 code="copy.destination",
             )
 
@@ -258,8 +258,9 @@ class PlainDestination(RunDestination):
             return None
         if self._id and content == format_marker(self._id):
             raise SettingsError(
-                f"The destination is in a source: it is {format_path(os.path.dirname(path))}.",  # noqa: PTH120 - bytes
-                hint="Choose a destination that is not part of what is copied.",
+                f"The destination {format_path(os.path.dirname(path))} is in a source, or a source "  # noqa: PTH120 - bytes
+                "is in it.",
+                hint="Choose a destination that is in no source and contains none.",
                 code="destination.inside",
             )
         return LEFT_OUT

@@ -19,14 +19,14 @@ from typing import Final, NamedTuple, TypeVar
 from mydata_like.app.connection import ensure_uuid
 from mydata_like.app.plain_destination import FolderPlace, HostPlace
 from mydata_like.app.settings_service import find_places
-from mydata_like.catalogues.manifest.checks import (
+from mydata_like.catalogues.manifest.segments import MARKER, Manifest, read_marker
+from mydata_like.catalogues.manifest.verify_records import (
     LAST,
-    Checks,
     LastVerify,
-    SegmentCheck,
+    SegmentRecord,
+    VerifyRecords,
     parse_last,
 )
-from mydata_like.catalogues.manifest.segments import MARKER, Manifest, read_marker
 from mydata_like.core.destination_files import ProvenFile
 from mydata_like.core.errors import (
     Cancelled,
@@ -74,7 +74,7 @@ class NotSince(NamedTuple):
 Scope = Sample | NotSince | None  # None for all files
 
 
-class Fault(Enum):
+class FileFault(Enum):
     """What is wrong with a listed file."""
 
     MISSING = "missing"  # no regular file has its name, or its folder may not be entered
@@ -86,7 +86,7 @@ class WrongFile(NamedTuple):
     """A file that is not as it is listed; `found` is what it is now, if it could be read."""
 
     path: bytes
-    fault: Fault
+    fault: FileFault
     size: int
     checksum: str
     found: ProvenFile | None
@@ -136,7 +136,7 @@ class VerifyReport:
     unsaved: Problem | None = None
     exit_code: int = 0
 
-    def count(self, fault: Fault) -> int:
+    def count(self, fault: FileFault) -> int:
         """Return the number of files with a fault."""
         return sum(it.fault is fault for it in self.wrong)
 
@@ -163,7 +163,7 @@ class _Segment:
 
 
 class _Listing:
-    """What the manifest lists: about 200 bytes of memory and the path for each file.
+    """What the manifest lists: about 180 bytes of memory and the path for each file.
 
     The files are in the order of their segments.
     """
@@ -216,7 +216,7 @@ class _Verification:
         self._around = around
         self._files = place.open_files()
         self._listing = _Listing()
-        self._checks = Checks(uploader)
+        self._records = VerifyRecords(uploader)
         self._at_once = FEWEST
         self._saved_at = around.clock.monotonic()
         self.report = VerifyReport(self._files.evidence, scope)
@@ -263,7 +263,7 @@ class _Verification:
                 hint="mydata-like copy lists files once they are proven: run it again.",
                 code="destination.no-manifest",
             )
-        self._checks.load(files)
+        self._records.load(files)
 
     def _choose(self) -> list[bytes]:
         """Return the files that are to be checked, in the order of their segments."""
@@ -278,7 +278,7 @@ class _Verification:
                 due = {
                     it.name
                     for it in self._listing.segments
-                    if self._checks.find_last(it.name, it.at) < since
+                    if self._records.find_last(it.name, it.at) < since
                 }
                 paths = [path for path in paths if self._listing.find(path)[2].name in due]
             case None:
@@ -311,7 +311,7 @@ class _Verification:
             progress = VerifyProgress("files", report.checked, len(paths), report.size, whole)
             self._around.report(progress)
             if clock.monotonic() - self._saved_at > SAVED:
-                self._try(self._save_checks)
+                self._try(self._save_records)
                 self._saved_at = clock.monotonic()
 
     def _split(self, paths: Sequence[bytes]) -> Iterator[list[bytes]]:
@@ -344,7 +344,7 @@ class _Verification:
         """Remember that a segment was checked, or that something of it is wrong."""
         whole = not segment.left and not isinstance(self._scope, Sample)
         if whole or segment.wrong:
-            self._checks.note(segment.name, SegmentCheck(at, segment.wrong))
+            self._records.note(segment.name, SegmentRecord(at, segment.wrong))
 
     def _check(self, paths: Sequence[bytes]) -> list[WrongFile]:
         """Return those of these files that are not as they are listed.
@@ -364,9 +364,9 @@ class _Verification:
         for path, proven in found.items():
             checksum, size, _ = self._listing.find(path)
             if proven is None:
-                fault = Fault.MISSING if path in missing else Fault.UNREADABLE
+                fault = FileFault.MISSING if path in missing else FileFault.UNREADABLE
             elif (proven.checksum, proven.file.size) != (checksum, size):
-                fault = Fault.CHANGED
+                fault = FileFault.CHANGED
             else:
                 continue
             wrong.append(WrongFile(path, fault, size, checksum, proven))
@@ -448,24 +448,24 @@ class _Verification:
             report.listed,
             report.chosen,
             report.checked,
-            report.count(Fault.MISSING),
-            report.count(Fault.CHANGED),
-            report.count(Fault.UNREADABLE),
+            report.count(FileFault.MISSING),
+            report.count(FileFault.CHANGED),
+            report.count(FileFault.UNREADABLE),
             report.unlisted,
             len(report.damaged),
         )
 
         def keep() -> None:
-            self._save_checks()
+            self._save_records()
             if report.checked:  # else the result of the one before says more
                 self._files.write(LAST, result.format(), replace=True)
 
         self._try(keep)
 
-    def _save_checks(self) -> None:
+    def _save_records(self) -> None:
         """Keep the progress, but not where a disk is no longer mounted."""
         self._require_marker()
-        self._checks.save(self._files)
+        self._records.save(self._files)
 
     def _require_marker(self) -> None:
         if self._files.read(MARKER) is None:

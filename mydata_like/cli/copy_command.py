@@ -4,12 +4,13 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import Annotated, Final
+from typing import Annotated, Final, cast, get_args
 
 import typer
 
 from mydata_like.app.copy_service import (
     CopyOrder,
+    Links,
     SourceCount,
     count_sources,
     open_place,
@@ -63,8 +64,8 @@ def copy(
         typer.Argument(
             metavar="SOURCE... DESTINATION",
             help="Folders or files, and where they go: [USER@]HOST:PATH, ssh://[USER@]HOST[:PORT]"
-            "/PATH or a local folder. FOLDER becomes DESTINATION/FOLDER; FOLDER/ is for its "
-            "contents.",
+            "/PATH or a local folder. FOLDER becomes DESTINATION/FOLDER; of FOLDER/, only the "
+            "contents are copied.",
         ),
     ],
     *,
@@ -72,28 +73,44 @@ def copy(
         bool, typer.Option("--dry-run", help="Show what would be sent. Nothing is changed.")
     ] = False,
     bandwidth: Annotated[
-        float, typer.Option("--bandwidth", metavar="MB/S", min=0.0, help="Limit the speed.")
+        float,
+        typer.Option(
+            "--bandwidth", metavar="MB/S", min=0.0, help="Limit the speed; 0 is no limit."
+        ),
     ] = 0.0,
     channels: Annotated[
         int,
         typer.Option(
-            "--channels", metavar="N", min=0, max=32, help="Send over N channels; 0 finds a number."
+            "--channels",
+            metavar="N",
+            min=0,
+            max=32,
+            help="Send over N channels; 0 is automatic.",
         ),
     ] = 0,
     includes: Annotated[
         list[str] | None,
-        typer.Option("--include", metavar="PATTERN", help="Only files that match. Repeatable."),
+        typer.Option(
+            "--include",
+            metavar="PATTERN",
+            help="Copy only files that match, as in .gitignore. Can be repeated.",
+        ),
     ] = None,
     excludes: Annotated[
         list[str] | None,
         typer.Option(
             "--exclude",
             metavar="PATTERN",
-            help="No files that match, as in .gitignore. Repeatable.",
+            help="Leave out files that match, as in .gitignore. Can be repeated.",
         ),
     ] = None,
     links: Annotated[
-        str, typer.Option("--links", metavar="keep|skip", help="What happens to symbolic links.")
+        str,
+        typer.Option(
+            "--links",
+            metavar="keep|follow|skip",
+            help="Copy symbolic links as links, copy what they point to, or skip them.",
+        ),
     ] = "keep",
     accept: Annotated[
         list[str] | None,
@@ -107,14 +124,14 @@ def copy(
         bool,
         typer.Option(
             "--accept-missing",
-            help="Accept that copied files were removed from the destination on purpose.",
+            help="Copied files were removed from the destination on purpose: send them again.",
         ),
     ] = False,
     replace_changed: Annotated[
         bool,
         typer.Option(
             "--replace-changed",
-            help="Replace copies of files that shrank, or of many that changed, too.",
+            help="Also replace the copies of files that shrank, or of many that changed.",
         ),
     ] = False,
     shard: Annotated[
@@ -122,7 +139,7 @@ def copy(
         typer.Option(
             "--shard",
             metavar="I/N",
-            help="Copy part I of N of the files, for N programs that share the work.",
+            help="Copy part I of N of the files; N programs share the work.",
         ),
     ] = "",
     config: ConfigOption = None,
@@ -137,8 +154,8 @@ def copy(
     replaced.
     """
     shape = choose_shape(events=events, brief=brief, as_json=as_json)
-    if links not in ("keep", "skip"):
-        raise typer.BadParameter("--links takes keep or skip.")
+    if links not in get_args(Links):
+        raise typer.BadParameter("--links takes keep, follow or skip.")
     try:
         sources, target = plan_copy(arguments)
         order = CopyOrder(
@@ -150,7 +167,7 @@ def copy(
             channels=channels,
             includes=tuple(includes or ()),
             excludes=tuple(excludes or ()),
-            links="keep" if links == "keep" else "skip",
+            links=cast(Links, links),
             accept_missing=accept_missing,
             replace_changed=replace_changed,
             shard=read_shard(shard),
@@ -232,7 +249,8 @@ def _summarise(
             f"{format_duration(finished.seconds)} ({format_size(rate)}/s)"
         )
     for number, what in (
-        (finished.waiting, "not proven yet: run the same command again"),
+        (finished.waiting - finished.held, "not proven yet: run the same command again"),
+        (finished.held, "held: to replace their copies, add --replace-changed"),
         (finished.skipped, "left out"),
         (finished.failed, "failed"),
     ):

@@ -15,7 +15,7 @@ import typer
 from mydata_like.app.logging_setup import open_log
 from mydata_like.app.plain_destination import open_target, parse_destination
 from mydata_like.app.verify_service import (
-    Fault,
+    FileFault,
     NotSince,
     Sample,
     Scope,
@@ -188,7 +188,7 @@ def _describe(report: VerifyReport, place: str) -> Iterator[str]:
     """Yield the result as lines; the last ones say how many files are as they are listed."""
     if report.last is not None:
         yield _describe_last(report)
-    for fault in Fault:
+    for fault in FileFault:
         files = [it for it in report.wrong if it.fault is fault]
         for it in files[:NAMED_PROBLEMS]:
             yield f"{fault.value.capitalize()}: {format_path(it.path)}{_describe_change(it)}"
@@ -222,13 +222,18 @@ def _describe_rest(report: VerifyReport) -> str:
         case None:
             more = " With --older 1d, the next one omits what was verified in the last day."
     left = report.chosen - report.checked
-    return f"The check is incomplete: {left:,} of {_count(report.chosen)} were not checked.{more}"
+    return (
+        f"The verification is incomplete: {left:,} of {_count(report.chosen)} were not "
+        f"checked.{more}"
+    )
 
 
 def _describe_counts(report: VerifyReport, place: str) -> Iterator[str]:
     if report.unlisted:
-        yield f"{_count(report.unlisted)} at the destination that the manifest does not list."
-    wrong = [f"{number:,} {fault.value}" for fault in Fault if (number := report.count(fault))]
+        yield f"The manifest does not list {_count(report.unlisted)} of the destination."
+    wrong = [f"{number:,} {fault.value}" for fault in FileFault if (number := report.count(fault))]
+    if report.count(FileFault.MISSING):
+        yield "A file is also missing if this account may not enter its folder."
     if wrong:
         yield f"{', '.join(wrong)}."
     others = report.listed - report.chosen
@@ -236,7 +241,7 @@ def _describe_counts(report: VerifyReport, place: str) -> Iterator[str]:
         case Sample():
             scope = f"; a random sample of {report.listed:,}"
         case NotSince() if others:
-            scope = f"; {others:,} others were verified or proven since"
+            scope = f"; {_count(others)} verified or proven more recently"
         case _:
             scope = ""
     good = report.checked - len(report.wrong)
@@ -252,7 +257,7 @@ def _describe_counts(report: VerifyReport, place: str) -> Iterator[str]:
 
 def _describe_change(file: WrongFile) -> str:
     if file.found is None:
-        return f" (listed {file.checksum[:_SHOWN]}...)" if file.fault is Fault.CHANGED else ""
+        return f" (listed {file.checksum[:_SHOWN]}...)" if file.fault is FileFault.CHANGED else ""
     before = after = ""
     if file.found.file.size != file.size:
         before, after = f"{file.size:,} bytes, ", f"{file.found.file.size:,} bytes, "
@@ -269,8 +274,9 @@ def _describe_last(report: VerifyReport) -> str:
     wrong = ", ".join(f"{number:,} {what}" for number, what in counts if number)
     part = {"sample": " in a sample", "older": " that were due"}.get(last.scope, "")
     ended = "" if last.complete else ", incomplete"
+    day = format_day(datetime.fromtimestamp(last.at, UTC))
     return (
-        f"The last check, on {format_day(datetime.fromtimestamp(last.at, UTC))} by {last.by}: "
+        f"The last verification, on {day} by {last.by}: "
         f"{last.checked:,} of {last.listed:,} files{part}{ended}, {wrong or 'all as listed'}."
     )
 
@@ -288,7 +294,7 @@ def _record(report: VerifyReport) -> dict[str, Any]:
         "checked": report.checked,
         "as_listed": report.checked - len(report.wrong),
         "bytes": report.size,
-        **{fault.value: report.count(fault) for fault in Fault},
+        **{fault.value: report.count(fault) for fault in FileFault},
         "unlisted": report.unlisted,
         "files": [
             {

@@ -18,7 +18,7 @@ _BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
 _UNSAFE_IN_HOST: Final = frozenset("'`\"$\\;&<>|(){}[]@,/")
 _UNSAFE_IN_USER: Final = frozenset("'`\";&<>|(){}")
 _FORMS: Final = (
-    "Write [USER@]HOST:PATH, ssh://[USER@]HOST[:PORT]/PATH, s3://BUCKET/PREFIX or a local folder."
+    "Write [USER@]HOST:PATH, ssh://[USER@]HOST[:PORT]/PATH or the path of a local folder."
 )
 
 

@@ -200,7 +200,7 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         filters=("filters.default_ignores",),
     ),
     "skipped.destination": ProblemInfo(
-        "The folder of ours at the top of another destination is not copied.",
+        "The folder .mydata-like of another destination is not copied.",
         NOBODY,
         intended=True,
     ),
@@ -248,7 +248,7 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         "The path to remove is not an unfinished source.", USER, OPEN_FOLDER
     ),
     "copy.destination": ProblemInfo("The destination of a copy is not valid.", USER),
-    "copy.source": ProblemInfo("The sources of a copy are not valid together.", USER),
+    "copy.source": ProblemInfo("A source cannot be copied, or not together with the others.", USER),
     "changed.unknown": ProblemInfo("No changed file is held at a path.", USER),
     "changed.unwritten": ProblemInfo(
         "A choice for changed files cannot be stored in the state folder.",
@@ -414,7 +414,9 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         TRY_AGAIN,
     ),
     "destination.differs": ProblemInfo(
-        "What is stored at the destination is not what was sent, twice.", ADMINISTRATOR, TRY_AGAIN
+        "The bytes at the destination differed twice from those that were sent.",
+        ADMINISTRATOR,
+        TRY_AGAIN,
     ),
     "destination.missing": ProblemInfo(
         "Many files that were proven are no longer at the destination.", USER
@@ -424,6 +426,12 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     ),
     "destination.other": ProblemInfo(
         "The destination is another one than in earlier runs.", USER, TRY_AGAIN
+    ),
+    "destination.unmarked": ProblemInfo(
+        "The folder to verify is not a destination of copy: it has no marker.", USER
+    ),
+    "destination.no-manifest": ProblemInfo(
+        "The manifest of the destination lists no files, so there is nothing to verify.", USER
     ),
     "destination.inside": ProblemInfo("The destination is in a source, or a source in it.", USER),
     "destination.manifest": ProblemInfo(
@@ -440,7 +448,7 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         "The destination is mounted read-only.", ADMINISTRATOR, TRY_AGAIN
     ),
     "destination.refused": ProblemInfo(
-        "The destination's system refuses a file, for a reason that the message has.",
+        "The system of the destination refused a file; the message has its reason.",
         ADMINISTRATOR,
         TRY_AGAIN,
     ),

@@ -108,7 +108,7 @@ class Target(NamedTuple):
 class Links:
     """The policy for symbolic links."""
 
-    def __init__(self, policy: Literal["skip", "files", "within"], root: Root) -> None:
+    def __init__(self, policy: Literal["skip", "files", "within", "all"], root: Root) -> None:
         self._policy = policy
         self._root = root
 

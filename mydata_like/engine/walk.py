@@ -112,12 +112,14 @@ class TreeRules(NamedTuple):
     """How files are read for a destination that gets the tree as it is.
 
     Names that a server could not store are read as well, and symbolic links that are not followed
-    are not reported. `judge_own` returns why a folder that has the name of our own is left out, by
-    its path. Only files of the `shard` are read.
+    are not reported. With `follow`, they are followed wherever they lead. `judge_own` returns why a
+    folder that has the name of our own is left out, by its path. Only files of the `shard` are
+    read.
     """
 
     judge_own: Callable[[bytes], Problem | None]
     shard: Shard = WHOLE
+    follow: bool = False
 
 
 class FileFilter:
@@ -343,7 +345,7 @@ class Walk:
     ) -> None:
         self.root = root
         self.as_is = as_is
-        self.links = Links(settings.symlinks, root)
+        self.links = Links("all" if as_is and as_is.follow else settings.symlinks, root)
         self.refuse = FileFilter(settings, any_name=as_is is not None).refuse
         self.refuse_folder = partial(ignored_folder, settings)
         self.emit = emit
@@ -568,7 +570,7 @@ class _FolderWalk:
     def _follow(self, folder: _Open, name: bytes) -> bool:
         target = self._walk.links.resolve(folder.path + name)
         if isinstance(target, Problem):
-            if self._walk.as_is is None:
+            if self._walk.as_is is None or self._walk.as_is.follow:
                 self._skip(folder, name, target)
         elif stat.S_ISREG(target.status.st_mode):
             place = _WalkFolder(

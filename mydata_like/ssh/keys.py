@@ -226,8 +226,8 @@ def check_host_key(endpoint: Endpoint, key: PublicKey) -> None:
             f"Its fingerprint is {key.fingerprint} ({key.type}).",
             hint=f"Ask your facility whether this is its key; if so, trust it with {accept}"
             if endpoint.user_known_hosts is None
-            else "Ask the host's administrator whether this is its key; if so, trust it with: "
-            f"mydata-like copy {accept}",
+            else "Ask the host's administrator whether this is its key; if so, run the same "
+            f"command with {accept}",
             code=UNKNOWN,
         )
     raise HostKeyError(
@@ -242,7 +242,7 @@ def _explain_change(endpoint: Endpoint, accept: str) -> str:
     """Return the hint for a host with another key than the known one."""
     users = endpoint.user_known_hosts
     if users:
-        fix = f"trust the new one with: mydata-like copy {accept}"
+        fix = f"run the same command with {accept}"
         if endpoint.host_keys:
             fix = f'remove the old one with: ssh-keygen -R "{users.name}" -f "{users.file}"'
         return (

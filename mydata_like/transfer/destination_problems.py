@@ -46,7 +46,7 @@ def describe_occupied(path: bytes) -> Problem:
     return Problem(
         OCCUPIED,
         f"Something else has the name {format_path(path)} at the destination.",
-        "Rename or delete one of both; nothing is replaced.",
+        "Nothing was replaced. Rename or delete one of the two.",
     )
 
 
@@ -94,7 +94,7 @@ def describe_refusal(path: bytes, reason: bytes) -> Problem:
         return Problem(
             NAME,
             f"The destination cannot store the name {shown}.",
-            "Rename the file; shorter names without special characters work everywhere.",
+            "Rename the file: a shorter name without special characters can be stored everywhere.",
         )
     if _IN_THE_WAY(reason):
         return describe_occupied(path)
@@ -104,7 +104,11 @@ def describe_refusal(path: bytes, reason: bytes) -> Problem:
 def shorten(reason: bytes) -> str:
     """Return the end of what a program printed as text for a message."""
     lines = reason.strip().splitlines()
-    return format_path(lines[-1].rpartition(b": ")[2])[:200].rstrip(".") if lines else "no reason"
+    return (
+        format_path(lines[-1].rpartition(b": ")[2])[:200].rstrip(".")
+        if lines
+        else "no reason was given"
+    )
 
 
 def destination_error(path: bytes, reason: bytes) -> StagingError:

@@ -407,7 +407,7 @@ def test_an_unknown_host_key_is_refused(user, sshd):
         user.log_in("store", accepted=("SHA256:" + "A" * 43,))
 
     assert raised.value.problem_code == "host-key.unknown"
-    assert raised.value.hint.endswith(f"mydata-like copy --accept-host-key {sshd.fingerprint}")
+    assert raised.value.hint.endswith(f"command with --accept-host-key {sshd.fingerprint}")
     assert not user.own_known_hosts.exists()
 
 
@@ -446,9 +446,7 @@ def test_a_key_that_our_own_file_has_is_replaced_only_by_an_accepted_one(user, t
         with pytest.raises(HostKeyError) as raised:
             user.log_in("store", confirm=lambda *_: True)
         assert raised.value.problem_code == "host-key.changed"
-        assert raised.value.hint.endswith(
-            f"mydata-like copy --accept-host-key {renewed.fingerprint}"
-        )
+        assert raised.value.hint.endswith(f"command with --accept-host-key {renewed.fingerprint}")
         assert run_echo(user.log_in("store", accepted=(renewed.fingerprint,)))
 
 

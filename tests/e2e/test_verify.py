@@ -228,7 +228,8 @@ def test_all_files_are_as_listed(site):
     line = rf"12 of 12 files are as listed \({how[site.kind]}\), 10.0 kB\.\n"
     assert re.fullmatch(line, first.output)
     assert re.fullmatch(
-        r"The last check, on .* by .*@.*: 12 of 12 files, all as listed\.\n" + line, second.output
+        r"The last verification, on .* by .*@.*: 12 of 12 files, all as listed\.\n" + line,
+        second.output,
     )
 
 
@@ -276,7 +277,7 @@ def test_files_that_are_not_listed_do_not_fail_the_check(site):
 
     assert ended.code == 0
     assert ended.output.count("Not listed: other/") == 20
-    assert "Not listed: 5 more.\n25 files at the destination that the manifest" in ended.output
+    assert "Not listed: 5 more.\nThe manifest does not list 25 files" in ended.output
 
 
 def test_a_touched_file_with_the_same_bytes_is_as_listed(site):
@@ -369,7 +370,7 @@ def test_older_omits_what_was_proven_or_verified_since(site):
     assert (new.code, old.code, again.code) == (0, 0, 0)
     assert "Nothing was to be verified" in new.output
     assert "12 of 12 files are as listed" in old.output
-    assert "12 others were verified or proven since" in again.output
+    assert "12 files verified or proven more recently" in again.output
 
 
 @pytest.mark.parametrize("words", [(), ("--sample", "100%")])

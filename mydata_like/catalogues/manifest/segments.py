@@ -270,8 +270,8 @@ def read_marker(content: bytes | None) -> str:
     if not known or not name:
         raise StagingError(
             f"{format_path(MARKER)} at the destination is damaged, or a newer version wrote it.",
-            hint="Install the newest version. If the file is damaged, remove it: the destination "
-            "is then compared as a new one, and nothing there is replaced.",
+            hint="Install the newest version. If the file is damaged, remove it and run "
+            "again with --accept-missing, which makes a new one.",
             code="destination.marker",
         )
     return name

@@ -399,7 +399,7 @@ class HostFiles(DestinationFiles):
             self._programs = HostPrograms.parse(self._run(PROBE).output)
         if self._programs is None:
             raise StagingError(
-                "The host lacks programs that are needed: find, xargs -0 and stat.",
+                "The host lacks programs that copies need: find, xargs -0 and stat.",
                 hint="Its administrator can install them (GNU findutils and coreutils).",
                 code="destination.no-programs",
             )
@@ -585,7 +585,7 @@ def _unanswered() -> TransientError:
 
 def _no_shell(why: str) -> StagingError:
     return StagingError(
-        f"The host allows no shell with the programs that are needed: {why.rstrip('.')}.",
+        f"The host allows no shell with the programs that copies need: {why.rstrip('.')}.",
         hint="Its administrator can allow a shell for this account.",
         code="destination.no-shell",
     )

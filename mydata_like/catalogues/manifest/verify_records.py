@@ -25,25 +25,25 @@ LAST: Final = OWN_FOLDER + b"/last-verify.json"
 _NO_TIME: Final = 1 << 33  # seconds since 1970, in the year 2242
 
 
-class SegmentCheck(NamedTuple):
+class SegmentRecord(NamedTuple):
     """When a segment was checked, in seconds since 1970, and its files that were not as listed."""
 
     at: int
     wrong: int
 
 
-class Checks:
+class VerifyRecords:
     """The checks of all segments of a destination; `uploader` names the file of ours."""
 
     def __init__(self, uploader: str) -> None:
         self._path = CHECKS + uploader.encode() + b".json"
-        self._own: dict[str, SegmentCheck] = {}
-        self._newest: dict[str, SegmentCheck] = {}
+        self._own: dict[str, SegmentRecord] = {}
+        self._newest: dict[str, SegmentRecord] = {}
 
     def load(self, files: DestinationFiles) -> None:
         """Read what all uploaders have noted; a file that is damaged counts as missing."""
         for name in files.list_own(CHECKS.rstrip(b"/")):
-            found = _parse_checks(files.read(CHECKS + name))
+            found = _parse_records(files.read(CHECKS + name))
             if CHECKS + name == self._path:
                 self._own = found
             for segment, check in found.items():
@@ -61,7 +61,7 @@ class Checks:
             return proven
         return 0 if check.wrong else max(check.at, proven)
 
-    def note(self, segment: str, check: SegmentCheck) -> None:
+    def note(self, segment: str, check: SegmentRecord) -> None:
         """Remember a check of a segment."""
         self._own[segment] = self._newest[segment] = check
 
@@ -71,11 +71,11 @@ class Checks:
         files.write(self._path, json.dumps(record).encode() + b"\n", replace=True)
 
 
-def _parse_checks(content: bytes | None) -> dict[str, SegmentCheck]:
+def _parse_records(content: bytes | None) -> dict[str, SegmentRecord]:
     try:
         record = parse_json(content or b"")
         segments = record["segments"].items() if record["format"] == FORMAT else ()
-        return {str(name): SegmentCheck(int(at), int(wrong)) for name, (at, wrong) in segments}
+        return {str(name): SegmentRecord(int(at), int(wrong)) for name, (at, wrong) in segments}
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         logger.warning("What earlier checks have found cannot be read: %s", error)
         return {}
