@@ -201,6 +201,7 @@ class NewDestination:
     """The files of a destination that does not exist, for a preview."""
 
     evidence = "host"
+    attributes_complete = True
 
     def list_files(self, folder: bytes) -> Iterator[StoredFile]:
         return iter(())

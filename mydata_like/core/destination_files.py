@@ -75,6 +75,13 @@ class DestinationFiles(Protocol):
     def evidence(self) -> str:
         """How `prove` learns checksums: `host`, `read-back` or `read-back-cached`."""
 
+    @property
+    def attributes_complete(self) -> bool:
+        """Whether files have a ctime and an inode, which are 0 otherwise.
+
+        Without them, a file that was rewritten with the same size and time looks unchanged.
+        """
+
     def open(self, *, create: bool) -> None:
         """Check that the destination is a folder that takes files; with `create`, make it."""
 

@@ -1,7 +1,6 @@
 """The steps of SFTP operations on files and folders, of which `Sftp.run_all` runs many at once.
 
-None of them follows a symbolic link in place of what a path names, but those above it are the
-server's affair. Refusals raise `StatusError`.
+The server follows symbolic links above what a path names. Refusals raise `StatusError`.
 """
 
 import stat
@@ -26,9 +25,12 @@ class OpenedFile(NamedTuple):
     flushed: bool
 
 
-def find(path: bytes) -> Steps[wire.Attributes | None]:
-    """Return the attributes of what a path names, which may be a link; None if it is missing."""
-    (reply,) = yield [(wire.LSTAT, wire.pack(path))]
+def find(path: bytes, *, follow: bool = False) -> Steps[wire.Attributes | None]:
+    """Return the attributes of what a path names, None if it is missing.
+
+    They are those of a link itself unless it is to be followed.
+    """
+    (reply,) = yield [(wire.STAT if follow else wire.LSTAT, wire.pack(path))]
     return _read_attributes(reply, path)
 
 
