@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from mydata_like.core.errors import RejectedError
 from mydata_like.core.formatting import format_path
 from mydata_like.ssh import sftp_protocol as wire
-from mydata_like.ssh.session import RemoteEntry, SmallFile, Stream
+from mydata_like.ssh.session import RemoteEntry, SmallFile, SshSession, Stream
 
 T = TypeVar("T")
 
@@ -355,6 +355,13 @@ class Sftp:
     def _check(self, reply: wire.SftpReply, path: bytes) -> None:
         if wire.read_code(reply) != wire.OK:
             raise wire.rejected(reply, path)
+
+
+def open_on(session: SshSession) -> Sftp:
+    """Open the SFTP subsystem of a host; raises `RejectedError` if it is refused."""
+    sftp = session.open_sftp()
+    assert isinstance(sftp, Sftp)  # not that of a folder
+    return sftp
 
 
 class SftpFile:

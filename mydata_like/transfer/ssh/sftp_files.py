@@ -32,7 +32,7 @@ from mydata_like.ssh import sftp_protocol as wire
 from mydata_like.ssh import sftp_steps as steps
 from mydata_like.ssh.capabilities import SPARE
 from mydata_like.ssh.session import OpenSession
-from mydata_like.ssh.sftp import Sftp, Steps
+from mydata_like.ssh.sftp import Sftp, Steps, open_on
 from mydata_like.transfer.destination_problems import (
     ABSENT,
     absent,
@@ -574,14 +574,13 @@ class SftpFiles(DestinationFiles):
     def _log_in(self) -> Sftp:
         self._session = self._connect()
         try:
-            sftp = self._session.open_sftp()
+            sftp = open_on(self._session)
         except RejectedError as error:
             raise StagingError(
                 f"The host allows no SFTP: {error.message}",
                 hint="Its administrator can allow it for this account.",
                 code="destination.no-sftp",
             ) from error
-        assert isinstance(sftp, Sftp)
         self._read_size = sftp.find_read_size()
         self._flushes = self._flushes and sftp.flushes
         self._opened = sftp
