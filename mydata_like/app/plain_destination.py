@@ -96,7 +96,9 @@ class HostPlace:
             except RejectedError:
                 if refusal and not path.startswith(b"/"):
                     raise refusal from None
-        return cls(endpoint, join(home, path) if path else home, evidence)
+        if path and not path.startswith(b"/"):
+            path = join(home, path)
+        return cls(endpoint, path or home, evidence)
 
     @property
     def reads_back(self) -> bool:

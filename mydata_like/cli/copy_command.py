@@ -54,7 +54,7 @@ logger = logging.getLogger(__name__)
 
 HOW: Final = {  # the kinds of evidence
     "host": "compared on the host now (md5sum)",
-    "read-back": "read back from the disk and compared now",
+    "read-back": "written to the disk, read back and compared now",
     "read-back-cached": "read back (possibly from memory) and compared now",
 }
 

@@ -23,9 +23,14 @@ class StoredFile(NamedTuple):
 
     @property
     def mark(self) -> int:
-        """A number in 62 bits that differs whenever content or attributes of the file differ."""
-        text = f"{self.size} {self.modified_ns} {self.ctime_ns} {self.inode}"
-        digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+        """A number in 62 bits that differs whenever content or attributes of the file differ.
+
+        That of two files differs as well.
+        """
+        text = f"{self.size} {self.modified_ns} {self.ctime_ns} {self.inode}".encode()
+        if not self.inode:
+            text += b" " + self.path
+        digest = hashlib.blake2b(text, digest_size=8).digest()
         return int.from_bytes(digest, "big") >> 2 or 1
 
 

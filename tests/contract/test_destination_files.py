@@ -856,3 +856,82 @@ def test_a_host_without_the_programs_that_are_needed_is_named(tmp_path):
     ):
         files.open(create=True)
     assert raised.value.problem_code == "destination.no-programs"
+
+
+@needs_sshd
+def test_over_sftp_a_location_may_be_relative_to_the_home_of_the_account(tmp_path):
+    with sftp_with(tmp_path) as build:
+        relative = os.path.relpath(tmp_path / "there", pwd.getpwuid(os.getuid()).pw_dir)
+        assert use(build(relative), tmp_path / "there") == [b"data/a b"]
+
+
+@needs_sshd
+def test_an_sftp_session_that_is_lost_is_opened_again_by_the_next_call(tmp_path):
+    with sftp_with(tmp_path) as build, closing(build(tmp_path / "there")) as files:
+        files.open(create=True)
+        for lose in (build.sshd.kill_sessions, build.sshd.kill_commands):
+            lose()
+            with pytest.raises(TransientError):
+                files.look([b"a"])
+            assert files.look([b"a"]) == [None]
+
+
+@needs_sshd
+def test_a_host_without_sftp_is_named(tmp_path):
+    with (
+        sftp_with(tmp_path, "Subsystem sftp /bin/false") as build,
+        pytest.raises(StagingError) as raised,
+    ):
+        build(tmp_path).open(create=True)
+    assert raised.value.problem_code == "destination.no-sftp"
+
+
+SERVERS = [Path(f"/usr/lib/{name}/sftp-server") for name in ("openssh", "ssh")]
+SERVER = next((str(path) for path in SERVERS if path.exists()), "")
+needs_server = pytest.mark.skipif(not SERVER, reason="needs OpenSSH's sftp-server")
+
+
+@needs_sshd
+@needs_server
+@pytest.mark.parametrize("denied", ["fsync", "limits", "posix-rename,fsync,limits,statvfs"])
+def test_a_server_without_extensions_is_used_all_the_same(tmp_path, denied):
+    with sftp_with(tmp_path, f"Subsystem sftp {SERVER} -P {denied}") as build:
+        files = build(tmp_path / "there")
+        assert use(files, tmp_path / "there") == [b"data/a b"]
+        assert files.write(b".mydata-like/m", b"new", replace=True)
+        assert files.read(b".mydata-like/m") == b"new"
+        files.close()
+
+
+@pytest.fixture
+def other_sftp(tmp_path):
+    """Return a function that returns files over SFTP as another account sees them."""
+    gate = script(tmp_path / "gate", f"exec setpriv --reuid 65534 --clear-groups {SERVER}\n")
+    with sftp_with(tmp_path, f"ForceCommand {gate}") as build:
+        yield build
+
+
+@needs_sshd
+@needs_server
+@needs_accounts
+def test_over_sftp_what_is_denied_is_named_omitted_or_not_proven(other_sftp, open_folder):
+    for location in (open_folder, open_folder / "new"):
+        with pytest.raises(StagingError) as raised:
+            other_sftp(location).open(create=True)
+        assert raised.value.problem_code == "destination.denied"
+    open_folder.chmod(0o777)
+    with closing(other_sftp(open_folder)) as files:
+        there = Destination(open_folder, files)
+        paths = [there.put(name) for name in ("a", "b", "secret/d")]
+        there.path("b").chmod(0o600)
+        there.path("secret").chmod(0o700)
+        files.open(create=False)
+        files.write(b".mydata-like/incoming/a", b"")
+        placements = [
+            Placement(b".mydata-like/incoming/a", name, 0o644)
+            for name in (b"secret/x", b"secret/y/z")
+        ]
+
+        assert [it is None for it in files.prove(paths)] == [False, True, True]
+        assert sorted(it.path for it in files.list_files(b"")) == [b"a", b"b"]
+        assert codes(files.place(placements)) == ["destination.denied"] * 2
