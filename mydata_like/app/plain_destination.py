@@ -84,14 +84,16 @@ class HostPlace:
     """A folder on a host; the `endpoint` is that of a login that has worked.
 
     Unless its `evidence` is `host`, its files are reached over SFTP; see `DestinationFiles`.
+    `notes` are sentences on what of the user's SSH configuration was not evaluated.
     """
 
     endpoint: Endpoint
     path: bytes
     evidence: str = "host"
+    notes: tuple[str, ...] = ()
 
     @classmethod
-    def find(cls, endpoint: Endpoint, path: bytes) -> Self:
+    def find(cls, endpoint: Endpoint, path: bytes, notes: tuple[str, ...] = ()) -> Self:
         """Return the folder of an absolute path, or of one below the account's home."""
         facts, refusal = _ask_shell(endpoint)
         home, evidence = facts.home if facts else b"", "host"
@@ -106,7 +108,7 @@ class HostPlace:
                     raise refusal from None
         if path and not path.startswith(b"/"):
             path = join(home, path)
-        return cls(endpoint, path or home, evidence)
+        return cls(endpoint, path or home, evidence, notes)
 
     @property
     def reads_back(self) -> bool:
@@ -164,6 +166,7 @@ class FolderPlace:
     """A folder that is mounted here."""
 
     path: bytes
+    notes: tuple[str, ...] = ()
 
     @property
     def reads_back(self) -> bool:
@@ -230,7 +233,7 @@ def open_target(
             places = find_places(config)
             login = find_login(target, Path.home(), os.environ)
             trust = Trust(places.known_hosts, accepted_keys, confirm)
-            return HostPlace.find(log_in(login, places.key_file, trust), path)
+            return HostPlace.find(log_in(login, places.key_file, trust), path, login.notes)
         case FolderTarget(path=path):
             return FolderPlace(source_key(Path(os.fsdecode(path))))
         case BucketTarget():

@@ -196,6 +196,7 @@ def _copy(order: CopyOrder, shape: Shape) -> int:
         place = open_place(order, confirm_host_key if sys.stdin.isatty() else None)
         if shape is Shape.TEXT:
             print_lines(_describe_order(order.sources, place.name, count_sources(order.sources)))
+            print_lines(f"Note: {note}" for note in place.notes)
             if place.reads_back and not order.dry_run:
                 print_lines([READ_BACK])
         stack.enter_context(stopped_by_signals(cancel))
