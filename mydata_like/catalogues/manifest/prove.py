@@ -127,8 +127,10 @@ class Prove:
     def _set_modes(self, replaced: Batch) -> None:
         """Give files that have replaced others the permissions of the local ones."""
         by_mode: defaultdict[int, list[bytes]] = defaultdict(list)
+        # Those of earlier runs were interrupted after that.
+        unfinished = {it.key for it in self._destination.ledger.find_replacements()}
         for record in replaced:
-            if record.state is EntryState.STAGED:
+            if record.state is EntryState.STAGED or record.file.key in unfinished:
                 by_mode[_find_mode(record.file.path)].append(_encode(record.remote))
         for mode, paths in by_mode.items():
             self._files.set_mode(paths, mode)

@@ -129,7 +129,7 @@ class Manifest:
         self._note = note
         self._lock = Lock()
         self._earlier: array[int] | None = None  # sorted numbers of the paths listed before
-        self._last = 0  # the number of our newest segment, once one was added
+        self._last = 0  # the number of our newest segment
 
     def add(self, proven: Sequence[ProvenFile], at: int) -> None:
         """Add a segment with these files; they are listed when this returns."""
@@ -137,15 +137,30 @@ class Manifest:
             for start in range(0, len(proven), LARGEST):
                 part = proven[start : start + LARGEST]
                 content = format_segment(part, self._files.evidence, at)
-                number = self._last + 1 if self._last else max(self.find_own(), default=0) + 1
-                while not self._write_new(self._own + b"%06d.jsonl" % number, content):
+                plain, escaped = format_checksums(part)
+                number = self._find_next()
+                # The segment counts once its last file is there, so that no other is missing.
+                while not self._write_new(self._own + b"%06d.md5" % number, plain):
                     number += 1  # another program with our state has written one
-                self._write_checksums(self._own + b"%06d" % number, part)
+                name = self._own + b"%06d" % number
+                if escaped:
+                    self._files.write(name + _ESCAPED, escaped, replace=True)
+                self._files.write(name + _ENDING, content, replace=True)
                 self._last = number
                 self._note(number)
 
+    def _find_next(self) -> int:
+        """Return the number of the next segment; what an interruption has left is removed."""
+        if not self._last:
+            own = self.find_own()
+            names = self._files.list_own(self._own.rstrip(b"/"))
+            left = [it for it in names if it[:6].isdigit() and int(it[:6]) not in own]
+            self._files.remove([self._own + name for name in left])
+            self._last = max(own, default=0)
+        return self._last + 1
+
     def _write_new(self, name: bytes, content: bytes) -> bool:
-        """Write a segment unless another one has its name."""
+        """Write a file unless another one has its name."""
         if self._files.write(name, content):
             return True
         return self._files.read(name) == content  # an attempt whose answer was lost
@@ -211,12 +226,6 @@ class Manifest:
         if len(kept) < len(listed):
             content = format_segment(kept, listed[0].evidence, listed[0].at)
             self._files.write(name, content, replace=True)
-
-    def _write_checksums(self, name: bytes, proven: Sequence[ProvenFile]) -> None:
-        plain, escaped = format_checksums(proven)
-        self._files.write(name + b".md5", plain, replace=True)
-        if escaped:
-            self._files.write(name + _ESCAPED, escaped, replace=True)
 
     def _list(self) -> Iterator[bytes]:
         """Yield the paths of the files of all segments."""

@@ -138,8 +138,9 @@ class StoredView:
             rows = ledger.find_entries(keys)
             for key, it in zip(keys, part, strict=True):
                 row = rows.get(key)
-                same = row and row.datafile == it.mark and row.dataset == self.dataset.id
-                if same and trusted:
+                same = row and (row.datafile, row.dataset) == (it.mark, self.dataset.id)
+                # What was changed here may have been withdrawn from the manifest already.
+                if row and same and trusted and row.state is EntryState.VERIFIED:
                     seen += 1
                 else:
                     self._others[it.path] = it
