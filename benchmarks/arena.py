@@ -118,11 +118,13 @@ class Arena:
     def compare_target(self) -> None:
         """Raise `ContestError` unless the target has the bytes of every file.
 
-        Some peers put all files into one folder.
+        Some peers put all files into one folder, or the folder of the source into the target.
         """
+        root = self.corpus.root
         for name in self.corpus.files:
-            source, copy = self.corpus.root / name, self.target / name
-            found = next((path for path in (copy, self.target / copy.name) if path.exists()), None)
+            source = root / name
+            places = (self.target / name, self.target / source.name, self.target / root.name / name)
+            found = next((path for path in places if path.exists()), None)
             if found is None or not have_same_bytes(source, found):
                 raise ContestError(f"{name} is missing in the target, or has other bytes")
 

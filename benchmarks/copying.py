@@ -17,7 +17,6 @@ from benchmarks.noted import Noted
 from mydata_like.core.destination_files import OWN_FOLDER
 
 CPU = "CPU of the client for each file (µs)"
-CHECKS = "MD5 of both sides"
 WITH_AGENT = f"{OURS}, an agent"
 
 
@@ -45,7 +44,8 @@ class Copying:
     def entrants(self) -> Sequence[Entrant]:
         key, family = ("an agent", WITH_AGENT) if self.agent else ("a key file", OURS)
         needs = ("ssh-agent", "ssh-add") if self.agent else ()
-        return [Entrant(f"mydata-like copy, {key}", family, CHECKS, needs)]
+        checks = "sizes and times" if self.known else "MD5 of both sides"
+        return [Entrant(f"mydata-like copy, {key}", family, checks, needs)]
 
     def prepare(self, arena: Arena) -> None:
         """Write the user's ssh configuration; copy all files if they are to be known."""

@@ -79,7 +79,7 @@ class KnownRsync:
         name, family = ("rsync -a", "rsync") if self.modify else ("rsync -an", "rsync -n")
         checks = "sizes and times"
         if self.proven:
-            name, family, checks = "rsync -anc", "rsync, proven", "checksums of both sides"
+            name, family, checks = "rsync -anc", "rsync, proven", "checksums"
         return [Entrant(name, family, checks, ("rsync", "ssh", "cp"))]
 
     def prepare(self, arena: Arena) -> None:

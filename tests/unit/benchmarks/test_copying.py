@@ -61,6 +61,7 @@ def copying(script):
     [
         pytest.param('cp -r "$1/." "$2"', id="the same tree"),
         pytest.param('cp "$1"/*/* "$2"', id="all files in one folder"),
+        pytest.param('cp -r "$1" "$2"', id="the source's folder"),
     ],
 )
 def test_a_peer_with_all_bytes_has_its_cpu_for_each_file(alone, script):
