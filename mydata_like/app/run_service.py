@@ -3,7 +3,7 @@
 import os
 import sys
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -33,6 +33,7 @@ from mydata_like.app.settings_service import (
 from mydata_like.core.errors import Problem, SettingsError, UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished, RunProgressed, event_record
 from mydata_like.core.formatting import format_path
+from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import FileGroup
 from mydata_like.core.ports import Emit
 from mydata_like.engine.archive_stage import Bundle
@@ -480,7 +481,13 @@ class _Builder:
             scan=Scan(settings, emit, clock, context.cancel, self._request.part),
             renamed=RenamedFolders(ledger, context.root, emit),
             check=Check(
-                context.catalogue, ledger, emit, gate, changed, unfinished, box=context.box
+                context.catalogue,
+                ledger,
+                emit,
+                gate,
+                changed,
+                _find_none if self._request.part.as_is else unfinished,
+                box=context.box,
             ),
             compare=Compare(
                 read_checksum,
@@ -504,6 +511,11 @@ class _Builder:
             replace=replacing,
             record=Record(ledger, emit),
         )
+
+
+def _find_none(_files: Sequence[LocalFile]) -> Mapping[bytes, Problem]:
+    """Return no unfinished files: a person has asked for all of them now."""
+    return {}
 
 
 def find_nested_directories(ledger: Path, root: bytes, now: datetime) -> list[bytes]:
