@@ -76,7 +76,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     add("--file-size", type=int, help="MiB of each of the 16 large files")
     add("--files", type=int, help="number of tiny files")
-    add("--known-files", type=int, help="number of files for P7 and P8")
+    add("--known-files", type=int, help="number of files for P7, P8, P17B, P17F")
     return parser.parse_args(arguments)
 
 

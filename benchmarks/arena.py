@@ -18,6 +18,7 @@ from benchmarks.wire import Wire
 CIPHER = "aes128-gcm@openssh.com"
 _MOST = 4 * 2**30  # bytes of memory to reserve for a contestant
 _KEPT: Final = 64 * 2**20  # bytes of data that are moved aside and not deleted
+_PIECE: Final = 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +115,19 @@ class Arena:
                 f"{wanted[0]} of {wanted[1]}"
             )
 
+    def compare_target(self) -> None:
+        """Raise `ContestError` unless the target has the bytes of every file.
+
+        Some peers put all files into one folder, or the folder of the source into the target.
+        """
+        root = self.corpus.root
+        for name in self.corpus.files:
+            source = root / name
+            places = (self.target / name, self.target / source.name, self.target / root.name / name)
+            found = next((path for path in places if path.exists()), None)
+            if found is None or not have_same_bytes(source, found):
+                raise ContestError(f"{name} is missing in the target, or has other bytes")
+
     def shares(self, count: int) -> list[list[str]]:
         """Return the paths of all files, distributed over `count` streams."""
         return [list(self.corpus.files[number::count]) for number in range(count)]
@@ -129,6 +143,13 @@ class Arena:
         unpack = shlex.join(["tar", "-C", str(self.target), *options, "-xf", "-"])
         ssh = shlex.join([*self.link.ssh(), self.link.destination, unpack])
         return ["sh", "-c", f"{shlex.join(tar)} | {ssh}"]
+
+
+def have_same_bytes(first: Path, second: Path) -> bool:
+    """Return whether two files have the same content."""
+    with first.open("rb") as one, second.open("rb") as other:
+        pieces = iter(lambda: (one.read(_PIECE), other.read(_PIECE)), (b"", b""))
+        return all(piece == copied for piece, copied in pieces)
 
 
 def count_tree(root: Path) -> tuple[int, int, int]:

@@ -113,7 +113,7 @@ class Case:
     @property
     def names(self) -> set[str]:
         """The names that select it: P6B is also selected by P6."""
-        return {self.name, self.name.rstrip("ABCDE")}
+        return {self.name, re.sub(r"(?<=\d)[A-Z]$", "", self.name)}
 
     on_disk: bool = False
     mount: Literal["", "disk", "sshfs"] = ""

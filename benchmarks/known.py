@@ -66,24 +66,31 @@ class KnownRun:
 
 @dataclass(frozen=True)
 class KnownRsync:
-    """`rsync -a` over the same ssh to a copy; a dry run if nothing is modified."""
+    """`rsync -a` over the same ssh to a copy; a dry run if nothing is modified.
+
+    If it is `proven`, the dry run compares checksums.
+    """
 
     modify: bool = False
+    proven: bool = False
 
     @property
     def entrants(self) -> Sequence[Entrant]:
         name, family = ("rsync -a", "rsync") if self.modify else ("rsync -an", "rsync -n")
-        return [Entrant(name, family, "sizes and times", ("rsync", "ssh", "cp"))]
+        checks = "sizes and times"
+        if self.proven:
+            name, family, checks = "rsync -anc", "rsync, proven", "checksums"
+        return [Entrant(name, family, checks, ("rsync", "ssh", "cp"))]
 
     def prepare(self, arena: Arena) -> None:
-        _copy(arena).mkdir()
+        _copy(arena).mkdir(exist_ok=True)
         subprocess.run(["cp", "-a", f"{arena.corpus.root}/.", str(_copy(arena))], check=True)
 
     def run(self, arena: Arena) -> Sequence[Sample]:
         modified = modify_some(arena.corpus) if self.modify else 0
         link = arena.link
         command = [
-            *("rsync", "-a" if self.modify else "-an", "--itemize-changes"),
+            *(*self.entrants[0].name.split(), "--itemize-changes"),
             *("-e", shlex.join(link.ssh())),
             *(f"{arena.corpus.root}/", f"{link.destination}:{_copy(arena)}/"),
         ]

@@ -191,6 +191,23 @@ def rsync(options: str = "-aW") -> Peer:
     return Peer(entrant, commands)
 
 
+def rsync_twice() -> Peer:
+    """`rsync -a`, and a dry run with `-c` that compares the checksums of both sides."""
+    entrant = Entrant(
+        "rsync -a, then rsync -anc", "rsync, proven", "checksums of both sides", ("rsync", "ssh")
+    )
+
+    def commands(arena: Arena) -> list[Command]:
+        paths = ["-e", shlex.join(arena.link.ssh()), f"{arena.corpus.root}/", _there(arena)]
+        copy, compare = (
+            shlex.join(["rsync", *options, *paths])
+            for options in (["-a"], ["-anc", "--itemize-changes"])
+        )
+        return [["sh", "-c", f'{copy} && differing=$({compare}) && test -z "$differing"']]
+
+    return Peer(entrant, commands)
+
+
 def rclone(transfers: int) -> Peer:
     """`rclone copy` to its sftp backend, tuned: large requests in parallel, no hash commands."""
     return _rclone(

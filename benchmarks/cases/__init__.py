@@ -1,6 +1,6 @@
 """The cases: test data, contestants, and the targets for ours."""
 
-from benchmarks.cases import distant, folder, growth, holes, large, second, start, tiny
+from benchmarks.cases import copying, distant, folder, growth, holes, large, second, start, tiny
 
 CASES = (
     large.MANY,
@@ -20,6 +20,7 @@ CASES = (
     folder.ON_DISK,
     folder.DISTANT,
     folder.LARGE_DISTANT,
+    *copying.CASES,
     start.START,
     growth.GROWTH,
     large.HOG,

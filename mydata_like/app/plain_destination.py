@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, Self, cast
 
@@ -39,6 +40,7 @@ from mydata_like.core.errors import (
     ServerUnavailableError,
     SettingsError,
     StagingError,
+    TransientError,
     UploaderError,
 )
 from mydata_like.core.events import Notice, RunFinished
@@ -50,11 +52,12 @@ from mydata_like.core.ports import Clock, Emit, Transport
 from mydata_like.engine.gate import Gate
 from mydata_like.settings.atomic_write import make_private_folder
 from mydata_like.settings.schema import Settings
-from mydata_like.ssh.capabilities import HostCapabilities, probe_commands
+from mydata_like.ssh.capabilities import CommandFacts, HostCapabilities, probe_commands
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.keys import STANDARD_PORT
 from mydata_like.ssh.login import Confirm, Trust, log_in
 from mydata_like.ssh.session import Endpoint, OpenSession
+from mydata_like.ssh.sftp import open_on
 from mydata_like.ssh.user_config import find_login
 from mydata_like.state.state_files import HOSTS
 from mydata_like.transfer.destination_problems import ABSENT
@@ -62,6 +65,7 @@ from mydata_like.transfer.folder.folder_session import FolderDestination
 from mydata_like.transfer.folder.mounted_files import LocalFiles
 from mydata_like.transfer.pool import StagingTransport
 from mydata_like.transfer.ssh.host_files import HostFiles
+from mydata_like.transfer.ssh.sftp_files import SftpFiles
 from mydata_like.transfer.ssh.staging_host import StagingHost
 from mydata_like.transfer.worker_process import WorkerStarter
 
@@ -77,19 +81,39 @@ COPIES: Final = "copies"  # the folder of the state of all copies
 
 @dataclass(frozen=True, slots=True)
 class HostPlace:
-    """A folder on a host; the `endpoint` is that of a login that has worked."""
+    """A folder on a host; the `endpoint` is that of a login that has worked.
+
+    Unless its `evidence` is `host`, its files are reached over SFTP; see `DestinationFiles`.
+    `notes` are sentences on what of the user's SSH configuration was not evaluated.
+    """
 
     endpoint: Endpoint
     path: bytes
+    evidence: str = "host"
+    notes: tuple[str, ...] = ()
 
     @classmethod
-    def find(cls, endpoint: Endpoint, path: bytes) -> Self:
+    def find(cls, endpoint: Endpoint, path: bytes, notes: tuple[str, ...] = ()) -> Self:
         """Return the folder of an absolute path, or of one below the account's home."""
-        if path.startswith(b"/"):
-            return cls(endpoint, path)
-        with closing(connect(endpoint)) as session:
-            home = probe_commands(session).home
-        return cls(endpoint, join(home, path) if path else home)
+        facts, refusal = _ask_shell(endpoint)
+        home, evidence = facts.home if facts else b"", "host"
+        if facts is None or not facts.checksum:
+            try:
+                with closing(connect(endpoint)) as session:
+                    sftp = open_on(session)
+                    home = home or sftp.find_home()
+                    evidence = "read-back" if sftp.flushes else "read-back-cached"
+            except RejectedError:
+                if refusal and not path.startswith(b"/"):
+                    raise refusal from None
+        if path and not path.startswith(b"/"):
+            path = join(home, path)
+        return cls(endpoint, path or home, evidence, notes)
+
+    @property
+    def reads_back(self) -> bool:
+        """Whether proving files transfers them back to this computer."""
+        return self.evidence != "host"
 
     @property
     def name(self) -> str:
@@ -98,8 +122,11 @@ class HostPlace:
         port = f":{endpoint.port}" if endpoint.port != STANDARD_PORT else ""
         return f"{endpoint.username}@{endpoint.host}{port}:{format_path(self.path)}"
 
-    def open_files(self) -> HostFiles:
+    def open_files(self) -> DestinationFiles:
         """Return the access to its files; no session is open yet."""
+        if self.reads_back:
+            flushes = self.evidence == "read-back"
+            return SftpFiles(partial(connect, self.endpoint), self.path, flushes=flushes)
         return HostFiles(self._connect, self.path)
 
     def _connect(self) -> tuple[OpenSession, HostCapabilities]:
@@ -139,6 +166,11 @@ class FolderPlace:
     """A folder that is mounted here."""
 
     path: bytes
+    notes: tuple[str, ...] = ()
+
+    @property
+    def reads_back(self) -> bool:
+        return False
 
     @property
     def name(self) -> str:
@@ -163,6 +195,24 @@ class FolderPlace:
         )
 
 
+def _ask_shell(endpoint: Endpoint) -> tuple[CommandFacts | None, UploaderError | None]:
+    """Return what the shell of a host tells, or why it tells nothing.
+
+    A host without one may refuse commands, break the connection or stay silent. A connection that
+    breaks for another reason is opened again.
+    """
+    failure: UploaderError | None = None
+    for _ in range(2):
+        with closing(connect(endpoint)) as session:
+            try:
+                return probe_commands(session), None
+            except RejectedError as error:
+                return None, error
+            except TransientError as error:
+                failure = error
+    return None, failure
+
+
 def parse_destination(text: str) -> CopyTarget:
     """Return the destination of a command line; raises `SettingsError`."""
     return parse_target(text, windows=os.name == "nt", home=os.fsencode(Path.home()))
@@ -183,7 +233,7 @@ def open_target(
             places = find_places(config)
             login = find_login(target, Path.home(), os.environ)
             trust = Trust(places.known_hosts, accepted_keys, confirm)
-            return HostPlace.find(log_in(login, places.key_file, trust), path)
+            return HostPlace.find(log_in(login, places.key_file, trust), path, login.notes)
         case FolderTarget(path=path):
             return FolderPlace(source_key(Path(os.fsdecode(path))))
         case BucketTarget():
@@ -210,6 +260,7 @@ class NewDestination:
     """The files of a destination that does not exist, for a preview."""
 
     evidence = "host"
+    attributes_complete = True
 
     def list_files(self, folder: bytes) -> Iterator[StoredFile]:
         return iter(())

@@ -39,6 +39,7 @@ from mydata_like.cli.output import (
 from mydata_like.cli.run_command import open_report, read_shard
 from mydata_like.cli.stdin_commands import follow_commands, stopped_by_signals
 from mydata_like.core.copy_arguments import CopySource
+from mydata_like.core.destination_files import DestinationFiles
 from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.events import Event, RunFinished, event_record
 from mydata_like.core.formatting import format_duration, format_path, format_size
@@ -53,9 +54,13 @@ logger = logging.getLogger(__name__)
 
 HOW: Final = {  # the kinds of evidence
     "host": "compared on the host now (md5sum)",
-    "read-back": "read back from the disk and compared now",
+    "read-back": "written to the disk, read back and compared now",
     "read-back-cached": "read back (possibly from memory) and compared now",
 }
+
+READ_BACK: Final = (
+    "The host computes no checksums: each file is read back, so each byte travels twice."
+)
 
 
 def copy(
@@ -191,6 +196,9 @@ def _copy(order: CopyOrder, shape: Shape) -> int:
         place = open_place(order, confirm_host_key if sys.stdin.isatty() else None)
         if shape is Shape.TEXT:
             print_lines(_describe_order(order.sources, place.name, count_sources(order.sources)))
+            print_lines(f"Note: {note}" for note in place.notes)
+            if place.reads_back and not order.dry_run:
+                print_lines([READ_BACK])
         stack.enter_context(stopped_by_signals(cancel))
         report = stack.enter_context(open_report(shape, progress, dry_run=order.dry_run))
 
@@ -212,7 +220,7 @@ def _copy(order: CopyOrder, shape: Shape) -> int:
         print_json(event_record(end.finished))
     elif shape is Shape.TEXT:
         print_lines(f"Failed: {describe_problem(it)}" for it in problems)
-        print_lines(_summarise(end.finished, progress.totals, place.open_files().evidence, order))
+        print_lines(_summarise(end.finished, progress.totals, place.open_files(), order))
     return end.exit_code
 
 
@@ -229,7 +237,7 @@ def _describe_order(
 
 
 def _summarise(
-    finished: RunFinished, totals: Totals, evidence: str, order: CopyOrder
+    finished: RunFinished, totals: Totals, files: DestinationFiles, order: CopyOrder
 ) -> Iterator[str]:
     """Yield the result of a copy as sentences; the last one says what is proven, and how."""
     if finished.problem:
@@ -257,9 +265,12 @@ def _summarise(
         if number:
             yield f"{_count(number)} {what}"
     known = min(totals.known, finished.verified)
-    parts = [f"{known:,} proven earlier and unchanged there"] if known else []
+    same = (
+        " and unchanged there" if files.attributes_complete else ", of the same size and time there"
+    )
+    parts = [f"{known:,} proven earlier{same}"] if known else []
     if now := finished.verified - known:
-        parts.append(f"{now:,} {HOW[evidence]}")
+        parts.append(f"{now:,} {HOW[files.evidence]}")
     yield f"{_count(finished.found)}: {', '.join(parts) or 'none proven'}"
 
 

@@ -23,9 +23,14 @@ class StoredFile(NamedTuple):
 
     @property
     def mark(self) -> int:
-        """A number in 62 bits that differs whenever content or attributes of the file differ."""
-        text = f"{self.size} {self.modified_ns} {self.ctime_ns} {self.inode}"
-        digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+        """A number in 62 bits that differs whenever content or attributes of the file differ.
+
+        That of two files differs as well.
+        """
+        text = f"{self.size} {self.modified_ns} {self.ctime_ns} {self.inode}".encode()
+        if not self.inode:
+            text += b" " + self.path
+        digest = hashlib.blake2b(text, digest_size=8).digest()
         return int.from_bytes(digest, "big") >> 2 or 1
 
 
@@ -74,6 +79,13 @@ class DestinationFiles(Protocol):
     @property
     def evidence(self) -> str:
         """How `prove` learns checksums: `host`, `read-back` or `read-back-cached`."""
+
+    @property
+    def attributes_complete(self) -> bool:
+        """Whether files have a ctime and an inode, which are 0 otherwise.
+
+        Without them, a file that was rewritten with the same size and time looks unchanged.
+        """
 
     def open(self, *, create: bool) -> None:
         """Check that the destination is a folder that takes files; with `create`, make it."""

@@ -1,26 +1,32 @@
 """SFTP file operations over a stream of either SSH library, with pipelined writes.
 
 The protocol is version 3, draft-ietf-secsh-filexfer-02, as implemented by OpenSSH, with its
-extensions posix-rename@openssh.com, hardlink@openssh.com and statvfs@openssh.com.
+extensions posix-rename@openssh.com, hardlink@openssh.com, statvfs@openssh.com, fsync@openssh.com
+and limits@openssh.com.
 """
 
 import stat
 import struct
 import time
 from collections.abc import Generator, Iterable, Iterator
+from typing import Generic, TypeVar
 
 from mydata_like.core.errors import RejectedError
 from mydata_like.core.formatting import format_path
 from mydata_like.ssh import sftp_protocol as wire
-from mydata_like.ssh.session import RemoteEntry, SmallFile, Stream
+from mydata_like.ssh.session import RemoteEntry, SmallFile, SshSession, Stream
 
-_Steps = Generator[list[wire.Request], list[wire.SftpReply], None]
+T = TypeVar("T")
+
+# An operation that takes several round trips: it yields its next requests, receives the replies to
+# them, and returns its result.
+Steps = Generator[list[wire.Request], list[wire.SftpReply], T]
 
 
-class _FileWrite:
-    """A small file being written: its steps, and the replies to the current requests."""
+class _Operation(Generic[T]):
+    """An operation in flight: its steps, and the replies to the current requests."""
 
-    def __init__(self, place: int, steps: _Steps) -> None:
+    def __init__(self, place: int, steps: Steps[T]) -> None:
         self.place = place
         self.steps = steps
         self.replies: dict[int, wire.SftpReply | None] = {}
@@ -105,9 +111,35 @@ class Sftp:
         """Return the bytes that are free for new files below a path; None if not known."""
         if wire.STATVFS not in self._extensions:
             return None
-        return wire.read_free(
-            self.request(wire.EXTENDED, wire.pack(wire.STATVFS) + wire.pack(path))
-        )
+        return wire.read_free(self._describe_system(path))
+
+    def is_read_only(self, path: bytes) -> bool:
+        """Return whether a path is known to be in a read-only file system."""
+        return wire.STATVFS in self._extensions and wire.is_read_only(self._describe_system(path))
+
+    def _describe_system(self, path: bytes) -> wire.SftpReply:
+        return self.request(wire.EXTENDED, wire.pack(wire.STATVFS) + wire.pack(path))
+
+    def find_home(self) -> bytes:
+        """Return the absolute path of the folder to which others are relative."""
+        reply = self.request(wire.REALPATH, wire.pack(b"."))
+        if reply.kind != wire.NAME:
+            raise wire.rejected(reply, b".")
+        try:
+            return wire.read_names(reply)[0][0]
+        except (struct.error, IndexError) as error:
+            raise wire.protocol_error() from error
+
+    @property
+    def flushes(self) -> bool:
+        """Whether the server can write a file to stable storage."""
+        return wire.FSYNC in self._extensions
+
+    def find_read_size(self) -> int:
+        """Return the bytes that one request may read."""
+        if wire.LIMITS not in self._extensions:
+            return wire.READ_SIZE
+        return wire.read_limit(self.request(wire.EXTENDED, wire.pack(wire.LIMITS)))
 
     def list_files(self, path: bytes) -> list[RemoteEntry]:
         """Return the regular files of a directory."""
@@ -149,15 +181,27 @@ class Sftp:
 
     def put_all(self, puts: Iterable[SmallFile]) -> Iterator[tuple[int, RejectedError | None]]:
         """Write small files, many in flight at once; yield the index and error of each."""
-        file_writes: dict[int, _FileWrite] = {}  # by the ids of their requests
-        for place, put in enumerate(puts):
-            while len(file_writes) >= wire.MOST_REQUESTS:
-                yield from self._process_reply(file_writes)
-            yield from self._continue(_FileWrite(place, self._put(put)), file_writes)
-        while file_writes:
-            yield from self._process_reply(file_writes)
+        return self.run_all(map(self._put, puts))
 
-    def _put(self, put: SmallFile) -> "_Steps":
+    def run_all(
+        self, operations: Iterable[Steps[T]], most: int = wire.MOST_REQUESTS
+    ) -> Iterator[tuple[int, T | RejectedError]]:
+        """Run operations with about `most` requests in flight; yield index and result of each.
+
+        They end in any order. Unless all results are taken, the session cannot be used any more.
+        """
+        running: dict[int, _Operation[T]] = {}  # by the ids of their requests
+        try:
+            for place, steps in enumerate(operations):
+                while len(running) >= most:
+                    yield from self._process_reply(running)
+                yield from self._continue(_Operation(place, steps), running)
+            while running:
+                yield from self._process_reply(running)
+        except struct.error as error:
+            raise wire.protocol_error() from error
+
+    def _put(self, put: SmallFile) -> Steps[None]:
         """Yield the next requests; receive the replies to the previous ones."""
         flags = struct.pack(">II", wire.TO_WRITE | wire.TO_CREATE | wire.TO_TRUNCATE, 0)
         (opened,) = yield [(wire.OPEN, wire.pack(put.part) + flags)]
@@ -181,32 +225,32 @@ class Sftp:
             raise
 
     def _process_reply(
-        self, file_writes: "dict[int, _FileWrite]"
-    ) -> Iterator[tuple[int, RejectedError | None]]:
-        """Process the next reply; yield the result of a file when it is complete."""
+        self, running: dict[int, _Operation[T]]
+    ) -> Iterator[tuple[int, T | RejectedError]]:
+        """Process the next reply; yield the result of an operation when it is complete."""
         reply = self.receive()
-        file_write = file_writes.pop(reply.id, None)
-        if file_write is None:
+        operation = running.pop(reply.id, None)
+        if operation is None:
             raise wire.protocol_error()
-        file_write.replies[reply.id] = reply
-        if None not in file_write.replies.values():
-            yield from self._continue(file_write, file_writes)
+        operation.replies[reply.id] = reply
+        if None not in operation.replies.values():
+            yield from self._continue(operation, running)
 
     def _continue(
-        self, file_write: "_FileWrite", file_writes: "dict[int, _FileWrite]"
-    ) -> Iterator[tuple[int, RejectedError | None]]:
-        """Send a file's next requests, or yield its result."""
-        replies = [reply for reply in file_write.replies.values() if reply]
+        self, operation: _Operation[T], running: dict[int, _Operation[T]]
+    ) -> Iterator[tuple[int, T | RejectedError]]:
+        """Send the next requests of an operation, or yield its result."""
+        replies = [reply for reply in operation.replies.values() if reply]
         try:
-            requests = file_write.steps.send(replies) if replies else next(file_write.steps)
-        except StopIteration:
-            yield file_write.place, None
+            requests = operation.steps.send(replies) if replies else next(operation.steps)
+        except StopIteration as end:
+            yield operation.place, end.value
             return
         except RejectedError as error:
-            yield file_write.place, error
+            yield operation.place, error
             return
-        file_write.replies = dict.fromkeys(self.send(*request) for request in requests)
-        file_writes.update(dict.fromkeys(file_write.replies, file_write))
+        operation.replies = dict.fromkeys(self.send(*request) for request in requests)
+        running.update(dict.fromkeys(operation.replies, operation))
 
     def _renaming(self, source: bytes, target: bytes) -> "list[wire.Request]":
         names = wire.pack(source) + wire.pack(target)
@@ -311,6 +355,13 @@ class Sftp:
     def _check(self, reply: wire.SftpReply, path: bytes) -> None:
         if wire.read_code(reply) != wire.OK:
             raise wire.rejected(reply, path)
+
+
+def open_on(session: SshSession) -> Sftp:
+    """Open the SFTP subsystem of a host; raises `RejectedError` if it is refused."""
+    sftp = session.open_sftp()
+    assert isinstance(sftp, Sftp)  # not that of a folder
+    return sftp
 
 
 class SftpFile:

@@ -1,7 +1,8 @@
 """The packets of SFTP: requests, replies and status codes.
 
 The protocol is version 3, draft-ietf-secsh-filexfer-02, as implemented by OpenSSH, with its
-extensions posix-rename@openssh.com and statvfs@openssh.com (its file PROTOCOL).
+extensions posix-rename@openssh.com, hardlink@openssh.com, statvfs@openssh.com, fsync@openssh.com
+and limits@openssh.com (its file PROTOCOL).
 """
 
 import struct
@@ -11,13 +12,14 @@ from mydata_like.core.errors import RejectedError, TransientError
 from mydata_like.core.formatting import format_path
 
 INIT, VERSION = 1, 2
-OPEN, CLOSE, READ, WRITE = 3, 4, 5, 6
+OPEN, CLOSE, READ, WRITE, LSTAT, FSTAT = 3, 4, 5, 6, 7, 8
+REALPATH, READLINK, SYMLINK = 16, 19, 20
 SETSTAT, OPENDIR, READDIR, REMOVE, MKDIR, RMDIR, STAT, RENAME = 9, 11, 12, 13, 14, 15, 17, 18
 STATUS, HANDLE, DATA, NAME, ATTRIBUTES = 101, 102, 103, 104, 105
 EXTENDED, EXTENDED_REPLY = 200, 201
 
-OK, END, NO_SUCH_FILE, DENIED, FAILURE, UNSUPPORTED = 0, 1, 2, 3, 4, 8
-TO_READ, TO_WRITE, TO_CREATE, TO_TRUNCATE = 1, 2, 8, 16
+OK, END, NO_SUCH_FILE, DENIED, FAILURE, BAD_MESSAGE, UNSUPPORTED = 0, 1, 2, 3, 4, 5, 8
+TO_READ, TO_WRITE, TO_CREATE, TO_TRUNCATE, TO_EXCLUDE = 1, 2, 8, 16, 32
 HAS_SIZE, HAS_OWNER, HAS_MODE, HAS_TIMES, HAS_MORE = 1, 2, 4, 8, 0x8000_0000
 
 PIECE: Final = 32_640  # bytes of one write request; with its header it fits into one SSH packet
@@ -31,6 +33,8 @@ REFUSED: Final = "ssh.sftp-refused"
 POSIX_RENAME: Final = b"posix-rename@openssh.com"
 HARDLINK: Final = b"hardlink@openssh.com"
 STATVFS: Final = b"statvfs@openssh.com"
+FSYNC: Final = b"fsync@openssh.com"
+LIMITS: Final = b"limits@openssh.com"
 
 
 _NO_REASONS: Final = ("", "failure", "error")  # texts of a status that explain nothing
@@ -41,6 +45,16 @@ class EndedError(TransientError):
 
     def __init__(self) -> None:
         super().__init__("The server ended SFTP.", code="link.lost")
+
+
+class StatusError(RejectedError):
+    """The server refused a request with this status code, and perhaps a reason."""
+
+    def __init__(self, message: str, status: int, reason: str, *, hint: str = "") -> None:
+        code = "staging.denied" if status == DENIED else "staging.refused"
+        super().__init__(message, hint=hint, code=code)
+        self.status = status
+        self.reason = reason
 
 
 class SftpReply(NamedTuple):
@@ -119,6 +133,19 @@ def read_free(reply: SftpReply) -> int | None:
     return 0 if inodes and not free_inodes else int(unit * available)
 
 
+def is_read_only(reply: SftpReply) -> bool:
+    """Return whether a reply to `STATVFS` is about a read-only file system."""
+    return reply.kind == EXTENDED_REPLY and bool(reply.body.ljust(88, b"\0")[79] & 1)
+
+
+def read_limit(reply: SftpReply) -> int:
+    """Return the bytes of one read in a reply to `LIMITS`, so that the answer may be received."""
+    if reply.kind != EXTENDED_REPLY:
+        return READ_SIZE
+    most = int.from_bytes(reply.body[8:16], "big")
+    return min(most, LARGEST - 1024) if most > READ_SIZE else READ_SIZE
+
+
 def read_names(reply: SftpReply) -> list[tuple[bytes, Attributes]]:
     """Return the directory entries in a reply."""
     (count,) = struct.unpack_from(">I", reply.body)
@@ -167,18 +194,18 @@ def read_code(reply: SftpReply) -> int:
     return int.from_bytes(reply.body[:4], "big")
 
 
-def rejected(reply: SftpReply, path: bytes) -> RejectedError:
+def rejected(reply: SftpReply, path: bytes) -> StatusError:
     """Return the error for a refused request, with the server's message."""
-    text = format_path(split(reply.body[4:])[0])[:200].rstrip(".")
-    code = "staging.denied" if read_code(reply) == DENIED else "staging.refused"
-    if read_code(reply) == FAILURE and text.lower() in _NO_REASONS:
-        return RejectedError(
+    status, text = read_code(reply), format_path(split(reply.body[4:])[0])[:200].rstrip(".")
+    if status == FAILURE and text.lower() in _NO_REASONS:
+        return StatusError(
             f"{format_path(path)} was refused by the server, which gives no reason.",
+            status,
+            "",
             hint="A quota that is used up is a common one. The server's administrator can find it.",
-            code=code,
         )
-    text = text or "refused"
-    return RejectedError(f"{format_path(path)} was refused by the server: {text}.", code=code)
+    message = f"{format_path(path)} was refused by the server: {text or 'refused'}."
+    return StatusError(message, status, text)
 
 
 def protocol_error() -> TransientError:

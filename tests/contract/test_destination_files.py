@@ -23,9 +23,19 @@ from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.connect import connect
 from mydata_like.transfer.folder.mounted_files import LocalFiles
 from mydata_like.transfer.ssh.host_files import HostFiles
+from mydata_like.transfer.ssh.sftp_files import SftpFiles
 from tests.mounts import may_mount_disks
 from tests.privileges import IS_ROOT, needs_bytes
-from tests.sshd_fixture import endpoint_of, needs_sshd, noisy, script, sshd_with, with_programs
+from tests.sshd_fixture import (
+    STACKS,
+    endpoint_of,
+    needs_sshd,
+    noisy,
+    script,
+    sftp_only,
+    sshd_with,
+    with_programs,
+)
 
 pytestmark = [needs_bytes]
 
@@ -82,6 +92,7 @@ HOSTS = {
     "bsd": lambda folder: first_in_path(folder, stat=STAT, find=FIND, md5=MD5, touch=TOUCH),
     "no links": lambda folder: first_in_path(folder, ln=NO_LINKS),
 }
+SFTP = {f"SFTP with {stack}": stack for stack in STACKS}
 NEEDED = {"busybox": "busybox", "openssl": "openssl"}
 FOLDERS = {
     "folder": {},
@@ -100,7 +111,7 @@ KINDS = [
                 ),
             ],
         )
-        for name in HOSTS
+        for name in [*HOSTS, *SFTP]
     ),
 ]
 
@@ -121,6 +132,20 @@ def host_with(folder, *options, **changes):
         yield build
 
 
+@contextmanager
+def sftp_with(folder, *options, stack="libssh"):
+    """Yield a function that returns the files of a location on a host with only SFTP."""
+    (folder / "keys").mkdir()
+    with sshd_with(folder, *(options or sftp_only())) as sshd:
+        endpoint = endpoint_of(sshd, folder / "keys", stack=stack)
+
+        def build(location):
+            return SftpFiles(lambda: connect(endpoint), os.fsencode(location))
+
+        build.sshd = sshd
+        yield build
+
+
 @pytest.fixture(scope="module", params=KINDS)
 def kind(request):
     return request.param
@@ -133,6 +158,10 @@ def build(kind, tmp_path_factory):
         yield lambda location: LocalFiles(os.fsencode(location), **FOLDERS[kind])
         return
     folder = tmp_path_factory.mktemp("host")
+    if kind in SFTP:
+        with sftp_with(folder, stack=SFTP[kind]) as build:
+            yield build
+        return
     stack = "paramiko" if kind == "paramiko" else "libssh"
     checksum = CHECKSUMS.get(kind, b"md5sum")
     with host_with(folder, *HOSTS[kind](folder), stack=stack, checksum=checksum) as build:
@@ -169,8 +198,11 @@ class Destination:
         return placements
 
     def stored(self, name):
-        """Return what the system says about a file."""
+        """Return what the system says about a file, as far as the destination tells it."""
         seen = self.path(name).lstat()
+        if not self.files.attributes_complete:
+            seconds = int(seen.st_mtime // 1)
+            return StoredFile(os.fsencode(name), seen.st_size, seconds * 10**9, 0, 0)
         times = seen.st_mtime_ns, seen.st_ctime_ns
         return StoredFile(os.fsencode(name), seen.st_size, *times, seen.st_ino)
 
@@ -189,6 +221,11 @@ def there(build, tmp_path):
     with closing(build(tmp_path / "it's a destination")) as files:
         files.open(create=True)
         yield Destination(tmp_path / "it's a destination", files)
+
+
+def need_attributes(there):
+    if not there.files.attributes_complete:
+        pytest.skip("SFTP tells no ctime and no inode, and times in seconds since 1970")
 
 
 def codes(results):
@@ -342,6 +379,7 @@ def test_a_name_that_is_too_long_is_named(there):
 
 
 def test_a_file_that_was_placed_before_its_temporary_name_was_removed_is_placed(there):
+    need_attributes(there)
     placements = there.receive("data/a", "data/b")
     there.path("data").mkdir()
     there.path("data/a").hardlink_to(there.path(placements[0].temporary))
@@ -375,8 +413,12 @@ def test_large_files_are_hashed_completely(there):
     assert [it.checksum for it in proven] == [hashlib.md5(it).hexdigest() for it in contents]
 
 
-@pytest.mark.parametrize("time", [1_700_000_000_123_456_789, 1_000_000_001, -1_250_000_000, 0, 1])
+@pytest.mark.parametrize(
+    "time", [1_700_000_000_123_456_789, 1_000_000_001, -1_250_000_000, 0, 1, 1_700_000_000 * 10**9]
+)
 def test_times_are_exact_whoever_tells_them(there, time):
+    if time < 0 or time % 10**9:
+        need_attributes(there)
     there.put("a")
     os.utime(there.path("a"), ns=(time, time))
 
@@ -388,6 +430,7 @@ def test_times_are_exact_whoever_tells_them(there, time):
 
 
 def test_the_mark_of_a_file_that_was_rewritten_with_its_size_and_time_differs(there):
+    need_attributes(there)
     there.put("a", b"one")
     before = there.files.look([b"a"])[0]
     while there.stored("a").ctime_ns == before.ctime_ns:  # until the system's clock has moved on
@@ -813,3 +856,82 @@ def test_a_host_without_the_programs_that_are_needed_is_named(tmp_path):
     ):
         files.open(create=True)
     assert raised.value.problem_code == "destination.no-programs"
+
+
+@needs_sshd
+def test_over_sftp_a_location_may_be_relative_to_the_home_of_the_account(tmp_path):
+    with sftp_with(tmp_path) as build:
+        relative = os.path.relpath(tmp_path / "there", pwd.getpwuid(os.getuid()).pw_dir)
+        assert use(build(relative), tmp_path / "there") == [b"data/a b"]
+
+
+@needs_sshd
+def test_an_sftp_session_that_is_lost_is_opened_again_by_the_next_call(tmp_path):
+    with sftp_with(tmp_path) as build, closing(build(tmp_path / "there")) as files:
+        files.open(create=True)
+        for lose in (build.sshd.kill_sessions, build.sshd.kill_commands):
+            lose()
+            with pytest.raises(TransientError):
+                files.look([b"a"])
+            assert files.look([b"a"]) == [None]
+
+
+@needs_sshd
+def test_a_host_without_sftp_is_named(tmp_path):
+    with (
+        sftp_with(tmp_path, "Subsystem sftp /bin/false") as build,
+        pytest.raises(StagingError) as raised,
+    ):
+        build(tmp_path).open(create=True)
+    assert raised.value.problem_code == "destination.no-sftp"
+
+
+SERVERS = [Path(f"/usr/lib/{name}/sftp-server") for name in ("openssh", "ssh")]
+SERVER = next((str(path) for path in SERVERS if path.exists()), "")
+needs_server = pytest.mark.skipif(not SERVER, reason="needs OpenSSH's sftp-server")
+
+
+@needs_sshd
+@needs_server
+@pytest.mark.parametrize("denied", ["fsync", "limits", "posix-rename,fsync,limits,statvfs"])
+def test_a_server_without_extensions_is_used_all_the_same(tmp_path, denied):
+    with sftp_with(tmp_path, f"Subsystem sftp {SERVER} -P {denied}") as build:
+        files = build(tmp_path / "there")
+        assert use(files, tmp_path / "there") == [b"data/a b"]
+        assert files.write(b".mydata-like/m", b"new", replace=True)
+        assert files.read(b".mydata-like/m") == b"new"
+        files.close()
+
+
+@pytest.fixture
+def other_sftp(tmp_path):
+    """Return a function that returns files over SFTP as another account sees them."""
+    gate = script(tmp_path / "gate", f"exec setpriv --reuid 65534 --clear-groups {SERVER}\n")
+    with sftp_with(tmp_path, f"ForceCommand {gate}") as build:
+        yield build
+
+
+@needs_sshd
+@needs_server
+@needs_accounts
+def test_over_sftp_what_is_denied_is_named_omitted_or_not_proven(other_sftp, open_folder):
+    for location in (open_folder, open_folder / "new"):
+        with pytest.raises(StagingError) as raised:
+            other_sftp(location).open(create=True)
+        assert raised.value.problem_code == "destination.denied"
+    open_folder.chmod(0o777)
+    with closing(other_sftp(open_folder)) as files:
+        there = Destination(open_folder, files)
+        paths = [there.put(name) for name in ("a", "b", "secret/d")]
+        there.path("b").chmod(0o600)
+        there.path("secret").chmod(0o700)
+        files.open(create=False)
+        files.write(b".mydata-like/incoming/a", b"")
+        placements = [
+            Placement(b".mydata-like/incoming/a", name, 0o644)
+            for name in (b"secret/x", b"secret/y/z")
+        ]
+
+        assert [it is None for it in files.prove(paths)] == [False, True, True]
+        assert sorted(it.path for it in files.list_files(b"")) == [b"a", b"b"]
+        assert codes(files.place(placements)) == ["destination.denied"] * 2

@@ -107,6 +107,8 @@ class LocalFiles(DestinationFiles):
     rewritten with the same size and modification time has the same mark.
     """
 
+    attributes_complete = True
+
     def __init__(
         self, path: bytes, *, links: bool = True, by_descriptor: bool = BY_DESCRIPTOR
     ) -> None:

@@ -134,6 +134,7 @@ class HostFiles(DestinationFiles):
     """
 
     evidence = "host"
+    attributes_complete = True
 
     def __init__(self, connect: Connect, location: bytes) -> None:
         """`connect` opens a session and returns what the host has."""

@@ -144,7 +144,9 @@ def test_a_case_is_called_by_its_number_too():
     names = {case.name: case.names for case in CASES}
 
     assert names["P6B"] == {"P6B", "P6"}
+    assert names["P17G"] == {"P17G", "P17"}
     assert names["P1"] == {"P1"}
+    assert names["HOG"] == {"HOG"}
 
 
 def test_every_case_has_a_name_of_its_own():

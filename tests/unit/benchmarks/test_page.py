@@ -43,6 +43,21 @@ def test_the_newest_result_of_a_case_replaces_older_ones(tmp_path):
     assert "| 3 | 2 | MB/s | 1.50 | 1.5 | 1.5 |" in line
 
 
+def test_a_copy_is_compared_with_the_fastest_one_that_is_proven(tmp_path):
+    record(
+        tmp_path,
+        "2026-01-01",
+        a_row("mydata-like copy, a key file", 4, checks="MD5 of both sides"),
+        a_row("rsync -a", 9, checks="its stream"),
+        a_row("rsync -a, then rsync -anc", 8, checks="checksums of both sides"),
+        a_row("md5sum, tar, md5sum there", 5, checks="MD5 of both sides"),
+    )
+
+    (line,) = [line for line in make_tables(tmp_path).splitlines() if "P1" in line]
+
+    assert "| copy, a key file | rsync -a, then rsync -anc | 4 | 8 | MB/s | 0.50 |" in line
+
+
 def test_a_whole_run_is_compared_with_the_same_proof_by_hand(tmp_path):
     record(
         tmp_path,

@@ -1,0 +1,217 @@
+"""The command `copy` to hosts that allow only SFTP, or have no checksum program."""
+
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mydata_like.ssh.keys import create_key
+from tests.site import DEADLINE, NEW_GROUP, close_streams, finish, kill_group
+from tests.sshd_fixture import needs_sshd, script, sftp_only, sshd_with
+
+pytestmark = [
+    pytest.mark.e2e,
+    needs_sshd,
+    pytest.mark.skipif(os.name == "nt", reason="the host is this computer"),
+]
+
+TWICE = "The host computes no checksums: each file is read back, so each byte travels twice."
+NO_CHECKSUM = 'PATH={}; export PATH\nexec /bin/sh -c "$SSH_ORIGINAL_COMMAND"\n'
+
+SFTP_SERVERS = [
+    f"/usr/{folder}/sftp-server"
+    for folder in ("lib/openssh", "lib/ssh", "libexec/openssh", "libexec")
+    if Path(f"/usr/{folder}/sftp-server").exists()
+]
+
+
+def no_checksum_program(folder):
+    """Return options of a host with a shell, and all programs but those for checksums."""
+    programs = folder / "bin"
+    programs.mkdir()
+    for place in ("/usr/bin", "/bin"):
+        for program in os.scandir(place):
+            if not re.search("sum$|md5|openssl|sh$", program.name):
+                (programs / program.name).unlink(missing_ok=True)
+                (programs / program.name).symlink_to(program.path)
+    (programs / "sh").symlink_to("/bin/sh")
+    gate = script(folder / "gate", NO_CHECKSUM.format(programs))
+    return (f"ForceCommand {gate}", f"Subsystem sftp {SFTP_SERVERS[0]}")
+
+
+HOSTS = {
+    "only SFTP": lambda folder: sftp_only(),
+    "no checksum program": no_checksum_program,
+}
+
+
+class Copying:
+    """A user with data, and a host that has the folder `there`."""
+
+    def __init__(self, folder, sshd):
+        self.home = folder / "home"
+        self.data = folder / "data"
+        self.there = folder / "there"
+        self._started = []
+        ssh = self.home / ".ssh"
+        ssh.mkdir(parents=True, mode=0o700)
+        sshd.authorize(create_key(ssh / "id_ed25519").public)
+        lines = ("Host store", f"HostName {sshd.host}", f"Port {sshd.port}")
+        (ssh / "config").write_text("\n ".join((*lines, f"User {sshd.username}")) + "\n")
+        (ssh / "known_hosts").write_text(f"[{sshd.host}]:{sshd.port} {sshd.host_key.line()}\n")
+
+    def start(self, command, *words):
+        kept = {name: value for name, value in os.environ.items() if "MYDATA_" not in name}
+        kept.pop("SSH_AUTH_SOCK", None)
+        own = {"HOME": str(self.home), "MYDATA_LIKE_HOME": str(self.home / "own files")}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mydata_like", command, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            start_new_session=True,
+            env=kept | own | {"COLUMNS": "110"},
+            creationflags=NEW_GROUP,
+        )
+        self._started.append(process)
+        return process
+
+    def start_copy(self, *words):
+        return self.start("copy", str(self.data), f"store:{self.there}", *words)
+
+    def copy(self, *words):
+        """Copy; return the exit code, and the output without its figures of time."""
+        ended = finish(self.start_copy(*words), DEADLINE)
+        assert not ended.complaints
+        return ended.code, ended.output
+
+    def make(self, name, content):
+        path = self.data / os.fsdecode(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+    @property
+    def named(self):
+        return [it for it in (self.there / "data").rglob("*") if it.is_file()]
+
+    def check_there(self):
+        """Let a program compare what is listed; return the number of files.
+
+        All that is there is compared with what is here.
+        """
+        listed = sorted((self.there / ".mydata-like/manifest").rglob("*.md5"))
+        lines = b"".join(path.read_bytes() for path in listed)
+        checked = subprocess.run(
+            ["md5sum", "-c", "--quiet", "--strict"], input=lines, cwd=self.there, check=False
+        )
+        assert checked.returncode == 0
+        subprocess.run(
+            ["diff", "-r", "--no-dereference", self.data, self.there / "data"], check=True
+        )
+        return lines.count(b"\n")
+
+    def close(self):
+        for process in self._started:
+            if process.poll() is None:
+                kill_group(process)
+                close_streams(process)
+
+
+@pytest.fixture(params=HOSTS)
+def site(request, tmp_path):
+    (tmp_path / "host").mkdir()
+    with sshd_with(tmp_path / "host", *HOSTS[request.param](tmp_path / "host")) as sshd:
+        site = Copying(tmp_path / "site", sshd)
+        yield site
+        site.close()
+
+
+def flip_byte(path, *, later):
+    """Change one byte of a file, and its time only if it is to be `later`; return the content."""
+    before, content = path.stat(), bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + later * 10**9))
+    return bytes(content)
+
+
+def test_a_copy_is_proven_by_reading_it_back(site):
+    contents = ((b"a", 0), (b"sub/b c", 3_000_000), (b"sub/\xff\n'x", 100), (b"d/e", 70_000))
+    for name, size in contents:
+        site.make(name, os.urandom(size))
+    (site.data / "empty").mkdir()
+    (site.data / "link").symlink_to("sub/b c")
+
+    preview = site.copy("--dry-run")
+    assert not site.there.exists()
+    first = site.copy()
+
+    assert first[0] == 0
+    assert TWICE not in preview[1]
+    assert TWICE in first[1]
+    assert first[1].endswith("4 files: 4 written to the disk, read back and compared now\n")
+    assert site.check_there() == 4
+    assert stat.S_IMODE((site.there / "data/d").stat().st_mode) == stat.S_IMODE(
+        (site.data / "d").stat().st_mode
+    )
+    assert int((site.there / "data/empty").stat().st_mtime) == int(
+        (site.data / "empty").stat().st_mtime
+    )
+    again = site.copy()
+    assert again[0] == 0
+    assert again[1].endswith("4 files: 4 proven earlier, of the same size and time there\n")
+
+
+def test_a_file_that_was_changed_there_is_noticed_by_its_time_and_the_others_by_verify(site):
+    for number in range(4):
+        site.make(b"%d" % number, os.urandom(1000))
+    assert site.copy()[0] == 0
+    changed = flip_byte(site.there / "data/1", later=5)
+    flip_byte(site.there / "data/2", later=0)
+    (site.there / "data/3").unlink()
+
+    code, text = site.copy()
+    verified = finish(site.start("verify", f"store:{site.there}"), DEADLINE)
+
+    assert code == 0
+    assert text.endswith(
+        "4 files: 2 proven earlier, of the same size and time there, "
+        "2 written to the disk, read back and compared now\n"
+    )
+    (kept,) = (site.there / "data").glob(".mydata-old-*-1")
+    assert kept.read_bytes() == changed
+    assert verified.code == 1
+    assert "Changed: data/2 " in verified.output
+    assert "3 of 4 files are as listed" in verified.output
+
+
+def test_a_copy_that_was_killed_goes_on(site):
+    for number in range(60):
+        site.make(b"%d/file" % number, os.urandom(500_000))
+    process = site.start_copy("--bandwidth", "4", "--channels", "2")
+    until = time.monotonic() + DEADLINE
+    while len(site.named) < 5:
+        assert time.monotonic() < until
+        assert process.poll() is None
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    close_streams(process)
+    before = len(site.named)
+
+    code, text = site.copy()
+
+    assert before < 60
+    assert code == 0, text
+    site.check_there()
+    assert list((site.there / ".mydata-like/tmp").rglob("*")) == []
+    sent = int(re.search(r"^(\d+) files?, .* sent in", text, re.MULTILINE)[1])
+    assert 0 < sent < 60, text
