@@ -211,9 +211,9 @@ def find_differences(
             wrongs.append(f"{path!r} is a {copied.kind}")
         elif seen.kind == "folder" and not (path or place):
             continue
-        elif seen.kind == "folder" and not others and seen != copied:
-            wrongs.append(f"{path!r}: {seen} {copied}")
-        elif seen.kind != "folder" and (seen.content, seen.mode) != (copied.content, copied.mode):
+        elif (seen.kind == "folder" and not others and seen != copied) or (
+            seen.kind != "folder" and (seen.content, seen.mode) != (copied.content, copied.mode)
+        ):
             wrongs.append(f"{path!r}: {seen} {copied}")
         elif seen.kind == "file" and seen.modified_ns // 10**9 != copied.modified_ns // 10**9:
             wrongs.append(f"{path!r}: time {seen.modified_ns} {copied.modified_ns}")
