@@ -459,6 +459,11 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "destination.no-shell": ProblemInfo(
         "The host of the destination allows no shell.", ADMINISTRATOR, TRY_AGAIN
     ),
+    "destination.no-sftp": ProblemInfo(
+        "The host of the destination allows neither a usable shell nor SFTP.",
+        ADMINISTRATOR,
+        TRY_AGAIN,
+    ),
     "destination.no-programs": ProblemInfo(
         "The host of the destination lacks programs that are needed.", ADMINISTRATOR, TRY_AGAIN
     ),

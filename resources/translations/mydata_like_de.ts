@@ -5150,6 +5150,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 bittet darum, bis %2 zu warten.</translation>
     </message>
     <message>
+        <source>%1 at the destination cannot be read: %2</source>
+        <translation>%1 am Ziel kann nicht gelesen werden: %2</translation>
+    </message>
+    <message>
         <source>%1 at the destination cannot be read: %2.</source>
         <translation>%1 am Ziel kann nicht gelesen werden: %2.</translation>
     </message>
@@ -5536,6 +5540,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Its administrator can allow a shell for this account.</source>
         <translation>Seine Administration kann diesem Konto eine Shell erlauben.</translation>
+    </message>
+    <message>
+        <source>Its administrator can allow it for this account.</source>
+        <translation>Sein Verwalter kann es für dieses Konto erlauben.</translation>
     </message>
     <message>
         <source>Its administrator can install one: md5sum, or openssl.</source>
@@ -6090,6 +6098,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Das Ziel enthält ein Passwort, was nicht unterstützt wird.</translation>
     </message>
     <message>
+        <source>The destination could not be listed: %1</source>
+        <translation>Das Ziel konnte nicht aufgelistet werden: %1</translation>
+    </message>
+    <message>
         <source>The destination could not be listed: %1.</source>
         <translation>Das Ziel konnte nicht aufgelistet werden: %1.</translation>
     </message>
@@ -6312,6 +6324,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The home folder of another user, %1, is not looked up.</source>
         <translation>Der persönliche Ordner eines anderen Benutzers, %1, wird nicht gesucht.</translation>
+    </message>
+    <message>
+        <source>The host allows no SFTP: %1</source>
+        <translation>Der Rechner erlaubt kein SFTP: %1</translation>
     </message>
     <message>
         <source>The host allows no shell with the programs that copies need: %1.</source>

@@ -900,6 +900,7 @@ def test_a_server_without_extensions_is_used_all_the_same(tmp_path, denied):
         assert use(files, tmp_path / "there") == [b"data/a b"]
         assert files.write(b".mydata-like/m", b"new", replace=True)
         assert files.read(b".mydata-like/m") == b"new"
+        assert files.evidence == ("read-back-cached" if "fsync" in denied else "read-back")
         files.close()
 
 

@@ -1,6 +1,7 @@
 """The command `copy` to hosts that allow only SFTP, or have no checksum program."""
 
 import os
+import pwd
 import re
 import signal
 import stat
@@ -215,3 +216,13 @@ def test_a_copy_that_was_killed_goes_on(site):
     assert list((site.there / ".mydata-like/tmp").rglob("*")) == []
     sent = int(re.search(r"^(\d+) files?, .* sent in", text, re.MULTILINE)[1])
     assert 0 < sent < 60, text
+
+
+def test_a_destination_may_be_relative_to_the_home_of_the_account(site):
+    site.make(b"file", b"content")
+    relative = os.path.relpath(site.there, pwd.getpwuid(os.getuid()).pw_dir)
+
+    ended = finish(site.start("copy", str(site.data), f"store:{relative}"), DEADLINE)
+
+    assert ended.code == 0, ended.output
+    assert site.check_there() == 1
