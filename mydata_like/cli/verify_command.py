@@ -45,7 +45,7 @@ from mydata_like.settings.schema import Settings
 
 HOW: Final = {  # the kinds of evidence
     "host": "hashed on the host now: md5sum",
-    "read-back": "read from the disk and hashed now",
+    "read-back": "read back and hashed now",
     "read-back-cached": "read, possibly from memory, and hashed now",
 }
 REDRAWN: Final = 0.2  # seconds between two pictures of the progress

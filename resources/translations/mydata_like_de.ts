@@ -5543,7 +5543,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
     <message>
         <source>Its administrator can allow it for this account.</source>
-        <translation>Sein Verwalter kann es für dieses Konto erlauben.</translation>
+        <translation>Sein Administrator kann es für dieses Konto erlauben.</translation>
     </message>
     <message>
         <source>Its administrator can install one: md5sum, or openssl.</source>
