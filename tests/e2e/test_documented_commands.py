@@ -18,7 +18,7 @@ from mydata_like.demo.demo_server import EmbeddedServer
 from mydata_like.demo.fixtures import FACILITY
 from mydata_like.demo.ssh_servers import PrivateSshd
 from mydata_like.demo.uploaders import ScpAddress
-from mydata_like.ssh.keys import PublicKey
+from mydata_like.ssh.keys import PublicKey, create_key
 from tests.life import MYDATA, UUID
 from tests.sshd_fixture import needs_sshd
 
@@ -75,8 +75,14 @@ class Reader:
             "/data/microscope": str(self._data),
             "/data/confocal": str(self._data),
             "explain KEY": "explain server.url",
+            "you@storage.example.org:archive": f"storage.example.org:{folder}/archive",
+            "ann@storage.example.org:/archive": f"storage.example.org:{folder}/archive",
+            "cd /archive": f"cd {folder}/archive",
         }
         self._write("Scan 0/notes.txt")
+        (folder / "FOLDER").mkdir()
+        (folder / "FOLDER" / "notes.txt").write_bytes(os.urandom(1000))
+        self._know_host()
 
     def read(self, page: Path) -> None:
         """Type all that a page shows; it must do what it should."""
@@ -107,6 +113,23 @@ class Reader:
             self._approve()
         else:
             assert ended.returncode == 0, f"{line}: {ended.returncode}\n{ended.stdout}"
+
+    def _know_host(self) -> None:
+        """Have an account on the host of a copy, as OpenSSH's configuration says it."""
+        sshd, ssh = self._sshd, self.folder / ".ssh"
+        ssh.mkdir(mode=0o700)
+        sshd.authorize(create_key(ssh / "id_ed25519").public)
+        (ssh / "known_hosts").write_text(f"[{sshd.host}]:{sshd.port} {sshd.host_key.line()}\n")
+        (ssh / "config").write_text(
+            f"Host storage.example.org\n  HostName {sshd.host}\n  Port {sshd.port}\n"
+            f"  User {sshd.username}\n"
+        )
+
+    def make_copies(self) -> None:
+        """Have a folder of one month, and nothing at the destination."""
+        shutil.rmtree(self.folder / "archive", ignore_errors=True)
+        (self._data / "2026-11").mkdir()
+        (self._data / "2026-11" / "notes.txt").write_bytes(os.urandom(1000))
 
     def make_archive(self) -> None:
         """Have an archive made, and download it."""
@@ -211,6 +234,8 @@ def test_what_a_page_shows_can_be_typed(page, readied):
         reader.make_archive()
     if page.stem == "coming-from-mydata":
         reader.leave_mydata()
+    if page.stem == "copy":
+        reader.make_copies()
 
     reader.read(page)
 
