@@ -172,7 +172,7 @@ class WorkerProcess:
             try:
                 self._pipe.send(message)
             except OSError as error:
-                raise _lost() from error
+                raise (_dropped() if self._dropped else _lost()) from error
 
     def _listen(self) -> None:
         """Put replies into the inboxes of their channels until the pipe ends."""
