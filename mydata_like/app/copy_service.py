@@ -40,6 +40,9 @@ from mydata_like.ssh.login import Confirm
 COUNTING: Final = 1.0  # seconds that counting the files may take before a copy starts
 TREE_AT_ONCE: Final = 1000  # folders and links in one request
 CHANGED: Final = "file.changed"
+# Seconds before files that changed are tried again: where times are in whole seconds, a file may
+# have changed unnoticed while its last change is more recent.
+PAUSE: Final = 3.0
 MARKER: Final = b"destination.json"  # of a destination, in our folder
 HOW_TO_REPLACE: Final = (
     "The copy was not replaced. To replace it, copy again with --replace-changed; the earlier "
@@ -139,6 +142,7 @@ def run_copy(
     watched = replace(observer, emit=to_all(changed.add, observer.emit))
     end, problems = _run(order, place, watched)
     if changed.found and not end.finished.problem and not order.dry_run:
+        observer.cancel.wait(PAUSE)
         end, problems = _run(order, place, observer)
     code = end.exit_code
     if order.dry_run:
