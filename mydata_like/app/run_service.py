@@ -514,7 +514,7 @@ class _Builder:
 
 
 def _find_none(_files: Sequence[LocalFile]) -> Mapping[bytes, Problem]:
-    """Return no unfinished files: a person has asked for all of them now."""
+    """Return no unfinished files: the user has asked for all of them now."""
     return {}
 
 
