@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final, Literal
 
 from mydata_like.app.plain_destination import (
+    CopyDestination,
     FolderPlace,
     HostPlace,
-    PlainDestination,
     open_target,
     parse_destination,
 )
@@ -20,7 +20,7 @@ from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.run_service import open_run, to_all
 from mydata_like.core.copy_arguments import CopySource, CopyTarget, plan_sources
 from mydata_like.core.data_directory import WHOLE, Shard
-from mydata_like.core.destination_files import OWN_FOLDER, TreeFolder, TreeLink
+from mydata_like.core.destination_files import DESTINATION_MARKER, OWN_FOLDER, TreeFolder, TreeLink
 from mydata_like.core.errors import HELD, AlreadyRunningError, Problem, SettingsError
 from mydata_like.core.events import Event, FileFailed, FileWaiting, Notice
 from mydata_like.core.extra_sources import Destination, SourceRequest, lies_in, source_key
@@ -43,7 +43,6 @@ CHANGED: Final = "file.changed"
 # Seconds before files that changed are tried again: where times are in whole seconds, a file may
 # have changed unnoticed while its last change is more recent.
 PAUSE: Final = 3.0
-MARKER: Final = b"destination.json"  # of a destination, in our folder
 HOW_TO_REPLACE: Final = (
     "The copy was not replaced. To replace it, copy again with --replace-changed; the earlier "
     "content is kept beside it for 30 days."
@@ -184,7 +183,7 @@ class ChangedWhileRead:
 def _run(
     order: CopyOrder, place: HostPlace | FolderPlace, observer: RunObserver
 ) -> tuple[RunEnd, list[Problem]]:
-    destination = PlainDestination(
+    destination = CopyDestination(
         place, order.sources, order.shard, accept_missing=order.accept_missing
     )
     named = Destination("", "copy", "copy")
@@ -195,7 +194,11 @@ def _run(
         reason=SOURCE,
         sources=tuple(SourceRequest(source.path, named) for source in order.sources),
         part=ScanScope(
-            as_is=TreeRules(destination.judge_own, order.shard, order.links == "follow")
+            as_is=TreeRules(
+                destination.judge_own,
+                order.shard,
+                "follow" if order.links == "follow" else "leave",
+            )
         ),
     )
     with _named_lock(destination), open_run(request, observer, destination) as run:
@@ -210,7 +213,7 @@ def _run(
 
 
 @contextmanager
-def _named_lock(destination: PlainDestination) -> Iterator[None]:
+def _named_lock(destination: CopyDestination) -> Iterator[None]:
     """Say what is locked if another copy from the same folders is in progress."""
     try:
         yield
@@ -309,7 +312,9 @@ def _walk(top: bytes, *, follow: bool) -> Iterator[_Folder]:
                             followed.add((there.st_dev, there.st_ino))
                             below.append(_Folder(entry.path, name))
                     elif entry.is_dir(follow_symlinks=False):
-                        if entry.name == OWN_FOLDER and os.path.lexists(join(entry.path, MARKER)):
+                        if entry.name == OWN_FOLDER and os.path.lexists(
+                            join(entry.path, DESTINATION_MARKER)
+                        ):
                             continue
                         below.append(_Folder(entry.path, name))
                     elif entry.is_file(follow_symlinks=False):

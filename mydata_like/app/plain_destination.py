@@ -2,7 +2,8 @@
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +28,7 @@ from mydata_like.core.copy_arguments import (
 )
 from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.destination_files import (
+    DESTINATION_MARKER,
     OWN_FOLDER,
     DestinationFiles,
     ProvenFile,
@@ -46,12 +48,13 @@ from mydata_like.core.errors import (
 from mydata_like.core.events import Notice, RunFinished
 from mydata_like.core.extra_sources import source_key
 from mydata_like.core.formatting import format_path
-from mydata_like.core.model import StagingArea
+from mydata_like.core.model import DatasetFolder, StagingArea
 from mydata_like.core.openat import join
 from mydata_like.core.ports import Clock, Emit, Transport
 from mydata_like.engine.gate import Gate
+from mydata_like.engine.walk import refuse_destination
 from mydata_like.settings.atomic_write import make_private_folder
-from mydata_like.settings.schema import Settings
+from mydata_like.settings.schema import Settings, Transfer
 from mydata_like.ssh.capabilities import CommandFacts, HostCapabilities, probe_commands
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.keys import STANDARD_PORT
@@ -71,11 +74,6 @@ from mydata_like.transfer.worker_process import WorkerStarter
 
 KNOWN_ID: Final = "destination-id"  # the ledger's key for the id in the destination's marker
 SEGMENTS: Final = "segments"  # the ledger's key for the number of our newest segment
-LEFT_OUT: Final = Problem(
-    "skipped.destination",
-    "The folder belongs to a destination of copy, and lists what is there.",
-    "Nothing needs to be done.",
-)
 COPIES: Final = "copies"  # the folder of the state of all copies
 
 
@@ -221,19 +219,26 @@ def parse_destination(text: str) -> CopyTarget:
 def open_target(
     target: CopyTarget,
     config: Path | None,
-    accepted_keys: tuple[str, ...],
-    confirm: Confirm | None,
+    accepted_keys: tuple[str, ...] = (),
+    confirm: Confirm | None = None,
+    transfer: Transfer | None = None,
 ) -> HostPlace | FolderPlace:
     """Return a destination after a login on its host; raises `UploaderError`.
 
-    `accepted_keys` are fingerprints of host keys that are trusted; `confirm` asks about others.
+    `accepted_keys` are fingerprints of host keys that are trusted; `confirm` asks about others. The
+    settings for the `transfer` name a key file, ciphers and timeouts.
     """
     match target:
         case HostTarget(path=path):
             places = find_places(config)
             login = find_login(target, Path.home(), os.environ)
+            if transfer and transfer.key_file:
+                login = login._replace(key_files=(transfer.key_file, *login.key_files))
             trust = Trust(places.known_hosts, accepted_keys, confirm)
-            return HostPlace.find(log_in(login, places.key_file, trust), path, login.notes)
+            endpoint = log_in(login, places.key_file, trust)
+            if transfer:
+                endpoint = _adjust(endpoint, transfer)
+            return HostPlace.find(endpoint, path, login.notes)
         case FolderTarget(path=path):
             return FolderPlace(source_key(Path(os.fsdecode(path))))
         case BucketTarget():
@@ -242,6 +247,17 @@ def open_target(
                 hint="With a MyTardis server, runs can send to it: set transfer.method to s3.",
                 code="copy.destination",
             )
+
+
+def _adjust(endpoint: Endpoint, transfer: Transfer) -> Endpoint:
+    """Return an endpoint and its jump hosts with ciphers and timeouts of the settings."""
+    return endpoint._replace(
+        ciphers=transfer.ciphers,
+        connect_timeout=transfer.connect_timeout,
+        stall_timeout=transfer.stall_timeout,
+        stack=transfer.ssh,
+        via=_adjust(endpoint.via, transfer) if endpoint.via else None,
+    )
 
 
 class TransportParts(NamedTuple):
@@ -276,64 +292,50 @@ class NewDestination:
 
 
 class PlainDestination(RunDestination):
-    """A host or folder that gets the sources of one copy.
+    """A host or folder that gets files as they are, with a manifest beside them.
 
-    The ledger and the lock of a copy are in a folder of the state, by destination and by the
-    folders that the sources are in. With `accept_missing` the destination may have lost what
-    earlier runs had put there, or its marker.
+    With `accept_missing` it may have lost what earlier runs had put there, or its marker.
     """
 
-    def __init__(
-        self,
-        place: HostPlace | FolderPlace,
-        sources: Sequence[CopySource],
-        shard: Shard = WHOLE,
-        *,
-        accept_missing: bool = False,
-    ) -> None:
-        self.place = place
-        self.files: DestinationFiles = place.open_files()
-        self._places = {source.path: source.place for source in sources}
-        self._shard = shard
+    place: HostPlace | FolderPlace
+    files: DestinationFiles
+    digest: str  # of the destination, and of what is sent there
+
+    def __init__(self, *, accept_missing: bool = False) -> None:
         self._accept_missing = accept_missing
         self._id = ""  # as in the marker, once it was read
+
+    @abstractmethod
+    def find_place(self, folder: DatasetFolder) -> bytes | Mapping[bytes, bytes]:
+        """Return where a dataset folder goes; see `ManifestCatalogue`."""
+
+    @abstractmethod
+    def list_tops(self) -> Iterable[bytes]:
+        """Return the absolute paths of all folders and files that are sent."""
 
     def judge_own(self, path: bytes) -> Problem | None:
         """Return why a folder with the name of our own at a destination is not copied.
 
         Raises `SettingsError` if it is that of this destination, which is then in a source.
         """
-        try:
-            content = Path(os.fsdecode(join(path, os.path.basename(MARKER)))).read_bytes()  # noqa: PTH119 - bytes
-        except OSError:
-            return None
-        if self._id and content == format_marker(self._id):
+        problem = refuse_destination(path)
+        if problem is None or not self._id:
+            return problem
+        content = Path(os.fsdecode(join(path, DESTINATION_MARKER))).read_bytes()
+        if content == format_marker(self._id):
             raise SettingsError(
                 f"The destination {format_path(os.path.dirname(path))} is in a source, or a source "  # noqa: PTH120 - bytes
                 "is in it.",
                 hint="Choose a destination that is in no source and contains none.",
                 code="destination.inside",
             )
-        return LEFT_OUT
-
-    def find_root(self, request: RunRequest) -> bytes:
-        parents = sorted(
-            {path.rpartition(b"/")[0] if place else path for path, place in self._places.items()}
-        )
-        names = [self.place.name.encode("utf-8", "surrogateescape"), *parents]
-        text = b"\0".join([*names, str(self._shard).encode()])
-        self._digest = hashlib.sha256(text).hexdigest()[:16]
-        folder = find_state(request.settings, find_places(request.config)) / COPIES / self._digest
-        make_private_folder(folder)
-        return os.fsencode(folder)
-
-    def check(self, request: RunRequest) -> None:
-        """Do nothing: the arguments of the command were checked."""
+        return problem
 
     def connect(
         self, request: RunRequest, observer: RunObserver, gate: Gate, stack: ExitStack
     ) -> RunRequest:
         self._request = request
+        self.files = self.place.open_files()
         stack.callback(self.files.close)
         try:
             gate.call(lambda: self.files.open(create=not request.dry_run), staging=True)
@@ -347,6 +349,7 @@ class PlainDestination(RunDestination):
         request, ledger, gate, files = self._request, basis.ledger, basis.gate, self.files
         places, dry_run = find_places(request.config), request.dry_run
         uploader = ensure_uuid(request.settings, places)
+        self._ledger = ledger
         known = "" if self._accept_missing else ledger.find_meta(KNOWN_ID) or ""
         found = gate.call(lambda: identify(files, known, create=not dry_run), staging=True)
         if found and not dry_run:
@@ -355,7 +358,7 @@ class PlainDestination(RunDestination):
         self._refuse_inside()
         emit = basis.observer.emit
         # Other computers may copy from a folder of the same path.
-        own = f"{uploader[:8]}-{self._digest}"
+        own = f"{uploader[:8]}-{self.digest}"
         self.temporary = TEMPORARY + own.encode() + b"/"
         manifest = Manifest(
             files,
@@ -386,8 +389,61 @@ class PlainDestination(RunDestination):
         )
         transport = self.place.open_transport(parts)
         basis.stack.callback(transport.close)
-        catalogue = ManifestCatalogue(self.context, self._places)
+        catalogue = ManifestCatalogue(self.context, self.find_place)
         return OpenedDestination(catalogue, transport, BOX, can_replace=True)
+
+    def _refuse_inside(self) -> None:
+        """Raise `SettingsError` if a source is in the destination."""
+        for above in self.list_tops():
+            while above.rpartition(b"/")[0]:
+                self.judge_own(join(above, OWN_FOLDER))
+                above = above.rpartition(b"/")[0]
+
+    def report(self, finished: RunFinished) -> None:
+        """Do nothing: the manifest says what is there."""
+
+
+class CopyDestination(PlainDestination):
+    """The destination of one copy, and its sources.
+
+    Its ledger and lock are in a folder of the state, by destination and by the folders that the
+    sources are in.
+    """
+
+    awaits_writers = False  # the user has asked for all files now
+
+    def __init__(
+        self,
+        place: HostPlace | FolderPlace,
+        sources: Sequence[CopySource],
+        shard: Shard = WHOLE,
+        *,
+        accept_missing: bool = False,
+    ) -> None:
+        super().__init__(accept_missing=accept_missing)
+        self.place = place
+        self._places = {source.path: source.place for source in sources}
+        self._shard = shard
+
+    def find_root(self, request: RunRequest) -> bytes:
+        parents = sorted(
+            {path.rpartition(b"/")[0] if place else path for path, place in self._places.items()}
+        )
+        names = [self.place.name.encode("utf-8", "surrogateescape"), *parents]
+        text = b"\0".join([*names, str(self._shard).encode()])
+        self.digest = hashlib.sha256(text).hexdigest()[:16]
+        folder = find_state(request.settings, find_places(request.config)) / COPIES / self.digest
+        make_private_folder(folder)
+        return os.fsencode(folder)
+
+    def check(self, request: RunRequest) -> None:
+        """Do nothing: the arguments of the command were checked."""
+
+    def find_place(self, folder: DatasetFolder) -> bytes | Mapping[bytes, bytes]:
+        return self._places.get(folder.path, self._places)
+
+    def list_tops(self) -> Iterable[bytes]:
+        return self._places
 
     def make_tree(self, folders: Sequence[TreeFolder], links: Sequence[TreeLink]) -> list[Problem]:
         """Make folders and links after a run; return what cannot be made."""
@@ -404,14 +460,3 @@ class PlainDestination(RunDestination):
                 left = self.files.list_own(folder)
                 self.files.remove([self.temporary + name for name in left])
             self.files.clear(folder)
-
-    def _refuse_inside(self) -> None:
-        """Raise `SettingsError` if a source is in the destination."""
-        for source in self._places:
-            above = source
-            while above.rpartition(b"/")[0]:
-                self.judge_own(join(above, OWN_FOLDER))
-                above = above.rpartition(b"/")[0]
-
-    def report(self, finished: RunFinished) -> None:
-        """Do nothing: the manifest says what is there."""

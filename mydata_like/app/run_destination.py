@@ -27,6 +27,7 @@ from mydata_like.core.events import RunFinished
 from mydata_like.core.ports import Clock, Emit, Transport
 from mydata_like.engine.catalogue import Catalogue
 from mydata_like.engine.gate import Gate
+from mydata_like.engine.layout_walk import ScanScope
 from mydata_like.hostos.lock import Lease
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.transfer.archive_reader import TarArchives
@@ -63,7 +64,12 @@ class OpenedDestination(NamedTuple):
 
 
 class RunDestination(ABC):
-    """What one run sends to. Its methods are called once, in the order of their definition."""
+    """What one run sends to. Its methods are called once, in the order of their definition.
+
+    Files that other programs have open wait if it `awaits_writers`.
+    """
+
+    awaits_writers = True
 
     def find_root(self, request: RunRequest) -> bytes:
         """Return the data directory of the run's ledger and lock."""
@@ -72,6 +78,10 @@ class RunDestination(ABC):
     @abstractmethod
     def check(self, request: RunRequest) -> None:
         """Raise an error if this destination cannot take what is requested."""
+
+    def narrow(self, part: ScanScope) -> ScanScope:
+        """Return the part of the data directory to scan, with the rules for its files."""
+        return part
 
     @abstractmethod
     def connect(

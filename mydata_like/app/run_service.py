@@ -22,6 +22,7 @@ from mydata_like.app.run_destination import (
     RunDestination,
 )
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, ignore
+from mydata_like.app.settings_destination import SettingsDestination
 from mydata_like.app.settings_service import (
     correct_places,
     find_places,
@@ -192,8 +193,14 @@ class _Builder:
         self._gate = build_gate(request, observer, self._clock)
         self._places = find_places(request.config)
         self._controller = observer.controller or CommandHandler(observer.cancel, observer.emit)
-        self._destination = destination or MyTardisDestination(self._archives)
+        self._destination = destination or self._choose_destination()
         self._root = self._destination.find_root(request)
+        self._part = self._destination.narrow(request.part)
+
+    def _choose_destination(self) -> RunDestination:
+        if self._request.settings.destination.takes_tree:
+            return SettingsDestination()
+        return MyTardisDestination(self._archives)
 
     def build(self) -> Run:
         """Return the run after opening everything that it needs."""
@@ -332,7 +339,7 @@ class _Builder:
         cancel: CancelFlag,
     ) -> Iterator[FileGroup]:
         """Yield the groups of the run; the run itself reports its files, so this emits nothing."""
-        scan = Scan(self._request.settings, ignore, self._clock, cancel, self._request.part)
+        scan = Scan(self._request.settings, ignore, self._clock, cancel, self._part)
         sources = find_sources()
         for source in sources.waiting:
             yield from scan.read(source)
@@ -478,7 +485,7 @@ class _Builder:
             recovery=Recovery(context, advanced, copies, untold, self._request.undo),
             discovery=discovery,
             availability=availability,
-            scan=Scan(settings, emit, clock, context.cancel, self._request.part),
+            scan=Scan(settings, emit, clock, context.cancel, self._part),
             renamed=RenamedFolders(ledger, context.root, emit),
             check=Check(
                 context.catalogue,
@@ -486,7 +493,7 @@ class _Builder:
                 emit,
                 gate,
                 changed,
-                _find_none if self._request.part.as_is else unfinished,
+                unfinished if self._destination.awaits_writers else _find_none,
                 box=context.box,
             ),
             compare=Compare(

@@ -63,11 +63,14 @@ def find_state(settings: Settings, places: StatePaths) -> Path:
 
 
 def ledger_file(settings: Settings, places: StatePaths, root: bytes, shard: Shard = WHOLE) -> Path:
-    """Return the ledger of this server and data directory, protected by the directory's lock.
+    """Return the ledger of this destination and data directory, protected by the directory's lock.
 
     Each data directory and shard has its own file, so a ledger never has two writers.
     """
     host = urlsplit(settings.server.url).netloc.replace(":", "_")
+    if settings.destination.takes_tree:
+        address = settings.destination.address.encode("utf-8", "surrogateescape")
+        host = f"{settings.destination.kind}_{hashlib.sha256(address).hexdigest()[:8]}"
     directory = hashlib.sha256(os.path.realpath(root)).hexdigest()[:8]
     return find_state(settings, places) / shard.place / f"ledger-{host}-{directory}.db"
 

@@ -7,6 +7,7 @@ from itertools import dropwhile
 from typing import NamedTuple
 
 from mydata_like.core.data_directory import WHOLE, Shard, is_lock_name
+from mydata_like.core.destination_files import OWN_FOLDER
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import FileSkipped, FolderFound, FolderSkipped, Notice
 from mydata_like.core.formatting import format_path
@@ -83,6 +84,7 @@ class LevelScan:
         self._shard = part.shard
         self._open_dataset = open_dataset
         self._filter = FolderFilter(settings.filters)
+        self._as_is = part.as_is
         self._layout = settings.data.layout
         self._levels = levels_of(settings.data.layout)
         self._instrument = settings.instrument.name
@@ -113,10 +115,10 @@ class LevelScan:
     def _list(self, place: _LevelFolder) -> tuple[dict[bytes, bytes], bool]:
         """Return a folder's sub-folders (name -> path, sorted) and whether it has files to read.
 
-        Only the files of an experiment's folder are read, as a dataset of their own. Those of other
-        levels are reported here.
+        Only the files of an experiment's folder are read, as a dataset of their own, and those of
+        the data directory if the tree is sent as it is. Those of other levels are reported here.
         """
-        own_dataset = self._level_of(place) is Level.EXPERIMENT
+        own_dataset = self._as_is is not None or self._level_of(place) is Level.EXPERIMENT
         children: dict[bytes, bytes] = {}
         has_files = False
         batch = self._walk.new_batch()
@@ -160,11 +162,16 @@ class LevelScan:
             key = place.below(name)
             if not self._is_wanted(key) and not self._leads_on(key):
                 continue
-            problem = self._filter.refuse(level, name) if name in chosen else _NOT_PART
+            problem: Problem | None = _NOT_PART
+            if name in chosen:
+                problem = self._filter.refuse(level, name, any_name=self._as_is is not None)
+            if self._as_is and name == OWN_FOLDER:
+                problem = self._as_is.judge_own(path)
             if problem:
                 self._pass_over(key, problem)
             else:
-                yield _LevelFolder(path, key, (*place.names, name.decode()))
+                text = format_path(name) if self._as_is else name.decode()
+                yield _LevelFolder(path, key, (*place.names, text))
 
     def _is_wanted(self, key: bytes) -> bool:
         """Return whether a folder is the only one to read, or is in it."""
@@ -183,7 +190,7 @@ class LevelScan:
 
     def _read_dataset(self, place: _LevelFolder) -> Iterator[FileGroup]:
         folder = self._folder(place)
-        if not self._shard.has(folder):
+        if not (self._as_is or self._shard.has(folder)):
             return
         problem = self._filter.refuse_title(folder.title)
         try:
@@ -201,7 +208,7 @@ class LevelScan:
     def _read_loose_files(self, place: _LevelFolder) -> Iterator[FileGroup]:
         """Yield the groups of an experiment's own folder, unless none of its files is uploaded."""
         folder = self._folder(place)
-        if not self._shard.has(folder):
+        if not (self._as_is or self._shard.has(folder)):
             return
         try:
             groups = self._walk.open(folder, place.path)

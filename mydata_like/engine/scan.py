@@ -23,7 +23,7 @@ from mydata_like.engine.layout_walk import (
     numbered,
     report_found,
 )
-from mydata_like.engine.walk import Walk
+from mydata_like.engine.walk import TreeRules, Walk
 from mydata_like.settings.schema import Settings
 
 
@@ -38,6 +38,8 @@ class Scan:
         cancel: CancelSignal,
         part: ScanScope = ALL,
     ) -> None:
+        if settings.destination.takes_tree and part.as_is is None:
+            part = part._replace(as_is=TreeRules(shard=part.shard))
         self._settings = settings
         self.part = part
         self._emit = emit

@@ -9,10 +9,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from mydata_like.core.data_directory import WHOLE, Shard, is_lock_name
-from mydata_like.core.destination_files import OWN_FOLDER
+from mydata_like.core.destination_files import DESTINATION_MARKER, OWN_FOLDER
 from mydata_like.core.errors import Cancelled, Problem, SettingsError
 from mydata_like.core.events import (
     FileFailed,
@@ -94,6 +94,11 @@ _HIDDEN = Problem(
     "Folders whose names begin with a dot are not uploaded.",
     "Rename the folder to upload it.",
 )
+LEFT_OUT: Final = Problem(
+    "skipped.destination",
+    "The folder belongs to a destination of copy, and lists what is there.",
+    "Nothing needs to be done.",
+)
 _OLD = Problem(
     "skipped.old",
     "The dataset folder has not changed for longer than filters.ignore_older_than.",
@@ -108,18 +113,26 @@ _YOUNG = Problem(
 Matcher = Callable[[str, str], bool]  # of a path below the data directory and its base name
 
 
+def refuse_destination(path: bytes) -> Problem | None:
+    """Return why a folder with the name of our own is left out: a destination keeps its list in it.
+
+    It is read otherwise, as any folder is.
+    """
+    return LEFT_OUT if os.path.lexists(join(path, DESTINATION_MARKER)) else None
+
+
 class TreeRules(NamedTuple):
     """How files are read for a destination that gets the tree as it is.
 
-    Names that a server could not store are read as well, and symbolic links that are not followed
-    are not reported. With `follow`, they are followed wherever they lead. `judge_own` returns why a
-    folder that has the name of our own is left out, by its path. Only files of the `shard` are
-    read.
+    Names that a server could not store are read as well. `judge_own` returns why a folder that has
+    the name of our own is left out, by its path. Only files of the `shard` are read. Symbolic
+    `links` are followed wherever they lead, left to somebody else without a report, or treated as
+    the settings say.
     """
 
-    judge_own: Callable[[bytes], Problem | None]
+    judge_own: Callable[[bytes], Problem | None] = refuse_destination
     shard: Shard = WHOLE
-    follow: bool = False
+    links: Literal["follow", "leave", "settings"] = "settings"
 
 
 class FileFilter:
@@ -167,17 +180,19 @@ class FolderFilter:
     def wants_age(self) -> bool:
         return self._oldest is not None or self._youngest is not None
 
-    def refuse(self, level: Level, name: bytes) -> Problem | None:
+    def refuse(self, level: Level, name: bytes, *, any_name: bool = False) -> Problem | None:
         """Return why a folder is excluded because of its name."""
         if problem := ignored_folder(self._settings, name):
             return problem
-        if name.startswith(b"."):
+        if not any_name and name.startswith(b"."):
             return _HIDDEN
         try:
             text = name.decode()
         except UnicodeDecodeError:
-            return _UNSPEAKABLE
-        if not text.strip() or len(text) > TITLE_LIMIT:
+            if not any_name:
+                return _UNSPEAKABLE
+            text = format_path(name)
+        if not any_name and (not text.strip() or len(text) > TITLE_LIMIT):
             return _UNTITLED
         wanted = self._wanted.get(level, "")
         return None if wanted in text.casefold() else _filtered(wanted)
@@ -345,7 +360,8 @@ class Walk:
     ) -> None:
         self.root = root
         self.as_is = as_is
-        self.links = Links("all" if as_is and as_is.follow else settings.symlinks, root)
+        follow = as_is is not None and as_is.links == "follow"
+        self.links = Links("all" if follow else settings.symlinks, root)
         self.refuse = FileFilter(settings, any_name=as_is is not None).refuse
         self.refuse_folder = partial(ignored_folder, settings)
         self.emit = emit
@@ -447,7 +463,8 @@ class _FolderWalk:
 
     def open(self, path: bytes) -> None:
         listing = self._walk.root.open(path)
-        self._stack.append(_Open(listing, self._folder.path + b"/", b""))
+        prefix = self._folder.path + b"/" if self._folder.path else b""
+        self._stack.append(_Open(listing, prefix, b""))
 
     def take_alone(self, path: bytes) -> None:
         top = self._walk.root.top_of(path)
@@ -570,7 +587,7 @@ class _FolderWalk:
     def _follow(self, folder: _Open, name: bytes) -> bool:
         target = self._walk.links.resolve(folder.path + name)
         if isinstance(target, Problem):
-            if self._walk.as_is is None or self._walk.as_is.follow:
+            if self._walk.as_is is None or self._walk.as_is.links != "leave":
                 self._skip(folder, name, target)
         elif stat.S_ISREG(target.status.st_mode):
             place = _WalkFolder(

@@ -6,6 +6,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Final
 
+from mydata_like.core.model import Layout
 from mydata_like.settings.fields import (
     FieldInfo,
     Section,
@@ -17,6 +18,7 @@ from mydata_like.settings.schedule_section import Schedule
 from mydata_like.settings.sections import (
     Advanced,
     Data,
+    Destination,
     Filters,
     Instrument,
     Monitor,
@@ -29,6 +31,7 @@ __all__ = [
     "Advanced",
     "Archive",
     "Data",
+    "Destination",
     "Filters",
     "Instrument",
     "Limits",
@@ -48,6 +51,7 @@ __all__ = [
 class Settings(Section):
     """All settings; valid without any file, but not ready to run (see `find_missing`)."""
 
+    destination: Destination = Destination()
     server: Server = Server()
     instrument: Instrument = Instrument()
     data: Data = Data()
@@ -88,7 +92,9 @@ def settings_by_key() -> MappingProxyType[str, Setting]:
 
 def find_missing(settings: Settings) -> tuple[Setting, ...]:
     """Return the settings that a run needs and that are still empty."""
-    required = (setting for setting in iter_settings() if setting.about.required)
+    required = [setting for setting in iter_settings() if setting.about.required]
+    if settings.destination.takes_tree:
+        required = [settings_by_key()[key] for key in ("destination.address", "data.directory")]
     return tuple(setting for setting in required if settings.value(setting.key) in ("", None))
 
 
@@ -106,7 +112,8 @@ def check_values(
     """Return the settings made of these values, or None and every error in them.
 
     Values are as in TOML (checked values are accepted as well), by dotted key; missing ones have
-    their defaults.
+    their defaults. If folders arrive as they are, each in the data directory is a dataset, whatever
+    the layout is.
     """
     problems: dict[str, str] = {}
     tables: dict[str, dict[str, object]] = {}
@@ -123,6 +130,9 @@ def check_values(
         sections[section] = kind.of(right)
         found = dict(sections[section].conflicts()) | wrong
         problems |= {f"{section}.{name}": text for name, text in found.items()}
+    destination, data = sections["destination"], sections["data"]
+    if isinstance(destination, Destination) and destination.takes_tree:
+        sections["data"] = data.of(vars(data) | {"layout": Layout.DATASET})
     problems |= {
         f"{section}.{name}": "is not a setting" for section in tables for name in tables[section]
     }

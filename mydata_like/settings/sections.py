@@ -1,8 +1,19 @@
-"""The sections server, instrument, data, filters, advanced, window and monitor."""
+"""The sections destination, server, instrument, data, filters, advanced, window and monitor."""
 
-from collections.abc import Iterator
-from typing import Literal
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Final, Literal
 
+from mydata_like.core.copy_arguments import (
+    BucketTarget,
+    CopyTarget,
+    FolderTarget,
+    HostTarget,
+    parse_target,
+)
+from mydata_like.core.errors import SettingsError
 from mydata_like.core.model import Layout
 from mydata_like.settings.fields import Section, setting
 from mydata_like.settings.schedule_section import Weekday
@@ -18,6 +29,52 @@ from mydata_like.settings.values import (
     is_loopback,
     parse_url,
 )
+
+TARGETS: Final[Mapping[str, type[CopyTarget]]] = MappingProxyType(
+    {"host": HostTarget, "folder": FolderTarget, "s3": BucketTarget}
+)
+
+
+class Destination(Section):
+    """Where the data goes."""
+
+    kind: Literal["mytardis", "host", "folder", "s3"] = setting(
+        "Kind of destination",
+        "A MyTardis server (mytardis), which the other sections describe; or destination.address: "
+        "a folder on a computer with SSH (host), a folder that is mounted here (folder), or a "
+        "bucket of an object storage (s3). The last three need no server: the folders of the data "
+        "directory arrive as they are, with a list of their checksums beside them.",
+        default="mytardis",
+    )
+    address: Line = setting(
+        "Address",
+        "Where the data goes if it is no MyTardis server: USER@HOST:FOLDER, a local folder, or "
+        "s3://BUCKET/FOLDER.",
+        default="",
+    )
+
+    @property
+    def takes_tree(self) -> bool:
+        """Whether the folders of the data directory arrive as they are."""
+        return self.kind != "mytardis"
+
+    def parse(self, home: bytes = b"") -> CopyTarget:
+        """Return what the address names; raises `SettingsError`."""
+        return parse_target(self.address, windows=sys.platform == "win32", home=home)
+
+    def conflicts(self) -> Iterator[tuple[str, str]]:
+        if not self.takes_tree or not self.address:
+            return
+        try:
+            target = self.parse()
+        except SettingsError as error:
+            yield "address", f"cannot be used: {error.message} {error.hint}".strip()
+            return
+        if not isinstance(target, TARGETS[self.kind]):
+            named = next(kind for kind, it in TARGETS.items() if isinstance(target, it))
+            yield "address", f"is the address of a {named}, but destination.kind is {self.kind}"
+        elif isinstance(target, FolderTarget) and not os.path.isabs(target.path):  # noqa: PTH117 - bytes
+            yield "address", "must be an absolute path"
 
 
 class Server(Section):

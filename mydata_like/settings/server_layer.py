@@ -18,6 +18,7 @@ from mydata_like.settings.schema import Settings, check_values, settings_by_key
 # uploads, to make us trust other hosts, to have files read that the user did not choose, to change
 # the meaning of folders, or to disable the monitoring that reports missing data.
 FORBIDDEN: Final = (
+    "destination.*",
     "server.*",
     "instrument.uuid",
     "data.directory",

@@ -1,7 +1,7 @@
 """`ManifestCatalogue`: the catalogue of a destination that has no server."""
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -30,22 +30,26 @@ from mydata_like.core.model import (
 from mydata_like.engine.catalogue import Stage
 from mydata_like.engine.pipeline import SingleFlight, StageInput
 
-SINGLE: Final = b"single files"  # stands for all sources that are single files
+SINGLE: Final = b"single files"  # stands for all files that are copied one by one
 
 
 class ManifestCatalogue:
     """The catalogue whose records are lines of a manifest beside the bytes.
 
     The id of a record is a number that stands for the attributes of the stored file, so that it
-    changes with the file. `places` has the path at the destination of each source, by the key of
-    its folder or its only file.
+    changes with the file. `find_place` returns the path at the destination of a dataset folder, or
+    those of single files by their keys; it raises `ItemError` if the folder has no place there.
     """
 
     contradicted = 0
 
-    def __init__(self, destination: ManifestContext, places: Mapping[bytes, bytes]) -> None:
+    def __init__(
+        self,
+        destination: ManifestContext,
+        find_place: Callable[[DatasetFolder], bytes | Mapping[bytes, bytes]],
+    ) -> None:
         self._destination = destination
-        self._places = places
+        self._find_place = find_place
         self._single: SingleFlight[bytes, StoredView] = SingleFlight()
         self.verify: Stage = Prove(destination)
 
@@ -54,9 +58,10 @@ class ManifestCatalogue:
         yield from source
 
     def look_up(self, folder: DatasetFolder) -> StoredView:
-        if folder.path in self._places:
-            return self._open_view(folder.path, self._places[folder.path])
-        return self._single(SINGLE, self._open_single)
+        place = self._find_place(folder)
+        if isinstance(place, bytes):
+            return self._open_view(folder.path, place)
+        return self._single(SINGLE, lambda: self._open_single(place))
 
     def _open_view(self, folder: bytes, place: bytes) -> StoredView:
         """Return the view of a source that is a folder."""
@@ -70,16 +75,16 @@ class ManifestCatalogue:
             partial(files.list_files, place),
         )
 
-    def _open_single(self) -> StoredView:
-        """Return the view of all sources that are single files."""
-        paths = list(self._places.values())
-        keys = {path: key for key, path in self._places.items()}
+    def _open_single(self, places: Mapping[bytes, bytes]) -> StoredView:
+        """Return the view of all files that are copied one by one."""
+        paths = list(places.values())
+        keys = {path: key for key, path in places.items()}
         files = self._destination.files
         return StoredView(
             self._destination,
             Dataset(number_dataset(SINGLE), ""),
             b"",
-            self._places.get,
+            places.get,
             keys.__getitem__,
             lambda: [it for it in files.look(paths) if it is not None],
         )

@@ -17,7 +17,13 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from mydata_like.core.destination_files import OWN_FOLDER, DestinationFiles, ProvenFile, StoredFile
+from mydata_like.core.destination_files import (
+    DESTINATION_MARKER,
+    OWN_FOLDER,
+    DestinationFiles,
+    ProvenFile,
+    StoredFile,
+)
 from mydata_like.core.errors import Problem, StagingError
 from mydata_like.core.formatting import format_path
 from mydata_like.core.parsing import parse_json
@@ -25,7 +31,7 @@ from mydata_like.engine.pipeline import Lock
 
 logger = logging.getLogger(__name__)
 
-MARKER: Final = OWN_FOLDER + b"/destination.json"
+MARKER: Final = OWN_FOLDER + b"/" + DESTINATION_MARKER
 TEMPORARY: Final = OWN_FOLDER + b"/tmp/"
 MANIFEST: Final = OWN_FOLDER + b"/manifest/"
 FORMAT: Final = 1

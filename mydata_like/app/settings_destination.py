@@ -1,0 +1,100 @@
+"""The destination of the settings, where it is no MyTardis server."""
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from mydata_like.app.connection import require_complete
+from mydata_like.app.plain_destination import FolderPlace, HostPlace, PlainDestination, open_target
+from mydata_like.app.run_request import RunObserver, RunRequest
+from mydata_like.core.copy_arguments import FolderTarget
+from mydata_like.core.errors import ItemError, SettingsError
+from mydata_like.core.extra_sources import lies_in, source_key
+from mydata_like.core.formatting import format_path
+from mydata_like.core.model import DatasetFolder
+from mydata_like.engine.gate import Gate
+from mydata_like.engine.layout_walk import ScanScope
+from mydata_like.engine.walk import TreeRules
+from mydata_like.settings.schema import Settings
+
+
+class SettingsDestination(PlainDestination):
+    """What the settings name, for runs over the data directory and over extra sources.
+
+    The folders of the data directory have their own names there, and the files in none of them are
+    at the top. An extra source goes to a folder with the name of its dataset.
+    """
+
+    def check(self, request: RunRequest) -> None:
+        settings = request.settings
+        require_complete(settings, request.config)
+        target = settings.destination.parse()
+        if isinstance(target, FolderTarget) and settings.data.directory:
+            refuse_overlap(settings.data.directory, Path(os.fsdecode(target.path)))
+
+    def find_root(self, request: RunRequest) -> bytes:
+        settings = request.settings
+        root = os.fsencode(settings.data.directory or "")
+        names = (settings.destination.address, os.fsdecode(root), str(request.part.shard))
+        text = "\0".join(names).encode("utf-8", "surrogateescape")
+        self.digest = hashlib.sha256(text).hexdigest()[:16]
+        return root
+
+    def narrow(self, part: ScanScope) -> ScanScope:
+        return part._replace(as_is=TreeRules(self.judge_own, part.shard))
+
+    def connect(
+        self, request: RunRequest, observer: RunObserver, gate: Gate, stack: ExitStack
+    ) -> RunRequest:
+        self._root = os.fsencode(request.settings.data.directory or "")
+        self._accept_missing |= request.accept_empty
+        self.place = gate.call(lambda: open_place(request.settings, request.config), staging=True)
+        return super().connect(request, observer, gate, stack)
+
+    def find_place(self, folder: DatasetFolder) -> bytes | Mapping[bytes, bytes]:
+        if not folder.path:
+            with os.scandir(self._root) as entries:
+                return {it.name: it.name for it in entries if it.is_file(follow_symlinks=False)}
+        place = os.fsencode(folder.name) if folder.above else folder.path
+        for other in self._list_claims(place):
+            if other != folder.path:
+                raise ItemError(
+                    f"{format_path(other)} already goes to the folder {format_path(place)} of the "
+                    "destination.",
+                    hint="Rename one of the two folders, or give the source another dataset name.",
+                    code="source.name-taken",
+                )
+        return place
+
+    def _list_claims(self, place: bytes) -> Iterator[bytes]:
+        """Yield the paths of all folders that go to a place."""
+        if os.path.lexists(os.path.join(self._root, place)):  # noqa: PTH118 - bytes
+            yield place
+        for source in self._ledger.find_sources():
+            if os.fsencode(source.destination.dataset) == place:
+                path = source.path
+                is_folder = os.path.isdir(path)  # noqa: PTH112 - bytes
+                yield path if is_folder else path.rpartition(b"/")[0]
+
+    def list_tops(self) -> Iterable[bytes]:
+        yield source_key(Path(os.fsdecode(self._root)))
+        yield from (source.path for source in self._ledger.find_sources())
+
+
+def open_place(settings: Settings, config: Path | None) -> HostPlace | FolderPlace:
+    """Return the destination of the settings after a login on its host; raises `UploaderError`."""
+    target = settings.destination.parse(os.fsencode(Path.home()))
+    return open_target(target, config, settings.transfer.host_keys, transfer=settings.transfer)
+
+
+def refuse_overlap(directory: Path, folder: Path) -> None:
+    """Raise `SettingsError` if the data directory and the destination contain each other."""
+    data, there = (source_key(Path(os.path.realpath(it))) for it in (directory, folder))
+    if lies_in(data, there) or lies_in(there, data):
+        raise SettingsError(
+            f"The destination {format_path(there)} is in the data directory, or contains it.",
+            hint="Choose another folder as destination.address.",
+            code="destination.inside",
+        )
