@@ -58,6 +58,24 @@ class Destination(Section):
         """Whether the folders of the data directory arrive as they are."""
         return self.kind != "mytardis"
 
+    @property
+    def name(self) -> str:
+        """The host, folder or bucket, for messages; empty for a MyTardis server."""
+        if not self.takes_tree:
+            return ""
+        try:
+            target = self.parse()
+        except SettingsError:
+            return self.address
+        return target.host if isinstance(target, HostTarget) else self.address
+
+    @property
+    def phrase(self) -> str:
+        """Where the data is, for sentences: "on the server", "on HOST", "in FOLDER"."""
+        if not self.takes_tree:
+            return "on the server"
+        return f"{'on' if self.kind == 'host' else 'in'} {self.name}"
+
     def parse(self, home: bytes = b"") -> CopyTarget:
         """Return what the address names; raises `SettingsError`."""
         return parse_target(self.address, windows=sys.platform == "win32", home=home)
