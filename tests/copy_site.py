@@ -1,6 +1,7 @@
 """A user who copies to a host or a folder with the real command, and independent checks of it."""
 
 import hashlib
+import json
 import os
 import stat
 import subprocess
@@ -72,11 +73,11 @@ class CopySite:
         home = {"HOME": str(self.home), "MYDATA_LIKE_HOME": str(self.state)}
         return kept | home | {"COLUMNS": "110"}
 
-    def start(self, *words: Any, **options: Any) -> "subprocess.Popen[str]":
-        """Start `copy` with these words in a process group of its own."""
-        command = [*self.wrap, sys.executable, "-m", "mydata_like", "copy"]
+    def start(self, *words: Any, command: str = "copy", **options: Any) -> "subprocess.Popen[str]":
+        """Start `copy`, or another command, with these words in a process group of its own."""
+        parts = [*self.wrap, sys.executable, "-m", "mydata_like", command]
         process = subprocess.Popen(
-            [*command, *(os.fsdecode(word) for word in words)],
+            [*parts, *(os.fsdecode(word) for word in words)],
             **{
                 "stdin": subprocess.DEVNULL,
                 "stdout": subprocess.PIPE,
@@ -99,6 +100,25 @@ class CopySite:
         chosen = [word for word in words if word != "--text"]
         process = self.start(*chosen, self.target, *([] if shown else ["--events"]))
         return finish(process, patience)
+
+    def call(self, command: str, *words: Any) -> Ended:
+        """Run another command to its end."""
+        return finish(self.start(*words, command=command), DEADLINE)
+
+    def write_settings(self, **values: object) -> None:
+        """Write settings that have this destination; keys are as in `filters__settle_seconds`."""
+        given = {
+            "destination__kind": self.kind,
+            "destination__address": self.target,
+            "data__directory": str(self.data),
+            "filters__settle_seconds": 0,
+        }
+        text = "".join(
+            f"{key.replace('__', '.')} = {json.dumps(value)}\n"
+            for key, value in (given | values).items()
+        )
+        self.state.mkdir(exist_ok=True)
+        (self.state / "settings.toml").write_text(text)
 
     def close(self) -> None:
         """Kill processes that a failed test has left running."""

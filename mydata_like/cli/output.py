@@ -58,6 +58,7 @@ from mydata_like.core.formatting import (
 )
 from mydata_like.engine.progress import Totals
 from mydata_like.hostos.clock import SystemClock
+from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
     from mydata_like.app.ledger_status import StatusReport
@@ -154,14 +155,15 @@ _MORE: Mapping[type[Event], str] = {
 class PlainLines:
     """Writes important events as lines of text, for logs and pipes."""
 
-    def __init__(self, write: Callable[[str], object]) -> None:
+    def __init__(self, write: Callable[[str], object], settings: Settings | None = None) -> None:
         self._write = write
+        self._settings = settings or Settings()
         self._named: Counter[type[Event]] = Counter()
 
     def show(self, event: Event) -> None:
         if type(event) not in TOLD and not is_held(event):
             return
-        for line in describe_event(event):
+        for line in reword(describe_event(event), self._settings):
             if more := _MORE.get(type(event)):
                 self._named[type(event)] += 1
                 if self._named[type(event)] == NAMED_PROBLEMS + 1:
@@ -384,16 +386,19 @@ class DryRunOutput:
                 case _:
                     pass
 
-    def lines(self, totals: Totals) -> list[str]:
+    def lines(self, totals: Totals, *, takes_tree: bool) -> list[str]:
         """Return each folder with where it goes, the sums, and which files wait or are left out.
+
+        A destination that `takes_tree` has the folders as they are.
 
         Those that are held or cannot be read were told as they were found.
         """
         lines = []
         for path, place in sorted(self._places.items()):
             experiment = place.title or f"named after {place.owner or 'the account'}"
+            goes = f"dataset {place.dataset}, experiment {experiment}: "
             lines.append(
-                f"{format_path(path)}: dataset {place.dataset}, experiment {experiment}: "
+                f"{format_path(path) or 'In no folder'}: {'' if takes_tree else goes}"
                 f"{self._found[path]:,} found, {self._known[path]:,} on the server"
             )
         lines.append(
@@ -451,6 +456,16 @@ def _brief(value: object) -> str:
             return f'"{value}"'
         case _:
             return str(value)
+
+
+def reword(lines: Iterable[str], settings: Settings) -> Iterator[str]:
+    """Yield sentences about the server as sentences about the destination of the settings."""
+    for line in lines:
+        if settings.destination.takes_tree:
+            line = line.replace("on the server", settings.destination.phrase)
+            line = line.replace("The server", "The destination")
+            line = line.replace("the server", "the destination")
+        yield line
 
 
 def print_lines(lines: Iterable[str]) -> None:

@@ -18,6 +18,7 @@ from mydata_like.cli.output import (
     format_local,
     print_json,
     print_lines,
+    reword,
 )
 from mydata_like.core.formatting import LIMITS, format_duration, format_size
 from mydata_like.hostos.clock import SystemClock
@@ -42,7 +43,10 @@ def status(
     if offer := offer_takeover(settings, config):
         lines.append(offer)
     lines.append(f"Data directory: {settings.data.directory or '-'}")
-    lines.append(f"Server: {settings.server.url or '-'}")
+    if settings.destination.takes_tree:
+        lines.append(f"Destination: {settings.destination.address or '-'}")
+    else:
+        lines.append(f"Server: {settings.server.url or '-'}")
     if found.awaited:
         since = format_local(found.awaited.since)
         lines.append(f"Waiting for approval since {since}: {found.awaited.problem.message}")
@@ -57,7 +61,8 @@ def status(
         f"Empty on the server, and may be deleted there: the {it.kind} {it.name} (id {it.id})."
         for it in found.unused
     )
-    print_lines([*lines, *map(describe_decision, found.set_by_server), *_describe_runs(found)])
+    lines += [*map(describe_decision, found.set_by_server), *_describe_runs(found)]
+    print_lines(reword(lines, settings))
 
 
 def _describe_watch(beat: Heartbeat, now: datetime) -> str:

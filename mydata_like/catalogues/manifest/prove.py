@@ -94,6 +94,7 @@ class Prove:
             return
         for record, result in verified:
             record.state, record.datafile = EntryState.VERIFIED, DatafileId(result.file.mark)
+            record.remote = result.file.path.decode("utf-8", "surrogateescape")
         if verified:
             yield [record for record, _ in verified]
         if again := [record for record in wrong if self._may_be_sent_again(record)]:
