@@ -14,7 +14,7 @@ from mydata_like.app.run_service import open_run, to_all
 from mydata_like.app.transports.ssh_kind import list_endpoints
 from mydata_like.app.transports.transport_access import TransportAccess
 from mydata_like.core.data_directory import Shard
-from mydata_like.core.errors import RunError, SettingsError
+from mydata_like.core.errors import RunError
 from mydata_like.core.events import Event, FileFailed, FileSkipped, FileVerified, FileWaiting
 from mydata_like.core.extra_sources import source_key
 from mydata_like.core.formatting import format_path
@@ -50,13 +50,6 @@ def undo_replacement(
     Return what was brought back. Raises `UploaderError`.
     """
     found, shard = _find_copy(settings, config, path)
-    if settings.destination.takes_tree:
-        kept = found.path if isinstance(found, KeptCopy) else found.kept
-        raise SettingsError(
-            "Earlier content can only be brought back on a MyTardis server.",
-            hint=f"It is in {kept} at the destination: copy it from there.",
-            code="settings.no-server",
-        )
     in_place = isinstance(found, Replacement)
     if isinstance(found, Replacement):
         copy = _measure_place(settings, config, found, observer)

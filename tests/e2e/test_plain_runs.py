@@ -99,9 +99,14 @@ def test_a_new_file_is_found_and_a_changed_one_keeps_what_it_replaces(site):
 
     assert (ended.code, ended.sums["sent"], ended.sums["replaced"]) == (0, 2, 1)
     assert hash_file(site.there / "run 1" / f".mydata-old-{before}-1.raw") == before
-    undone = site.call("changed", "undo", site.data / "run 1" / "1.raw")
-    assert undone.code == 2
-    assert f"run 1/.mydata-old-{before}-1.raw" in undone.complaints
+    newer = hash_file(site.there / "run 1" / "1.raw")
+    undone = site.call("changed", "undo", "--yes", site.data / "run 1" / "1.raw")
+    assert undone.code == 0, undone.complaints
+    assert hash_file(site.there / "run 1" / "1.raw") == before
+    assert hash_file(site.there / "run 1" / f".mydata-old-{newer}-1.raw") == newer
+    again = run(site)
+    assert (again.sums["sent"], again.sums["skipped"]) == (0, 1)
+    assert hash_file(site.there / "run 1" / "1.raw") == before
 
 
 def test_an_added_folder_goes_beside_those_of_the_data_directory(site):
