@@ -12,9 +12,12 @@ import hashlib
 import json
 import logging
 import re
+import secrets
+import time
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from mydata_like.core.destination_files import (
@@ -34,6 +37,9 @@ logger = logging.getLogger(__name__)
 MARKER: Final = OWN_FOLDER + b"/" + DESTINATION_MARKER
 TEMPORARY: Final = OWN_FOLDER + b"/tmp/"
 MANIFEST: Final = OWN_FOLDER + b"/manifest/"
+TURN: Final = OWN_FOLDER + b"/withdrawing"  # names the uploader that writes segments again
+LONGEST_TURN: Final = 120.0  # seconds after which it counts as killed
+LOOK_AGAIN: Final = 0.1  # seconds
 FORMAT: Final = 1
 LARGEST: Final = 50_000  # files of a segment
 _CHECKSUM: Final = re.compile("[0-9a-f]{32}")
@@ -190,7 +196,7 @@ class Manifest:
 
     def withdraw(self, paths: Collection[bytes]) -> None:
         """Write the segments again that list one of these files, without them."""
-        with self._lock:
+        with self._lock, self._alone():
             # What people check goes first: it never says more than what counts.
             names = list(self._list())
             for name in names:
@@ -199,6 +205,28 @@ class Manifest:
             for name in names:
                 if name.endswith(_ENDING):
                     self._withdraw_listed(name, paths)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Wait until no other uploader writes segments again: each would undo what the other does.
+
+        Our own earlier turn was interrupted by a kill.
+        """
+        mine = self._own + secrets.token_hex(8).encode()
+        seen, since = b"", time.monotonic()
+        while not self._write_new(TURN, mine):
+            found = self._files.read(TURN) or b""
+            if found != seen:
+                seen, since = found, time.monotonic()
+            if found.startswith(self._own) or time.monotonic() - since > LONGEST_TURN:
+                self._files.remove([TURN])
+            else:
+                time.sleep(LOOK_AGAIN)
+        try:
+            yield
+        finally:
+            if self._files.read(TURN) == mine:
+                self._files.remove([TURN])
 
     def withdraw_earlier(self, paths: Collection[bytes]) -> None:
         """Withdraw those of these files that were listed before this run."""
