@@ -13,12 +13,12 @@ import pytest
 
 from tests.copy_site import (
     KINDS,
-    CopySite,
     check_with_md5sum,
     find_differences,
     find_false_claims,
     hash_file,
     look,
+    open_copy_site,
     read_checksums,
 )
 from tests.mounts import MOUNTS, needs_mounts
@@ -51,9 +51,8 @@ def sshd(tmp_path_factory):
 
 @pytest.fixture(params=KINDS)
 def site(request, tmp_path, sshd):
-    site = CopySite(tmp_path / request.param, request.param, sshd)
-    yield site
-    site.close()
+    with open_copy_site(tmp_path / request.param, request.param, sshd) as site:
+        yield site
 
 
 @pytest.fixture
@@ -794,10 +793,15 @@ def find_false_claims_but_twice(there):
     return [it for it in find_false_claims(there) if "times" not in it]
 
 
-def test_a_copy_whose_sessions_are_killed_goes_on(tmp_path, sshd):
-    site = CopySite(tmp_path / "site", "host", sshd)
-    source = make_large_source(site.data / "src")
-    process = site.start(source, site.target, "--events", "--bandwidth", "4")
+@pytest.fixture
+def host(tmp_path, sshd):
+    with open_copy_site(tmp_path / "site", "host", sshd) as site:
+        yield site
+
+
+def test_a_copy_whose_sessions_are_killed_goes_on(host, sshd):
+    source = make_large_source(host.data / "src")
+    process = host.start(source, host.target, "--events", "--bandwidth", "4")
     wait_for(process, "transfer_progressed")
 
     sshd.kill_sessions()
@@ -806,20 +810,19 @@ def test_a_copy_whose_sessions_are_killed_goes_on(tmp_path, sshd):
     ended = finish_reading(process)
 
     assert ended.code == 0, ended
-    assert complete(site, source) == []
+    assert complete(host, source) == []
 
 
-def test_a_copy_whose_sessions_are_killed_at_its_end_goes_on(tmp_path, sshd):
-    site = CopySite(tmp_path / "site", "host", sshd)
-    source = make_large_source(site.data / "src")
-    process = site.start(source, site.target, "--events")
+def test_a_copy_whose_sessions_are_killed_at_its_end_goes_on(host, sshd):
+    source = make_large_source(host.data / "src")
+    process = host.start(source, host.target, "--events")
     wait_for(process, "file_verified")
 
     sshd.kill_sessions()
     ended = finish_reading(process)
 
     assert ended.code == 0, ended
-    assert complete(site, source) == []
+    assert complete(host, source) == []
 
 
 def test_a_copy_can_be_stopped(site):
