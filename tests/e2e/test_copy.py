@@ -9,6 +9,7 @@ import stat
 import subprocess
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.copy_site import (
@@ -661,6 +662,23 @@ def test_a_dry_run_changes_nothing(site, source, there):
     assert (look(site.there / "src") if site.there.exists() else None) == before
     assert there or not site.there.exists()
     assert look(site.data) == here
+
+
+def test_a_dry_run_prepares_no_channel(site):
+    source = site.data / "src"
+    source.mkdir()
+    for number in range(3000):
+        (source / str(number)).touch()
+
+    process = site.start(source, site.target, "--dry-run", "--events")
+    assert process.stdout
+    for _ in range(1500):  # then it waits, since the pipe is too small for the others
+        process.stdout.readline()
+    started = psutil.Process(process.pid).children()
+    ended = finish_reading(process)
+
+    assert (ended.code, started) == (0, [])
+    assert not site.there.exists()
 
 
 def test_patterns_choose_the_files(site, source):
