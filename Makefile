@@ -19,7 +19,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: setup staging-hosts s3-hosts demo quick pure coverage test format lint types contracts docs tests translations screenshots bench \
-	kill-test claim-test free-test fuzz pages wheel package test-package test-windows windows-quick lock clean
+	kill-test claim-test free-test copy-test fuzz pages wheel package test-package test-windows windows-quick lock clean
 
 setup: .venv/ready
 
@@ -136,6 +136,10 @@ claim-test: setup
 
 free-test: setup
 	$(BIN)/python -m tests.trials.free --trials 10000
+
+copy-test: setup
+	$(BIN)/python -m tests.trials.copy --rounds 40
+	FULL_SIZE=yes $(BIN)/pytest -q tests/e2e/test_jobs.py
 
 pages: setup
 	$(BIN)/python -m tests.settings_pages reference > docs/settings.md

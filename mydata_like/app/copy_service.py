@@ -21,8 +21,8 @@ from mydata_like.app.run_service import open_run, to_all
 from mydata_like.core.copy_arguments import CopySource, CopyTarget, plan_sources
 from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.destination_files import DESTINATION_MARKER, OWN_FOLDER, TreeFolder, TreeLink
-from mydata_like.core.errors import HELD, AlreadyRunningError, Problem, SettingsError
-from mydata_like.core.events import Event, FileFailed, FileWaiting, Notice
+from mydata_like.core.errors import FULL, HELD, AlreadyRunningError, Problem, SettingsError
+from mydata_like.core.events import Event, FileFailed, FileWaiting, Notice, RunPaused
 from mydata_like.core.extra_sources import Destination, SourceRequest, lies_in, source_key
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import HELD_FILES
@@ -47,7 +47,11 @@ HOW_TO_REPLACE: Final = (
     "The copy was not replaced. To replace it, copy again with --replace-changed; the earlier "
     "content is kept beside it for 30 days."
 )
-
+NO_SPACE: Final = Problem(
+    FULL,
+    "The destination is full.",
+    "Free space there. The run tries again automatically, 60 seconds later at most.",
+)
 
 Links = Literal["keep", "follow", "skip"]
 
@@ -152,7 +156,7 @@ def run_copy(
 
 
 def _reworded(emit: Emit) -> Emit:
-    """Return an `emit` that says of held files what their user can do without a server."""
+    """Return an `emit` that says what the user can do without a server."""
 
     def forward(event: Event) -> None:
         if isinstance(event, Notice) and event.problem == HELD_FILES:
@@ -161,6 +165,8 @@ def _reworded(emit: Emit) -> Emit:
             message = event.problem.message.replace(" on the server", " at the destination")
             message = message.replace(" by the server's clock", "")
             event = replace(event, problem=Problem(HELD, message, HOW_TO_REPLACE))
+        elif isinstance(event, RunPaused) and event.problem.code == FULL:
+            event = replace(event, problem=NO_SPACE)
         emit(event)
 
     return forward

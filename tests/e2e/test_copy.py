@@ -9,16 +9,17 @@ import stat
 import subprocess
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.copy_site import (
     KINDS,
-    CopySite,
     check_with_md5sum,
     find_differences,
     find_false_claims,
     hash_file,
     look,
+    open_copy_site,
     read_checksums,
 )
 from tests.mounts import MOUNTS, needs_mounts
@@ -51,9 +52,8 @@ def sshd(tmp_path_factory):
 
 @pytest.fixture(params=KINDS)
 def site(request, tmp_path, sshd):
-    site = CopySite(tmp_path / request.param, request.param, sshd)
-    yield site
-    site.close()
+    with open_copy_site(tmp_path / request.param, request.param, sshd) as site:
+        yield site
 
 
 @pytest.fixture
@@ -664,6 +664,23 @@ def test_a_dry_run_changes_nothing(site, source, there):
     assert look(site.data) == here
 
 
+def test_a_dry_run_prepares_no_channel(site):
+    source = site.data / "src"
+    source.mkdir()
+    for number in range(3000):
+        (source / str(number)).touch()
+
+    process = site.start(source, site.target, "--dry-run", "--events")
+    assert process.stdout
+    for _ in range(1500):  # then it waits, since the pipe is too small for the others
+        process.stdout.readline()
+    started = psutil.Process(process.pid).children()
+    ended = finish_reading(process)
+
+    assert (ended.code, started) == (0, [])
+    assert not site.there.exists()
+
+
 def test_patterns_choose_the_files(site, source):
     (source / "skip").mkdir()
     (source / "skip" / "it").write_bytes(b"1")
@@ -794,10 +811,15 @@ def find_false_claims_but_twice(there):
     return [it for it in find_false_claims(there) if "times" not in it]
 
 
-def test_a_copy_whose_sessions_are_killed_goes_on(tmp_path, sshd):
-    site = CopySite(tmp_path / "site", "host", sshd)
-    source = make_large_source(site.data / "src")
-    process = site.start(source, site.target, "--events", "--bandwidth", "4")
+@pytest.fixture
+def host(tmp_path, sshd):
+    with open_copy_site(tmp_path / "site", "host", sshd) as site:
+        yield site
+
+
+def test_a_copy_whose_sessions_are_killed_goes_on(host, sshd):
+    source = make_large_source(host.data / "src")
+    process = host.start(source, host.target, "--events", "--bandwidth", "4")
     wait_for(process, "transfer_progressed")
 
     sshd.kill_sessions()
@@ -806,20 +828,19 @@ def test_a_copy_whose_sessions_are_killed_goes_on(tmp_path, sshd):
     ended = finish_reading(process)
 
     assert ended.code == 0, ended
-    assert complete(site, source) == []
+    assert complete(host, source) == []
 
 
-def test_a_copy_whose_sessions_are_killed_at_its_end_goes_on(tmp_path, sshd):
-    site = CopySite(tmp_path / "site", "host", sshd)
-    source = make_large_source(site.data / "src")
-    process = site.start(source, site.target, "--events")
+def test_a_copy_whose_sessions_are_killed_at_its_end_goes_on(host, sshd):
+    source = make_large_source(host.data / "src")
+    process = host.start(source, host.target, "--events")
     wait_for(process, "file_verified")
 
     sshd.kill_sessions()
     ended = finish_reading(process)
 
     assert ended.code == 0, ended
-    assert complete(site, source) == []
+    assert complete(host, source) == []
 
 
 def test_a_copy_can_be_stopped(site):

@@ -177,7 +177,7 @@ def test_a_destination_in_the_data_directory_is_refused(site):
 
 def test_a_watch_sends_what_appears(site):
     site.write_settings(schedule__kind="watch")
-    process = site.start("--events", command="watch")
+    process = site.start_command("watch", "--events")
     wait_for(process, "run_finished")
     write(site.data / "run 2" / "late.raw", "late")
     wait_for(process, "run_started")
