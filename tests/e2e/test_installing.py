@@ -83,6 +83,13 @@ def test_an_installed_program_reports_that_all_its_parts_work(installed, tmp_pat
     assert ended.returncode == 0
 
 
+def test_a_part_is_checked_alone_and_leaves_nothing(installed, tmp_path):
+    ended = ask(installed / "mydata-like", "--self-test", "tampering", home=tmp_path)
+
+    assert ended.stdout.startswith("ok        tampering  40 changed packets were refused")
+    assert (ended.returncode, ended.stderr, list(tmp_path.iterdir())) == (0, "", [])
+
+
 def test_a_part_that_is_broken_is_reported_with_the_reason(installed, tmp_path):
     icons = next(installed.parent.rglob("mydata_like/resources/icons"))
     away = icons.rename(icons.with_name("away"))
@@ -93,4 +100,4 @@ def test_a_part_that_is_broken_is_reported_with_the_reason(installed, tmp_path):
         away.rename(icons)
 
     assert ended.returncode == 1
-    assert "0 icons" in ended.stderr
+    assert "FAILED    resources  FileNotFoundError: 0 icons" in ended.stdout
