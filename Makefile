@@ -12,6 +12,7 @@
 # make test-windows   run the program under Windows, with Wine; as root, on Debian
 # make windows-quick  a part of it, only where make test-windows has prepared it
 # make staging-hosts  install servers besides OpenSSH's, and try every kind; as root, on Debian
+# make slurm-trial    copy with an array job of a private Slurm; as root, on Debian
 # make s3-hosts  the S3 services that some tests need, built with Go, and these tests
 # make lock    lock what installations and packages are made of
 # make bench   speed against scp, sftp, lftp, tar over ssh, rsync and rclone
@@ -19,7 +20,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: setup staging-hosts s3-hosts demo quick pure coverage test format lint types contracts docs tests translations screenshots bench \
-	kill-test claim-test free-test copy-test fuzz pages wheel package test-package test-windows windows-quick lock clean
+	kill-test claim-test free-test copy-test slurm-trial fuzz pages wheel package test-package test-windows windows-quick lock clean
 
 setup: .venv/ready
 
@@ -140,6 +141,10 @@ free-test: setup
 copy-test: setup
 	$(BIN)/python -m tests.trials.copy --rounds 40
 	FULL_SIZE=yes $(BIN)/pytest -q tests/e2e/test_jobs.py
+
+slurm-trial: setup
+	sh packaging/install_packages.sh slurmctld slurmd slurm-client munge
+	$(BIN)/python -m tests.trials.slurm
 
 pages: setup
 	$(BIN)/python -m tests.settings_pages reference > docs/settings.md

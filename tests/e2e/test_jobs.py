@@ -20,6 +20,7 @@ from tests.copy_site import (
     read_checksums,
 )
 from tests.openssh import open_ssh
+from tests.site import close_streams, finish, kill_group, wait_for
 from tests.sshd_fixture import needs_sshd
 
 FULL = "FULL_SIZE" in os.environ
@@ -140,3 +141,27 @@ def test_a_source_tree_four_times(site, example):
     ]
     assert len(kept) == 50
     assert find_differences(source, site.there, b"source", others=kept) == []
+
+
+def test_four_shards_of_which_one_is_killed(site):
+    files = 40_000 if FULL else 2000
+    source = make_mix(site.data / "2026-11", files, Random(3))
+
+    def start(number, output="--json"):
+        return site.start(source, site.target, output, "--shard", f"{number}/4")
+
+    killed, *others = start(1, "--events"), start(2), start(3), start(4)
+    wait_for(killed, "file_staged")
+    kill_group(killed)
+    close_streams(killed)
+    ended = [finish(it, PATIENCE) for it in (start(1), *others)]
+    whole = site.copy(source, "--json", patience=PATIENCE)
+
+    assert [it.code for it in ended] == [0] * 4, ended
+    assert (
+        sum(it.sums["found"] for it in ended) == sum(it.sums["verified"] for it in ended) == files
+    )
+    assert (whole.code, whole.sums["sent"], whole.sums["verified"]) == (0, 0, files)
+    assert find_differences(source, site.there, b"2026-11") == []
+    assert read_checksums(site.there).total() == files
+    assert len({path.parent for path in site.segments}) == 4  # each has its own
