@@ -1,4 +1,4 @@
-"""A destination without a server: a host or a folder, with a manifest beside the bytes."""
+"""A destination without a server: a host, folder or bucket, with a manifest beside the bytes."""
 
 import hashlib
 import os
@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, Self, cast
 
+from mydata_like.app.bucket_place import BucketPlace
 from mydata_like.app.connection import ensure_uuid
 from mydata_like.app.run_destination import OpenedDestination, RunBasis, RunDestination
 from mydata_like.app.run_request import RunObserver, RunRequest
@@ -195,6 +196,9 @@ class FolderPlace:
         )
 
 
+Place = HostPlace | FolderPlace | BucketPlace
+
+
 def _ask_shell(endpoint: Endpoint) -> tuple[CommandFacts | None, UploaderError | None]:
     """Return what the shell of a host tells, or why it tells nothing.
 
@@ -223,7 +227,7 @@ def open_target(
     config: Path | None,
     accepted_keys: tuple[str, ...],
     confirm: Confirm | None,
-) -> HostPlace | FolderPlace:
+) -> Place:
     """Return a destination after a login on its host; raises `UploaderError`.
 
     `accepted_keys` are fingerprints of host keys that are trusted; `confirm` asks about others.
@@ -237,11 +241,7 @@ def open_target(
         case FolderTarget(path=path):
             return FolderPlace(source_key(Path(os.fsdecode(path))))
         case BucketTarget():
-            raise SettingsError(
-                "Object storage is not a destination of copy yet.",
-                hint="With a MyTardis server, runs can send to it: set transfer.method to s3.",
-                code="copy.destination",
-            )
+            return BucketPlace.find(target)
 
 
 class TransportParts(NamedTuple):
@@ -261,6 +261,7 @@ class NewDestination:
 
     evidence = "host"
     attributes_complete = True
+    has_temporary_names = True
 
     def list_files(self, folder: bytes) -> Iterator[StoredFile]:
         return iter(())
@@ -276,7 +277,7 @@ class NewDestination:
 
 
 class PlainDestination(RunDestination):
-    """A host or folder that gets the sources of one copy.
+    """A host, folder or bucket that gets the sources of one copy.
 
     The ledger and the lock of a copy are in a folder of the state, by destination and by the
     folders that the sources are in. With `accept_missing` the destination may have lost what
@@ -285,7 +286,7 @@ class PlainDestination(RunDestination):
 
     def __init__(
         self,
-        place: HostPlace | FolderPlace,
+        place: Place,
         sources: Sequence[CopySource],
         shard: Shard = WHOLE,
         *,
@@ -320,7 +321,9 @@ class PlainDestination(RunDestination):
         parents = sorted(
             {path.rpartition(b"/")[0] if place else path for path, place in self._places.items()}
         )
-        names = [self.place.name.encode("utf-8", "surrogateescape"), *parents]
+        place = self.place
+        name = place.identity if isinstance(place, BucketPlace) else place.name
+        names = [name.encode("utf-8", "surrogateescape"), *parents]
         text = b"\0".join([*names, str(self._shard).encode()])
         self._digest = hashlib.sha256(text).hexdigest()[:16]
         folder = find_state(request.settings, find_places(request.config)) / COPIES / self._digest
@@ -356,7 +359,7 @@ class PlainDestination(RunDestination):
         emit = basis.observer.emit
         # Other computers may copy from a folder of the same path.
         own = f"{uploader[:8]}-{self._digest}"
-        self.temporary = TEMPORARY + own.encode() + b"/"
+        self.temporary = TEMPORARY + own.encode() + b"/" if files.has_temporary_names else b""
         manifest = Manifest(
             files,
             own,
@@ -400,7 +403,7 @@ class PlainDestination(RunDestination):
         """Remove empty temporary folders; with `everything`, also files that nothing will use."""
         folder = self.temporary.rstrip(b"/")
         with suppress(UploaderError):  # left to the next copy
-            if everything:
+            if everything and folder:
                 left = self.files.list_own(folder)
                 self.files.remove([self.temporary + name for name in left])
             self.files.clear(folder)

@@ -17,7 +17,7 @@ from random import Random
 from typing import Final, NamedTuple, TypeVar
 
 from mydata_like.app.connection import ensure_uuid
-from mydata_like.app.plain_destination import FolderPlace, HostPlace
+from mydata_like.app.plain_destination import HostPlace, Place
 from mydata_like.app.settings_service import find_places
 from mydata_like.catalogues.manifest.segments import MARKER, Manifest, read_marker
 from mydata_like.catalogues.manifest.verify_records import (
@@ -54,6 +54,7 @@ QUICK: Final = 1.0  # seconds; after quicker requests the next ones have more fi
 SLOW: Final = 4.0  # seconds; after slower ones they have less
 RESTS: Final = (1.0, 3.0, 10.0, 30.0)  # seconds before a request is repeated
 SAVED: Final = 30.0  # seconds after which the progress is kept at the destination
+SERVICE: Final = "service"  # the evidence of a check that reads no bytes
 MOST_NAMED: Final = 100_000  # files that are not listed and are named
 _KEPT: Final = KEPT.encode()
 _LINE: Final = struct.Struct(">16sQI")  # MD5, size, and the number of the segment
@@ -142,7 +143,7 @@ class VerifyReport:
 
 
 def verify_destination(
-    place: HostPlace | FolderPlace, scope: Scope, config: Path | None, around: Surroundings
+    place: Place, scope: Scope, config: Path | None, around: Surroundings
 ) -> VerifyReport:
     """Check the files of a destination; an interruption ends it with what is known so far.
 
@@ -208,9 +209,7 @@ class _Listing:
 class _Verification:
     """One check of a destination."""
 
-    def __init__(
-        self, place: HostPlace | FolderPlace, scope: Scope, uploader: str, around: Surroundings
-    ) -> None:
+    def __init__(self, place: Place, scope: Scope, uploader: str, around: Surroundings) -> None:
         self._place = place
         self._scope = scope
         self._around = around
@@ -341,8 +340,9 @@ class _Verification:
             self._at_once = max(self._at_once // 2, FEWEST)
 
     def _note(self, segment: _Segment, at: int) -> None:
-        """Remember that a segment was checked, or that something of it is wrong."""
+        """Remember that a segment was read, or that something of it is wrong."""
         whole = not segment.left and not isinstance(self._scope, Sample)
+        whole = whole and self.report.evidence != SERVICE
         if whole or segment.wrong:
             self._records.note(segment.name, SegmentRecord(at, segment.wrong))
 
@@ -453,6 +453,7 @@ class _Verification:
             report.count(FileFault.UNREADABLE),
             report.unlisted,
             len(report.damaged),
+            report.evidence != SERVICE,
         )
 
         def keep() -> None:

@@ -50,7 +50,8 @@ OCCUPIED: Final = Problem(
 class ManifestContext(NamedTuple):
     """What the views and stages of a run share.
 
-    `temporary` is the folder of bytes that have no name yet. With `accept_missing`, any number of
+    `temporary` is the folder of bytes that have no name yet, or empty if they are sent under their
+    final names. With `accept_missing`, any number of
     proven files may be missing: they are sent again. The ledger is not `trusted` if segments that
     it knows are gone from the manifest: what these listed is proven and listed again.
     """
@@ -282,7 +283,7 @@ class StoredView:
         return self._checksums[path]
 
     def place(self, file: LocalFile) -> str:
-        """Return the temporary path of a file; it gets its name when its bytes are proven."""
+        """Return the path under which a file is sent; see `ManifestContext.temporary`."""
         return _text(self._destination.temporary + self._place_of(file))
 
     def _place_of(self, file: LocalFile) -> bytes:
