@@ -48,21 +48,23 @@ def probe_bucket(client: Any, bucket: Bucket) -> tuple[bool, bool]:
 
     An object is made and removed. Raises what `s3_errors` raises.
     """
+    content = b"x\n"
+    checksum = hashlib.md5(content, usedforsecurity=False)
     where = {"Bucket": bucket.name, "Key": bucket.key(f".mydata-like/probe-{uuid4()}")}
+    body = {"Body": content, "ContentMD5": b64encode(checksum.digest()).decode()}
     with s3_errors(bucket):
-        answer = client.put_object(**where, Body=b"x\n")
+        answer = client.put_object(**where, **body)
         try:
-            client.put_object(**where, Body=b"x\n", IfNoneMatch="*")
+            client.put_object(**where, **body, IfNoneMatch="*")
             conditional = False
         except client.exceptions.ClientError as error:
-            code = error.response["ResponseMetadata"]["HTTPStatusCode"]
-            if code not in (412, 501):
+            status = error.response["ResponseMetadata"]["HTTPStatusCode"]
+            if status not in (412, 501):
                 raise
-            conditional = code == 412
+            conditional = status == 412
         finally:
             client.delete_object(**where)
-    checksum = hashlib.md5(b"x\n", usedforsecurity=False).hexdigest()
-    return conditional, _tag(answer) == checksum and not is_encrypted(answer)
+    return conditional, _tag(answer) == checksum.hexdigest() and not is_encrypted(answer)
 
 
 class BucketFiles(DestinationFiles):
