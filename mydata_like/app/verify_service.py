@@ -42,6 +42,7 @@ from mydata_like.core.staging_path import KEPT
 from mydata_like.engine.pipeline import call_unless
 from mydata_like.engine.run import INTERRUPTED, INTERRUPTED_EXIT, SOME_FAILED_EXIT
 from mydata_like.settings.schema import Settings
+from mydata_like.transfer.s3.bucket_files import SERVICE
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +55,6 @@ QUICK: Final = 1.0  # seconds; after quicker requests the next ones have more fi
 SLOW: Final = 4.0  # seconds; after slower ones they have less
 RESTS: Final = (1.0, 3.0, 10.0, 30.0)  # seconds before a request is repeated
 SAVED: Final = 30.0  # seconds after which the progress is kept at the destination
-SERVICE: Final = "service"  # the evidence of a check that reads no bytes
 MOST_NAMED: Final = 100_000  # files that are not listed and are named
 _KEPT: Final = KEPT.encode()
 _LINE: Final = struct.Struct(">16sQI")  # MD5, size, and the number of the segment

@@ -290,12 +290,12 @@ def _describe_last(report: VerifyReport) -> str:
     counts = (last.missing, "missing"), (last.changed, "changed"), (last.unreadable, "unreadable")
     wrong = ", ".join(f"{number:,} {what}" for number, what in counts if number)
     part = {"sample": " in a sample", "older": " that were due"}.get(last.scope, "")
-    ended = "" if last.read else " by ETags"
-    ended += "" if last.complete else ", incomplete"
+    how = "" if last.read else " by ETags"
+    ended = "" if last.complete else ", incomplete"
     day = format_day(datetime.fromtimestamp(last.at, UTC))
     return (
         f"The last verification, on {day} by {last.by}: "
-        f"{last.checked:,} of {last.listed:,} files{part}{ended}, {wrong or 'all as listed'}."
+        f"{last.checked:,} of {last.listed:,} files{how}{part}{ended}, {wrong or 'all as listed'}."
     )
 
 

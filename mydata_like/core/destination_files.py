@@ -99,7 +99,7 @@ class DestinationFiles(Protocol):
         """
         return True
 
-    def recall(self, proven: Iterable[ProvenFile]) -> None:
+    def recall(self, proven: Iterable[ProvenFile], evidence: str) -> None:
         """Learn from the manifest which checksums belong to the tags of objects."""
         return
 

@@ -197,10 +197,23 @@ def test_what_the_manifest_lists_of_an_object_of_parts_saves_reading_it(memory):
     memory.requests.clear()
     other = open_there(memory.url, "")
 
-    other.files.recall(proven)
+    other.files.recall(proven, "service")
 
     assert other.files.prove([path]) == proven
     assert memory.kinds() == ["HeadObject"]
+
+
+def test_a_tag_of_which_the_manifest_knows_that_it_is_no_checksum_is_not_believed(memory):
+    there = open_there(memory.url, "")
+    path = there.put("a", b"content")
+    memory.tags["a"] = tag(b"something else")
+    (wrong,) = there.files.prove([path])
+    right = wrong._replace(checksum=hashlib.md5(b"content").hexdigest())
+    assert wrong != right
+
+    there.files.recall([right], "read-back-cached")
+
+    assert there.files.prove([path]) == [right]
 
 
 def use_kms(request):

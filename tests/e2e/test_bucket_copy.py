@@ -1,6 +1,7 @@
 """The commands `copy` and `verify` with a bucket, on services of S3."""
 
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -109,13 +110,18 @@ class Copying:
 
 
 @pytest.fixture(params=SERVICES)
-def site(request, tmp_path):
+def service(request, tmp_path):
     with open_service(request.param, tmp_path / "s3") as service:
-        bucket = Bucket(name=BUCKET, endpoint=service.url, access_key=ACCOUNT)
-        with closing(open_client(bucket, SECRET, S3Options())) as client:
-            site = Copying(tmp_path, service, client)
-            yield site
-            site.close()
+        yield service
+
+
+@pytest.fixture
+def site(service, tmp_path):
+    bucket = Bucket(name=BUCKET, endpoint=service.url, access_key=ACCOUNT)
+    with closing(open_client(bucket, SECRET, S3Options())) as client:
+        site = Copying(tmp_path, service, client)
+        yield site
+        site.close()
 
 
 def test_a_copy_is_proven_and_the_next_one_sends_nothing(site):
@@ -223,7 +229,7 @@ def test_verify_finds_objects_that_are_missing_or_were_swapped(site):
         assert "2 of 4 files are as listed" in ended.output
 
 
-only_in_memory = pytest.mark.parametrize("site", ["memory"], indirect=True)
+only_in_memory = pytest.mark.parametrize("service", ["memory"], indirect=True)
 
 
 @only_in_memory
@@ -247,6 +253,43 @@ def test_what_prevents_a_copy_is_said_in_a_sentence(site, changes, to, message):
     assert ended.code in (2, 3, 4)
     assert message in ended.complaints
     assert "transfer.s3" not in ended.complaints
+
+
+@only_in_memory
+def test_where_etags_are_no_checksums_all_is_read_back(site, service):
+    def encrypt(request):
+        if request.kind == "UploadPart":
+            return None
+        request.headers.pop("if-match", None)
+        answer = service.answer(request)
+        others = [(name, value) for name, value in answer.headers if name != "ETag"]
+        encrypted = ("ETag", '"' + "0" * 32 + '"'), ("x-amz-server-side-encryption", "aws:kms")
+        return answer._replace(headers=(*others, *encrypted))
+
+    service.interfere = encrypt
+    site.make("a", b"content")
+    site.make("large", os.urandom(2 * PART))
+
+    ended, verified = site.copy(), site.verify()
+
+    assert "each object is read back, so each byte travels twice" in ended.output
+    assert ended.output.endswith("2 files: 2 read back (possibly from memory) and compared now\n")
+    assert (ended.code, verified.code) == (0, 0), (ended, verified)
+    assert site.check() == 2
+
+
+@only_in_memory
+def test_older_counts_only_what_was_read(site):
+    site.make("a", b"content")
+    assert site.copy().code == 0
+    segment = next(it for it in site.list(".mydata-like/manifest/") if it.endswith(".jsonl"))
+    head, line = site.read(segment).splitlines()
+    site.put(segment, json.dumps(json.loads(head) | {"at": 1_700_000_000}).encode() + b"\n" + line)
+
+    results = [site.verify("--older", "30d", *it).output for it in ((), ("--read",), ())]
+
+    assert ["1 of 1 file is as listed" in it for it in results] == [True, True, False]
+    assert "1 of 1 files by ETags that were due, all as listed" in results[1]
 
 
 @only_in_memory

@@ -250,7 +250,8 @@ class Manifest:
                 )
             )
             return []
-        self._files.recall(it.proven for it in listed)
+        if listed:
+            self._files.recall((it.proven for it in listed), listed[0].evidence)
         return listed
 
 

@@ -34,6 +34,7 @@ from mydata_like.transfer.s3.s3_upload import is_encrypted
 from mydata_like.transfer.tar import is_plain
 
 AT_ONCE: Final = 16  # requests
+SERVICE: Final = "service"  # the evidence of what is not read
 _CHUNK: Final = 1 << 20
 _MD5: Final = re.compile("[0-9a-f]{32}")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -71,7 +72,8 @@ class BucketFiles(DestinationFiles):
     """The objects below the prefix of a bucket; see `DestinationFiles`.
 
     An ETag is the MD5 that the service has computed of an object of one part. `new.checksums` has
-    the MD5s for other tags. What has neither is read back, and with `reads` all is.
+    the MD5s for other tags, empty if there is none. What has no MD5 is read back, and with `reads`
+    all is.
     """
 
     attributes_complete = True
@@ -88,13 +90,14 @@ class BucketFiles(DestinationFiles):
     @property
     def evidence(self) -> str:
         """`service`, or `read-back-cached` if all objects are read."""
-        return "read-back-cached" if self._reads else "service"
+        return "read-back-cached" if self._reads else SERVICE
 
-    def recall(self, proven: Iterable[ProvenFile]) -> None:
-        """Learn the checksums of objects of several parts."""
+    def recall(self, proven: Iterable[ProvenFile], evidence: str) -> None:
+        """Learn the checksums of objects of several parts, and which tags are no checksums."""
         for file, checksum in proven:
-            if "-" in file.tag:
-                self._new.checksums[file.tag] = checksum
+            if file.tag != checksum:
+                attested = evidence == SERVICE and "-" in file.tag
+                self._new.checksums[file.tag] = checksum if attested else ""
 
     def open(self, *, create: bool) -> None:
         """Check that the bucket can be listed."""
@@ -163,8 +166,8 @@ class BucketFiles(DestinationFiles):
             return None
         file, checksum = _file(path, found, found["ContentLength"]), ""
         if not (self._reads or is_encrypted(found)):
-            checksum = self._new.checksums.get(file.tag, "")
-            checksum = checksum or (file.tag if _MD5.fullmatch(file.tag) else "")
+            own = file.tag if _MD5.fullmatch(file.tag) else ""
+            checksum = self._new.checksums.get(file.tag, own)
         checksum = checksum or self._hash(path, found["ETag"])
         return ProvenFile(file, checksum) if checksum else None
 

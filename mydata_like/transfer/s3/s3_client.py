@@ -73,6 +73,7 @@ def open_client(bucket: Bucket, secret: str, options: S3Options) -> Any:
     Raises `SettingsError` if botocore is missing or the address cannot be used.
     """
     with _address_errors("Check transfer.s3_endpoint and transfer.s3_region."):
+        # Loaded by the context.
         import botocore.session
         from botocore.config import Config
 
@@ -102,6 +103,7 @@ def open_configured_client(name: str, prefix: str, options: S3Options) -> tuple[
     """
     hint = "Check AWS_ENDPOINT_URL, AWS_REGION and AWS_PROFILE, or ~/.aws/config."
     with _address_errors(hint):
+        # Loaded by the context.
         import botocore.session
 
         session = botocore.session.Session()
@@ -157,7 +159,7 @@ def _address_errors(hint: str) -> Iterator[None]:
 
 
 def _build_config(options: S3Options) -> Any:
-    from botocore.config import Config
+    from botocore.config import Config  # loaded by `_address_errors`
 
     return Config(
         connect_timeout=options.connect_timeout,
