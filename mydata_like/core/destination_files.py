@@ -99,6 +99,13 @@ class DestinationFiles(Protocol):
         """
         return True
 
+    def find_own(self, paths: Sequence[bytes]) -> list[bool]:
+        """Return which files this program has put under these final names, in the order given.
+
+        Where there are temporary names, it puts no file there that is not proven.
+        """
+        return [False] * len(paths)
+
     def recall(self, proven: Iterable[ProvenFile], evidence: str) -> None:
         """Learn from the manifest which checksums belong to the tags of objects."""
         return

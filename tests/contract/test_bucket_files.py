@@ -179,7 +179,19 @@ def test_what_was_sent_is_proven_and_has_its_time(place, there, size):
     (proven,) = there.files.prove([member.remote])
     assert (proven.checksum, proven.file.size) == (checksum(member), size)
     found = find_object(there.client, there.bucket, there.bucket.key(f"data/{size}"))
-    assert found["Metadata"] == {"mtime": "1600000000.000000000"}
+    assert found["Metadata"]["mtime"] == "1600000000.000000000"
+
+
+def test_an_object_that_was_sent_is_own_and_copies_of_it_are_not(place, there):
+    member = place.write("data/a", 1000)
+    place.settle(member)
+    there.send(member)
+    there.put("data/other")
+    there.transport.copy(there.bucket.key("data/a"), there.bucket.key("data/copy"))
+
+    own = there.files.find_own([b"data/a", b"data/other", b"data/copy", b"data/none", b"\xff"])
+
+    assert own == [True, False, False, False, False]
 
 
 def test_a_name_that_is_not_valid_utf_8_is_refused(place, there):

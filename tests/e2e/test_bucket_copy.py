@@ -177,6 +177,24 @@ def test_a_copy_that_was_killed_goes_on(site):
     assert site.check() == 31
 
 
+def test_a_file_that_changed_after_a_kill_replaces_what_was_sent_before(site):
+    for number in range(30):
+        site.make(f"{number}", os.urandom(300_000))
+    process = site.start_copy("--bandwidth", "4", "--channels", "2", "--events")
+    wait_for(process, "file_staged")
+    kill_group(process)
+    close_streams(process)
+    sent = site.list("data/")
+    for path in sent:
+        site.make(path.removeprefix("data/"), os.urandom(300_001))
+
+    ended = site.copy()
+
+    assert sent
+    assert ended.code == 0, ended
+    assert site.check() == 30
+
+
 def test_an_object_of_others_is_not_replaced(site):
     site.make("same", b"same")
     site.make("taken", b"ours")

@@ -34,11 +34,14 @@ def refusal(code: str, status: int = 400, message: str = "no", **headers: str) -
     return Answer(status, text.encode(), tuple(headers.items()))
 
 
+Headers = tuple[tuple[str, str], ...]
+
+
 class Upload(NamedTuple):
     key: str
     begun: datetime
     parts: dict[int, bytes]
-    mtime: str
+    metadata: Headers
 
 
 class Request(NamedTuple):
@@ -78,7 +81,7 @@ class ObjectServer(ThreadingHTTPServer):
         self.objects: dict[str, bytes] = {}
         self.tags: dict[str, str] = {}
         self.times: dict[str, datetime] = {}
-        self.metadata: dict[str, str] = {}  # the header x-amz-meta-mtime
+        self.metadata: dict[str, Headers] = {}
         self.uploads: dict[str, Upload] = {}
         self.requests: list[Request] = []
         self.interfere: Callable[[Request], Answer | None] = lambda _: None
@@ -142,13 +145,13 @@ def _xml(name: str, *fields: str) -> Answer:
     return Answer(body=f"<{name}>{''.join(fields)}</{name}>".encode())
 
 
-def _keep(server, key, data, told, mtime):
-    server.objects[key], server.tags[key], server.metadata[key] = data, told, mtime
+def _keep(server, key, data, told, metadata):
+    server.objects[key], server.tags[key], server.metadata[key] = data, told, metadata
     server.times[key] = datetime.now(UTC)
 
 
-def _find_mtime(request):
-    return request.headers.get("x-amz-meta-mtime", "")
+def _find_metadata(request):
+    return tuple(it for it in request.headers.items() if it[0].startswith("x-amz-meta-"))
 
 
 def _is_refused(server, request):
@@ -158,7 +161,7 @@ def _is_refused(server, request):
 def _put(server, request):
     if _is_refused(server, request):
         return refusal("PreconditionFailed", 412)
-    _keep(server, request.key, request.body, tag(request.body), _find_mtime(request))
+    _keep(server, request.key, request.body, tag(request.body), _find_metadata(request))
     return Answer(headers=(("ETag", tag(request.body)),))
 
 
@@ -172,9 +175,7 @@ def _head(server, request):
         ("ETag", server.tags[key]),
         ("Last-Modified", format_datetime(server.times[key], True)),
     ]
-    if server.metadata[key]:
-        headers.append(("x-amz-meta-mtime", server.metadata[key]))
-    return Answer(body=data, headers=tuple(headers))
+    return Answer(body=data, headers=(*headers, *server.metadata[key]))
 
 
 def _list_objects(server, request):
@@ -216,7 +217,7 @@ def _copy(server, request):
 
 def _create(server, request):
     number = uuid.uuid4().hex
-    server.uploads[number] = Upload(request.key, datetime.now(UTC), {}, _find_mtime(request))
+    server.uploads[number] = Upload(request.key, datetime.now(UTC), {}, _find_metadata(request))
     return _xml("InitiateMultipartUploadResult", f"<UploadId>{number}</UploadId>")
 
 
@@ -251,7 +252,7 @@ def _complete(server, request):
     del server.uploads[request.query["uploadId"]]
     digests = b"".join(hashlib.md5(part).digest() for part in parts)
     whole = f'"{hashlib.md5(digests).hexdigest()}-{len(parts)}"'
-    _keep(server, request.key, b"".join(parts), whole, upload.mtime)
+    _keep(server, request.key, b"".join(parts), whole, upload.metadata)
     return _xml("CompleteMultipartUploadResult", f"<ETag>{escape(whole)}</ETag>")
 
 

@@ -27,6 +27,7 @@ from mydata_like.transfer.s3.s3_errors import s3_errors
 from mydata_like.transfer.s3.s3_transport import (
     NewObjects,
     decode_key,
+    describe_origin,
     find_object,
     remove_old_uploads,
 )
@@ -91,6 +92,16 @@ class BucketFiles(DestinationFiles):
     def evidence(self) -> str:
         """`service`, or `read-back-cached` if all objects are read."""
         return "read-back-cached" if self._reads else SERVICE
+
+    def find_own(self, paths: Sequence[bytes]) -> list[bool]:
+        """Return which objects have the metadata of `describe_origin`."""
+
+        def is_own(path: bytes) -> bool:
+            found = self._find(path) or {}
+            origin = describe_origin(self._bucket, path.decode("utf-8", "replace"))
+            return set(origin.items()) <= set(found.get("Metadata", {}).items())
+
+        return self._run(is_own, paths)
 
     def recall(self, proven: Iterable[ProvenFile], evidence: str) -> None:
         """Learn the checksums of objects of several parts, and which tags are no checksums."""
