@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from mydata_like.app.connection import open_connection, require_complete
 from mydata_like.app.directory_lock import directory_locked
 from mydata_like.app.ledgers import reading
-from mydata_like.app.plain_destination import KNOWN_ID, FolderPlace, HostPlace
+from mydata_like.app.plain_destination import KNOWN_ID, Place
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.settings_destination import open_place
 from mydata_like.app.settings_service import (
@@ -140,7 +140,7 @@ def open_cleanup(
         proof: Proof[Any]
         if settings.destination.takes_tree:
             tops = [source_key(root), *(path.rpartition(b"/")[0] for path in sources)]
-            place = open_place(settings, config)
+            place = open_place(settings, config, probe=delete)
             proof = _prove_there(place, ledger, tops, settings, clock, stack, delete=delete)
         else:
             proof = _prove_on_server(settings, config, observer, clock, stack, delete=delete)
@@ -202,7 +202,7 @@ def _prove_on_server(
 
 
 def _prove_there(
-    place: HostPlace | FolderPlace,
+    place: Place,
     ledger: SqliteLedger,
     tops: Iterable[bytes],
     settings: Settings,

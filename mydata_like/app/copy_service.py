@@ -1,4 +1,4 @@
-"""`copy`: a proven copy of folders and files to a host or a folder, without a server."""
+"""`copy`: a proven copy of folders and files to a host, folder or bucket, without a server."""
 
 import os
 import stat
@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
 
+from mydata_like.app.bucket_place import BucketPlace
 from mydata_like.app.plain_destination import (
     CopyDestination,
     FolderPlace,
-    HostPlace,
+    Place,
     open_target,
     parse_destination,
 )
@@ -125,17 +126,17 @@ def count_sources(sources: Sequence[CopySource]) -> SourceCount:
     return SourceCount(files, size, complete=True)
 
 
-def open_place(order: CopyOrder, confirm: Confirm | None) -> HostPlace | FolderPlace:
+def open_place(order: CopyOrder, confirm: Confirm | None) -> Place:
     """Return the destination after a login on its host; raises `UploaderError`."""
     place = open_target(order.target, order.config, order.accepted_keys, confirm)
     if isinstance(place, FolderPlace):
         _refuse_overlap(order.sources, place.path)
+    if isinstance(place, BucketPlace) and not order.dry_run:
+        place = place.probe()
     return place
 
 
-def run_copy(
-    order: CopyOrder, place: HostPlace | FolderPlace, observer: RunObserver
-) -> tuple[RunEnd, list[Problem]]:
+def run_copy(order: CopyOrder, place: Place, observer: RunObserver) -> tuple[RunEnd, list[Problem]]:
     """Copy everything; return the end of the run, and what of the tree could not be made.
 
     Files that changed while they were read are tried once more.
@@ -186,9 +187,7 @@ class ChangedWhileRead:
                 self.found = True
 
 
-def _run(
-    order: CopyOrder, place: HostPlace | FolderPlace, observer: RunObserver
-) -> tuple[RunEnd, list[Problem]]:
+def _run(order: CopyOrder, place: Place, observer: RunObserver) -> tuple[RunEnd, list[Problem]]:
     destination = CopyDestination(
         place, order.sources, order.shard, accept_missing=order.accept_missing
     )

@@ -1,4 +1,4 @@
-"""A destination without a server: a host or a folder, with a manifest beside the bytes."""
+"""A destination without a server: a host, folder or bucket, with a manifest beside the bytes."""
 
 import hashlib
 import os
@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, Self, cast
 
+from mydata_like.app.bucket_place import BucketPlace
 from mydata_like.app.connection import ensure_uuid
 from mydata_like.app.run_destination import OpenedDestination, RunBasis, RunDestination
 from mydata_like.app.run_request import RunObserver, RunRequest
@@ -193,6 +194,9 @@ class FolderPlace:
         )
 
 
+Place = HostPlace | FolderPlace | BucketPlace
+
+
 def _ask_shell(endpoint: Endpoint) -> tuple[CommandFacts | None, UploaderError | None]:
     """Return what the shell of a host tells, or why it tells nothing.
 
@@ -222,7 +226,7 @@ def open_target(
     accepted_keys: tuple[str, ...] = (),
     confirm: Confirm | None = None,
     transfer: Transfer | None = None,
-) -> HostPlace | FolderPlace:
+) -> Place:
     """Return a destination after a login on its host; raises `UploaderError`.
 
     `accepted_keys` are fingerprints of host keys that are trusted; `confirm` asks about others. The
@@ -242,11 +246,7 @@ def open_target(
         case FolderTarget(path=path):
             return FolderPlace(source_key(Path(os.fsdecode(path))))
         case BucketTarget():
-            raise SettingsError(
-                "Object storage is not a destination of copy yet.",
-                hint="With a MyTardis server, runs can send to it: set transfer.method to s3.",
-                code="copy.destination",
-            )
+            return BucketPlace.find(target)
 
 
 def _adjust(endpoint: Endpoint, transfer: Transfer) -> Endpoint:
@@ -277,6 +277,7 @@ class NewDestination:
 
     evidence = "host"
     attributes_complete = True
+    has_temporary_names = True
 
     def list_files(self, folder: bytes) -> Iterator[StoredFile]:
         return iter(())
@@ -292,12 +293,12 @@ class NewDestination:
 
 
 class PlainDestination(RunDestination):
-    """A host or folder that gets files as they are, with a manifest beside them.
+    """A host, folder or bucket that gets files as they are, with a manifest beside them.
 
     With `accept_missing` it may have lost what earlier runs had put there, or its marker.
     """
 
-    place: HostPlace | FolderPlace
+    place: Place
     files: DestinationFiles
     digest: str  # of the destination, and of what is sent there
 
@@ -359,7 +360,7 @@ class PlainDestination(RunDestination):
         emit = basis.observer.emit
         # Other computers may copy from a folder of the same path.
         own = f"{uploader[:8]}-{self.digest}"
-        self.temporary = TEMPORARY + own.encode() + b"/"
+        self.temporary = TEMPORARY + own.encode() + b"/" if files.has_temporary_names else b""
         manifest = Manifest(
             files,
             own,
@@ -414,7 +415,7 @@ class CopyDestination(PlainDestination):
 
     def __init__(
         self,
-        place: HostPlace | FolderPlace,
+        place: Place,
         sources: Sequence[CopySource],
         shard: Shard = WHOLE,
         *,
@@ -429,7 +430,9 @@ class CopyDestination(PlainDestination):
         parents = sorted(
             {path.rpartition(b"/")[0] if place else path for path, place in self._places.items()}
         )
-        names = [self.place.name.encode("utf-8", "surrogateescape"), *parents]
+        place = self.place
+        name = place.identity if isinstance(place, BucketPlace) else place.name
+        names = [name.encode("utf-8", "surrogateescape"), *parents]
         text = b"\0".join([*names, str(self._shard).encode()])
         self.digest = hashlib.sha256(text).hexdigest()[:16]
         folder = find_state(request.settings, find_places(request.config)) / COPIES / self.digest
@@ -456,7 +459,7 @@ class CopyDestination(PlainDestination):
         """Remove empty temporary folders; with `everything`, also files that nothing will use."""
         folder = self.temporary.rstrip(b"/")
         with suppress(UploaderError):  # left to the next copy
-            if everything:
+            if everything and folder:
                 left = self.files.list_own(folder)
                 self.files.remove([self.temporary + name for name in left])
             self.files.clear(folder)

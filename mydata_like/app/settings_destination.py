@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
+from mydata_like.app.bucket_place import BucketPlace
 from mydata_like.app.connection import require_complete
-from mydata_like.app.plain_destination import FolderPlace, HostPlace, PlainDestination, open_target
+from mydata_like.app.plain_destination import Place, PlainDestination, open_target
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.core.copy_arguments import FolderTarget
 from mydata_like.core.errors import ItemError, SettingsError
@@ -50,7 +51,10 @@ class SettingsDestination(PlainDestination):
     ) -> RunRequest:
         self._root = os.fsencode(request.settings.data.directory or "")
         self._accept_missing |= request.accept_empty
-        self.place = gate.call(lambda: open_place(request.settings, request.config), staging=True)
+        settings, probe = request.settings, not request.dry_run
+        self.place = gate.call(
+            lambda: open_place(settings, request.config, probe=probe), staging=True
+        )
         return super().connect(request, observer, gate, stack)
 
     def find_place(self, folder: DatasetFolder) -> bytes | Mapping[bytes, bytes]:
@@ -83,10 +87,14 @@ class SettingsDestination(PlainDestination):
         yield from (source.path for source in self._ledger.find_sources())
 
 
-def open_place(settings: Settings, config: Path | None) -> HostPlace | FolderPlace:
-    """Return the destination of the settings after a login on its host; raises `UploaderError`."""
+def open_place(settings: Settings, config: Path | None, *, probe: bool) -> Place:
+    """Return the destination of the settings after a login on its host; raises `UploaderError`.
+
+    To `probe` a bucket, an object is made there and removed.
+    """
     target = settings.destination.parse(os.fsencode(Path.home()))
-    return open_target(target, config, settings.transfer.host_keys, transfer=settings.transfer)
+    place = open_target(target, config, settings.transfer.host_keys, transfer=settings.transfer)
+    return place.probe() if probe and isinstance(place, BucketPlace) else place
 
 
 def refuse_overlap(directory: Path, folder: Path) -> None:

@@ -17,7 +17,7 @@ from random import Random
 from typing import Final, NamedTuple, TypeVar
 
 from mydata_like.app.connection import ensure_uuid
-from mydata_like.app.plain_destination import FolderPlace, HostPlace
+from mydata_like.app.plain_destination import HostPlace, Place
 from mydata_like.app.settings_service import find_places
 from mydata_like.catalogues.manifest.segments import MARKER, Manifest, read_marker
 from mydata_like.catalogues.manifest.verify_records import (
@@ -42,6 +42,7 @@ from mydata_like.core.staging_path import KEPT
 from mydata_like.engine.pipeline import call_unless
 from mydata_like.engine.run import INTERRUPTED, INTERRUPTED_EXIT, SOME_FAILED_EXIT
 from mydata_like.settings.schema import Settings
+from mydata_like.transfer.s3.bucket_files import SERVICE
 
 logger = logging.getLogger(__name__)
 
@@ -142,7 +143,7 @@ class VerifyReport:
 
 
 def verify_destination(
-    place: HostPlace | FolderPlace, scope: Scope, config: Path | None, around: Surroundings
+    place: Place, scope: Scope, config: Path | None, around: Surroundings
 ) -> VerifyReport:
     """Check the files of a destination; an interruption ends it with what is known so far.
 
@@ -208,9 +209,7 @@ class _Listing:
 class _Verification:
     """One check of a destination."""
 
-    def __init__(
-        self, place: HostPlace | FolderPlace, scope: Scope, uploader: str, around: Surroundings
-    ) -> None:
+    def __init__(self, place: Place, scope: Scope, uploader: str, around: Surroundings) -> None:
         self._place = place
         self._scope = scope
         self._around = around
@@ -341,8 +340,9 @@ class _Verification:
             self._at_once = max(self._at_once // 2, FEWEST)
 
     def _note(self, segment: _Segment, at: int) -> None:
-        """Remember that a segment was checked, or that something of it is wrong."""
+        """Remember that a segment was read, or that something of it is wrong."""
         whole = not segment.left and not isinstance(self._scope, Sample)
+        whole = whole and self.report.evidence != SERVICE
         if whole or segment.wrong:
             self._records.note(segment.name, SegmentRecord(at, segment.wrong))
 
@@ -453,6 +453,7 @@ class _Verification:
             report.count(FileFault.UNREADABLE),
             report.unlisted,
             len(report.damaged),
+            report.evidence != SERVICE,
         )
 
         def keep() -> None:

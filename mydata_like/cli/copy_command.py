@@ -1,4 +1,4 @@
-"""`mydata-like copy`: copy folders and files to a host or a folder, and prove that they arrived."""
+"""`mydata-like copy`: copy folders and files elsewhere, and prove that they arrived."""
 
 import logging
 import sys
@@ -56,6 +56,7 @@ HOW: Final = {  # the kinds of evidence
     "host": "compared on the host now (md5sum)",
     "read-back": "written to the disk, read back and compared now",
     "read-back-cached": "read back (possibly from memory) and compared now",
+    "service": "compared with the service's ETags now (read back where they are no checksums)",
 }
 
 READ_BACK: Final = (
@@ -69,8 +70,8 @@ def copy(
         typer.Argument(
             metavar="SOURCE... DESTINATION",
             help="Folders or files, and where they go: [USER@]HOST:PATH, ssh://[USER@]HOST[:PORT]"
-            "/PATH or a local folder. FOLDER becomes DESTINATION/FOLDER; of FOLDER/, only the "
-            "contents are copied.",
+            "/PATH, a local folder or s3://BUCKET/PREFIX. FOLDER becomes DESTINATION/FOLDER; of "
+            "FOLDER/, only the contents are copied.",
         ),
     ],
     *,
@@ -152,7 +153,7 @@ def copy(
     brief: BriefOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Copy folders and files to a host or a folder, and prove that every byte arrived.
+    """Copy folders and files to a host, folder or bucket, and prove that every byte arrived.
 
     No server and no settings are needed. The same command continues after an interruption, and
     sends only what is missing or has changed. A file that this program has not put there is never

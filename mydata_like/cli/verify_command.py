@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random
 from threading import Lock
@@ -12,6 +13,7 @@ from typing import Annotated, Any, Final, TextIO
 
 import typer
 
+from mydata_like.app.bucket_place import BucketPlace
 from mydata_like.app.logging_setup import open_log
 from mydata_like.app.plain_destination import open_target, parse_destination
 from mydata_like.app.verify_service import (
@@ -47,7 +49,10 @@ HOW: Final = {  # the kinds of evidence
     "host": "hashed on the host now: md5sum",
     "read-back": "read back and hashed now",
     "read-back-cached": "read, possibly from memory, and hashed now",
+    "service": "compared with the service's ETags; read where they are no checksums",
 }
+READ: Final = "Note: all objects are downloaded. The service may charge for this."
+ASKED: Final = "Note: objects are not read: the service tells its ETags. To read them, add --read."
 REDRAWN: Final = 0.2  # seconds between two pictures of the progress
 _SHOWN: Final = 8  # digits of a checksum
 _PERCENT: Final = re.compile(r"(\d{1,3}(?:\.\d{1,6})?) ?%?")
@@ -60,8 +65,8 @@ def verify(
         str,
         typer.Argument(
             metavar="DESTINATION",
-            help="A destination of copy: [USER@]HOST:PATH, ssh://[USER@]HOST[:PORT]/PATH or a "
-            "local folder.",
+            help="A destination of copy: [USER@]HOST:PATH, ssh://[USER@]HOST[:PORT]/PATH, a "
+            "local folder or s3://BUCKET/PREFIX.",
         ),
     ],
     *,
@@ -77,6 +82,14 @@ def verify(
             "30d, 12h, 2w. Also continues after an interruption.",
         ),
     ] = "",
+    read: Annotated[
+        bool,
+        typer.Option(
+            "--read",
+            help="Download the objects of a bucket and hash them. Without it, the service is asked "
+            "for its ETags. Files on hosts and in folders are always read.",
+        ),
+    ] = False,
     accept: Annotated[
         list[str] | None,
         typer.Option(
@@ -88,7 +101,7 @@ def verify(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Read all files that copies have put at a destination, and compare them with its manifest.
+    """Hash all files that copies have put at a destination, and compare them with its manifest.
 
     What is missing or has other bytes is named, and so is what is there without being listed.
     Neither the source nor this computer's records are needed. The exit code is 1 if a file is not
@@ -102,6 +115,10 @@ def verify(
             place = open_target(
                 parse_destination(destination), config, tuple(accept or ()), confirm
             )
+            if isinstance(place, BucketPlace):
+                place = replace(place, reads=read)
+                if not as_json:
+                    print_lines([READ if read else ASKED])
             cancel = CancelFlag()
             stack.enter_context(stopped_by_signals(cancel))
             line = ProgressLine(sys.stderr, cancel)
@@ -273,11 +290,12 @@ def _describe_last(report: VerifyReport) -> str:
     counts = (last.missing, "missing"), (last.changed, "changed"), (last.unreadable, "unreadable")
     wrong = ", ".join(f"{number:,} {what}" for number, what in counts if number)
     part = {"sample": " in a sample", "older": " that were due"}.get(last.scope, "")
+    how = "" if last.read else " by ETags"
     ended = "" if last.complete else ", incomplete"
     day = format_day(datetime.fromtimestamp(last.at, UTC))
     return (
         f"The last verification, on {day} by {last.by}: "
-        f"{last.checked:,} of {last.listed:,} files{part}{ended}, {wrong or 'all as listed'}."
+        f"{last.checked:,} of {last.listed:,} files{how}{part}{ended}, {wrong or 'all as listed'}."
     )
 
 

@@ -152,7 +152,7 @@ class Prove:
     def _find_final(self, record: FileRecord) -> bytes | None:
         """Return the final path of bytes that have a temporary one."""
         path, temporary = _encode(record.remote), self._destination.temporary
-        return path[len(temporary) :] if path.startswith(temporary) else None
+        return path[len(temporary) :] if temporary and path.startswith(temporary) else None
 
     def _placement(self, record: FileRecord) -> Placement:
         final = self._find_final(record)

@@ -71,6 +71,7 @@ def format_segment(proven: Iterable[ProvenFile], evidence: str, at: int) -> byte
     for file, checksum in proven:
         name = base64.b64encode(file.path).decode()
         values = [name, file.size, checksum, file.modified_ns, file.ctime_ns, file.inode]
+        values += [file.tag] if file.tag else []
         lines.append(json.dumps(values, separators=(",", ":")))
     head = {"format": FORMAT, "evidence": evidence, "at": at, "files": len(lines)}
     return "\n".join([json.dumps(head), *lines, ""]).encode()
@@ -86,11 +87,11 @@ def parse_segment(content: bytes) -> Iterator[Listed]:
     if head.get("files", len(lines) - 1) != len(lines) - 1:
         raise ValueError("lines of it are missing")
     for line in lines[1:]:
-        name, size, checksum, modified_ns, ctime_ns, inode = parse_json(line)
+        name, size, checksum, modified_ns, ctime_ns, inode, *tag = parse_json(line)
         if not _CHECKSUM.fullmatch(checksum) or not 0 <= size < _NO_SIZE:
             raise ValueError("a line of it is damaged")
         path = base64.b64decode(name, validate=True)
-        file = StoredFile(path, int(size), int(modified_ns), int(ctime_ns), int(inode))
+        file = StoredFile(path, int(size), int(modified_ns), int(ctime_ns), int(inode), *tag)
         yield Listed(ProvenFile(file, str(checksum)), evidence, at)
 
 
@@ -271,7 +272,7 @@ class Manifest:
         """Return what a segment lists; nothing if it is damaged."""
         content = self._files.read(name)
         try:
-            return list(parse_segment(content or b""))
+            listed = list(parse_segment(content or b""))
         except (ValueError, TypeError, KeyError) as error:
             logger.warning("A segment of the manifest cannot be read: %s", error)
             self._report(
@@ -282,7 +283,10 @@ class Manifest:
                     "of the destination.",
                 )
             )
-        return []
+            return []
+        if listed:
+            self._files.recall((it.proven for it in listed), listed[0].evidence)
+        return listed
 
 
 def _find_segment(name: bytes) -> bytes:

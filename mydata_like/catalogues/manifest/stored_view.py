@@ -50,7 +50,8 @@ OCCUPIED: Final = Problem(
 class ManifestContext(NamedTuple):
     """What the views and stages of a run share.
 
-    `temporary` is the folder of bytes that have no name yet. With `accept_missing`, any number of
+    `temporary` is the folder of bytes that have no name yet, or empty if they are sent under their
+    final names. With `accept_missing`, any number of
     proven files may be missing: they are sent again. The ledger is not `trusted` if segments that
     it knows are gone from the manifest: what these listed is proven and listed again.
     """
@@ -115,6 +116,8 @@ class StoredView:
         self._listed: dict[bytes, Listed] | None = None  # what the manifest has of these
         self._checksums: dict[bytes, str] = {}  # of those that were hashed there
         self._unhashed: defaultdict[bytes, list[bytes]] = defaultdict(list)  # by folder
+        self._own: dict[bytes, bool] = {}  # whether this program has put unlisted files there
+        self._unasked: defaultdict[bytes, list[bytes]] = defaultdict(list)
         seen = destination.call(lambda: self._compare(find_key, list_stored))
         self.agrees = True
         if seen < destination.ledger.count_records(dataset.id).total:
@@ -210,14 +213,18 @@ class StoredView:
         return self._describe(file, stored, checksum, replica)
 
     def _find_unlisted(self, file: LocalFile, stored: StoredFile) -> Datafile:
-        """Return what is stored and not listed; it is ours if the ledger has its mark."""
+        """Return what is stored and not listed; it is ours if the ledger has its mark.
+
+        An interrupted run may have put it there as well.
+        """
         path = stored.path
         row = self._destination.ledger.find_entries([file.key]).get(file.key)
         if row and row.datafile == stored.mark and row.dataset == self.dataset.id:
             replica = Replica(_text(path), BOX, verified=False, verified_at=None)
             return self._describe(file, stored, row.checksum, replica)
-        checksum = self._hash(path) if stored.size == file.size else ""
-        replica = Replica(_text(path), "", verified=False, verified_at=None)
+        own = self._is_own(path)
+        checksum = self._hash(path) if own or stored.size == file.size else ""
+        replica = Replica(_text(path), BOX if own else "", verified=False, verified_at=None)
         return self._describe(file, stored, checksum, replica)
 
     def _find_known(self, file: LocalFile, path: bytes) -> Datafile | None:
@@ -267,13 +274,7 @@ class StoredView:
     def _hash(self, path: bytes) -> str:
         """Return the checksum of a stored file; those beside it are hashed in the same request."""
         if path not in self._checksums:
-            if not self._unhashed:
-                for it in self._others:
-                    self._unhashed[it.rpartition(b"/")[0]].append(it)
-            beside = self._unhashed[path.rpartition(b"/")[0]]
-            paths = list(dict.fromkeys([path, *beside[-COMPARED_AT_ONCE:]]))
-            del beside[-COMPARED_AT_ONCE:]
-            where = self._destination
+            paths, where = self._take_beside(path, self._unhashed), self._destination
             found = where.call(lambda: where.files.prove(paths))
             self._checksums.update(
                 (name, proven.checksum if proven else "")
@@ -281,8 +282,28 @@ class StoredView:
             )
         return self._checksums[path]
 
+    def _is_own(self, path: bytes) -> bool:
+        where = self._destination
+        if where.files.has_temporary_names:
+            return False
+        if path not in self._own:
+            paths = self._take_beside(path, self._unasked)
+            found = where.call(lambda: where.files.find_own(paths))
+            self._own.update(zip(paths, found, strict=True))
+        return self._own[path]
+
+    def _take_beside(self, path: bytes, left: defaultdict[bytes, list[bytes]]) -> list[bytes]:
+        """Return a path, and some of those that are `left` of its folder, which are removed."""
+        if not left:
+            for it in self._others:
+                left[it.rpartition(b"/")[0]].append(it)
+        beside = left[path.rpartition(b"/")[0]]
+        paths = list(dict.fromkeys([path, *beside[-COMPARED_AT_ONCE:]]))
+        del beside[-COMPARED_AT_ONCE:]
+        return paths
+
     def place(self, file: LocalFile) -> str:
-        """Return the temporary path of a file; it gets its name when its bytes are proven."""
+        """Return the path under which a file is sent; see `ManifestContext.temporary`."""
         return _text(self._destination.temporary + self._place_of(file))
 
     def _place_of(self, file: LocalFile) -> bytes:
