@@ -182,11 +182,14 @@ def _for_key(endpoint: Endpoint, key: KeyPair) -> Endpoint:
     """Return the endpoint with a library that can use this key; raises `SettingsError`."""
     if key.whole:
         return endpoint
+    device = key.public.type.startswith("sk-")
+    if endpoint.agent and not device:
+        return endpoint
     if endpoint.agent and endpoint.stack != "libssh":
         return endpoint._replace(stack="paramiko")
     raise SettingsError(
         f"The private key of {key.path} is stored on a device or in an agent.",
-        hint='Set transfer.ssh to "auto": libssh does not use agents.'
+        hint='Set transfer.ssh to "auto": libssh does not use keys of FIDO devices.'
         if endpoint.agent
         else "Add the key to an SSH agent (ssh-add), and switch transfer.ssh_agent on. On Windows, "
         "use a key file without a passphrase.",

@@ -368,6 +368,15 @@ def key_refused(endpoint: Endpoint) -> AccessDeniedError:
     )
 
 
+def not_signed(endpoint: Endpoint, why: str) -> AccessDeniedError:
+    """Return the error for a key that an agent does not sign with."""
+    return AccessDeniedError(
+        f"The uploader's key for {endpoint.host} cannot be used: {why}.",
+        hint="The agent or the device with the key did not sign.",
+        code="ssh.key-refused",
+    )
+
+
 def second_factor_wanted(endpoint: Endpoint, methods: Sequence[str]) -> StagingError:
     """Return the error for a server that accepts our key, but wants another proof as well."""
     return StagingError(
