@@ -13,6 +13,7 @@ from mydata_like.app.plain_destination import (
     FolderPlace,
     HostPlace,
     PlainDestination,
+    Prompts,
     open_target,
     parse_destination,
 )
@@ -35,7 +36,6 @@ from mydata_like.engine.scheduler import SOURCE
 from mydata_like.engine.walk import TreeRules
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.schema import Settings, check_values
-from mydata_like.ssh.login import Confirm
 
 COUNTING: Final = 1.0  # seconds that counting the files may take before a copy starts
 TREE_AT_ONCE: Final = 1000  # folders and links in one request
@@ -122,9 +122,9 @@ def count_sources(sources: Sequence[CopySource]) -> SourceCount:
     return SourceCount(files, size, complete=True)
 
 
-def open_place(order: CopyOrder, confirm: Confirm | None) -> HostPlace | FolderPlace:
+def open_place(order: CopyOrder, prompts: Prompts | None) -> HostPlace | FolderPlace:
     """Return the destination after a login on its host; raises `UploaderError`."""
-    place = open_target(order.target, order.config, order.accepted_keys, confirm)
+    place = open_target(order.target, order.config, order.accepted_keys, prompts)
     if isinstance(place, FolderPlace):
         _refuse_overlap(order.sources, place.path)
     return place

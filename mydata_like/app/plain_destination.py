@@ -54,8 +54,10 @@ from mydata_like.settings.atomic_write import make_private_folder
 from mydata_like.settings.schema import Settings
 from mydata_like.ssh.capabilities import CommandFacts, HostCapabilities, probe_commands
 from mydata_like.ssh.connect import connect
+from mydata_like.ssh.credentials import Credentials
 from mydata_like.ssh.keys import STANDARD_PORT
-from mydata_like.ssh.login import Confirm, Trust, log_in
+from mydata_like.ssh.login import Prompts as Prompts
+from mydata_like.ssh.login import Trust, log_in
 from mydata_like.ssh.session import Endpoint, OpenSession
 from mydata_like.ssh.sftp import open_on
 from mydata_like.ssh.user_config import find_login
@@ -222,18 +224,21 @@ def open_target(
     target: CopyTarget,
     config: Path | None,
     accepted_keys: tuple[str, ...],
-    confirm: Confirm | None,
+    prompts: Prompts | None,
 ) -> HostPlace | FolderPlace:
     """Return a destination after a login on its host; raises `UploaderError`.
 
-    `accepted_keys` are fingerprints of host keys that are trusted; `confirm` asks about others.
+    `accepted_keys` are fingerprints of host keys that are trusted. The `prompts` ask about others,
+    and for passphrases, passwords and codes.
     """
     match target:
         case HostTarget(path=path):
             places = find_places(config)
             login = find_login(target, Path.home(), os.environ)
-            trust = Trust(places.known_hosts, accepted_keys, confirm)
-            return HostPlace.find(log_in(login, places.key_file, trust), path, login.notes)
+            trust = Trust(places.known_hosts, accepted_keys, prompts and prompts.confirm)
+            credentials = Credentials(prompts and prompts.ask)
+            endpoint = log_in(login, places.key_file, trust, credentials)
+            return HostPlace.find(endpoint, path, login.notes)
         case FolderTarget(path=path):
             return FolderPlace(source_key(Path(os.fsdecode(path))))
         case BucketTarget():

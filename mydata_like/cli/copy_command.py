@@ -1,7 +1,6 @@
 """`mydata-like copy`: copy folders and files to a host or a folder, and prove that they arrived."""
 
 import logging
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Annotated, Final, cast, get_args
@@ -24,7 +23,6 @@ from mydata_like.cli.options import (
     ConfigOption,
     EventsOption,
     JsonOption,
-    confirm_host_key,
 )
 from mydata_like.cli.output import (
     Shape,
@@ -36,6 +34,7 @@ from mydata_like.cli.output import (
     print_lines,
     unstarted_run,
 )
+from mydata_like.cli.prompts import find_prompts
 from mydata_like.cli.run_command import open_report, read_shard
 from mydata_like.cli.stdin_commands import follow_commands, stopped_by_signals
 from mydata_like.core.copy_arguments import CopySource
@@ -193,7 +192,7 @@ def _copy(order: CopyOrder, shape: Shape) -> int:
     cancel, progress = CancelFlag(), RunProgress(SystemClock())
     with ExitStack() as stack:
         redaction = stack.enter_context(open_log(Settings(), order.config))
-        place = open_place(order, confirm_host_key if sys.stdin.isatty() else None)
+        place = open_place(order, find_prompts())
         if shape is Shape.TEXT:
             print_lines(_describe_order(order.sources, place.name, count_sources(order.sources)))
             print_lines(f"Note: {note}" for note in place.notes)

@@ -25,7 +25,7 @@ from mydata_like.app.verify_service import (
     WrongFile,
     verify_destination,
 )
-from mydata_like.cli.options import ConfigOption, JsonOption, confirm_host_key
+from mydata_like.cli.options import ConfigOption, JsonOption
 from mydata_like.cli.output import (
     NAMED_PROBLEMS,
     Shape,
@@ -34,6 +34,7 @@ from mydata_like.cli.output import (
     print_json,
     print_lines,
 )
+from mydata_like.cli.prompts import find_prompts
 from mydata_like.cli.stdin_commands import stopped_by_signals
 from mydata_like.cli.terminal import drawing_stream
 from mydata_like.core.errors import Cancelled, UploaderError
@@ -98,9 +99,8 @@ def verify(
     try:
         with ExitStack() as stack:
             stack.enter_context(open_log(Settings(), config))
-            confirm = confirm_host_key if sys.stdin.isatty() else None
             place = open_target(
-                parse_destination(destination), config, tuple(accept or ()), confirm
+                parse_destination(destination), config, tuple(accept or ()), find_prompts()
             )
             cancel = CancelFlag()
             stack.enter_context(stopped_by_signals(cancel))

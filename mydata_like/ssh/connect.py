@@ -22,6 +22,7 @@ from mydata_like.ssh.keys import (
     check_host_key,
     is_trusted,
     load_key,
+    parse_key,
     preferred_types,
 )
 from mydata_like.ssh.libssh_version import may_receive
@@ -36,7 +37,7 @@ class _Connection(Protocol):
 
     def handshake(self, host_keys: tuple[str, ...]) -> PublicKey: ...
 
-    def authenticate(self, key: KeyPair) -> None: ...
+    def authenticate(self, key: KeyPair | None) -> None: ...
 
     def session(self) -> OpenSession: ...
 
@@ -51,7 +52,7 @@ def connect(endpoint: Endpoint) -> OpenSession:
     refused, `SettingsError` if it is not usable, `StagingError` if there is no common encryption,
     and `TransientError` if the host does not answer.
     """
-    key = load_key(endpoint.key_file)
+    key = _find_key(endpoint)
     usable = _for_key(endpoint, key)
     with _find_route(endpoint) as dial:
         return _log_in(usable, key, dial).session()
@@ -101,6 +102,15 @@ def _try_keys(
         else:
             return waiting[0]
     return None
+
+
+def answer_questions(endpoint: Endpoint) -> None:
+    """Log in without a key, so that the `credentials` have the answers to the host's questions.
+
+    Raises `AccessDeniedError` if the host asks nothing, and as `connect` does.
+    """
+    with _find_route(endpoint) as dial:
+        _log_in(endpoint._replace(stack="paramiko"), None, dial).abort()
 
 
 def fetch_host_key(endpoint: Endpoint) -> PublicKey:
@@ -169,7 +179,7 @@ def _find_route(endpoint: Endpoint) -> Iterator[_Dial]:
     from mydata_like.ssh.session_paramiko import ParamikoTransport
 
     jump = endpoint.via._replace(stack="paramiko")
-    key = load_key(jump.key_file)
+    key = _find_key(jump)
     usable = _for_key(jump, key)
     with _find_route(jump) as dial:
         connection = _log_in(usable, key, dial)
@@ -178,8 +188,20 @@ def _find_route(endpoint: Endpoint) -> Iterator[_Dial]:
             yield partial(host.dial, endpoint)
 
 
-def _for_key(endpoint: Endpoint, key: KeyPair) -> Endpoint:
+def _find_key(endpoint: Endpoint) -> KeyPair | None:
+    """Return the endpoint's key, if it has one; raises `SettingsError`."""
+    if endpoint.keyless:
+        return None
+    if endpoint.credentials and (text := endpoint.credentials.keys.get(endpoint.key_file)):
+        return parse_key(endpoint.key_file, text)
+    return load_key(endpoint.key_file)
+
+
+def _for_key(endpoint: Endpoint, key: KeyPair | None) -> Endpoint:
     """Return the endpoint with a library that can use this key; raises `SettingsError`."""
+    credentials = endpoint.credentials
+    if key is None or (credentials and credentials.has_answers(endpoint.account)):
+        return endpoint._replace(stack="paramiko")  # libssh's binding cannot answer questions
     if key.whole:
         return endpoint
     device = key.public.type.startswith("sk-")
@@ -197,7 +219,7 @@ def _for_key(endpoint: Endpoint, key: KeyPair) -> Endpoint:
     )
 
 
-def _log_in(endpoint: Endpoint, key: KeyPair, dial: _Dial) -> _Connection:
+def _log_in(endpoint: Endpoint, key: KeyPair | None, dial: _Dial) -> _Connection:
     """Return an authenticated connection to the expected host."""
     connection = _open_known(endpoint, dial)
     try:

@@ -382,8 +382,30 @@ def second_factor_wanted(endpoint: Endpoint, methods: Sequence[str]) -> StagingE
     return StagingError(
         f"{endpoint.host} accepts the uploader's key for {endpoint.username}, but wants "
         f"{' or '.join(sorted(methods)) or 'another proof'} as well.",
-        hint="No one is there to answer during an upload. The host's administrator can exempt this "
+        hint="Run the command on a terminal, where the host's questions can be answered, or ask "
+        "its administrator to exempt this account from them."
+        if endpoint.user_known_hosts
+        else "No one is there to answer during an upload. The host's administrator can exempt this "
         "account from the second factor, or renew its password if that has expired.",
+        code="ssh.second-factor",
+    )
+
+
+def answer_refused(endpoint: Endpoint) -> StagingError:
+    """Return the error for a host that does not accept what the user has typed."""
+    return StagingError(
+        f"{endpoint.host} did not accept the answers for {endpoint.username}.",
+        hint="Run the same command again.",
+        code="ssh.second-factor",
+    )
+
+
+def fresh_answer_wanted(endpoint: Endpoint) -> StagingError:
+    """Return the error for a host that accepts each answer only once."""
+    return StagingError(
+        f"{endpoint.host} accepts a one-time code for one session only, and a copy needs several.",
+        hint="Ask its administrator to exempt this account from the code, or for a host that "
+        "accepts a key alone.",
         code="ssh.second-factor",
     )
 

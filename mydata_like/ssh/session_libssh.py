@@ -363,8 +363,9 @@ class LibsshTransport(SharedSocket):
         length = int.from_bytes(blob[:4], "big")
         return PublicKey(blob[4 : 4 + length].decode(), blob)
 
-    def authenticate(self, key: KeyPair) -> None:
+    def authenticate(self, key: KeyPair | None) -> None:
         """Authenticate with this key only, or the agent's; raises `AccessDeniedError`."""
+        assert key is not None
         if key.whole:
             private = import_privkey_base64(key.text, None)
             self._log_in(lambda: self.library.userauth_publickey(private))

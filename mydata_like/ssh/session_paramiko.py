@@ -13,7 +13,9 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from queue import SimpleQueue
 from threading import Lock
 from typing import Any, Final, Self
 
@@ -29,6 +31,7 @@ from mydata_like.core.errors import SettingsError, TransientError
 from mydata_like.settings.values import CIPHERS
 from mydata_like.ssh import dialing
 from mydata_like.ssh.agent import FIDO_KEYS, Agent
+from mydata_like.ssh.credentials import ATTEMPTS, Credentials
 from mydata_like.ssh.dialing import acknowledge_at_once
 from mydata_like.ssh.keys import KeyPair, PublicKey
 from mydata_like.ssh.session import (
@@ -250,6 +253,8 @@ _PACKET: Final = 32 * 1024
 _HEAD: Final = struct.Struct(">BI")  # type and recipient of a channel message (RFC 4254, 5)
 _DATA_MESSAGES: Final = (MSG_CHANNEL_DATA, MSG_CHANNEL_EOF)
 _CLOSE_TIMEOUT: Final = 1.0  # seconds for the library's thread to notice that its socket is closed
+_ASKING: Final = frozenset({"keyboard-interactive", "password"})
+_TYPING: Final = 300.0  # seconds for all answers of a user; sshd usually waits 120 s
 _KEYS: Final[dict[str, type[paramiko.PKey]]] = {
     "ssh-ed25519": paramiko.Ed25519Key,
     "ssh-rsa": paramiko.RSAKey,
@@ -436,11 +441,18 @@ class ParamikoTransport:
             raise dialing.handshake_failed(self.endpoint, _reason(error)) from error
         return PublicKey(key.get_name(), key.asbytes())
 
-    def authenticate(self, key: KeyPair) -> None:
+    def authenticate(self, key: KeyPair | None) -> None:
         """Authenticate with this key, or with `any_key`, also with the agent's keys.
 
-        Raises `AccessDeniedError` if no key is accepted, `StagingError` if a key is not enough.
+        What the host asks besides, or without a key, is answered with the `credentials`. Raises
+        `AccessDeniedError` if nothing is accepted, `StagingError` if a key is not enough.
         """
+        if key is None:
+            methods = self._find_methods()
+            if not _ASKING.intersection(methods):
+                raise dialing.key_refused(self.endpoint)
+            self._answer(methods)
+            return
         failure = ""
         tried = False
         with ExitStack() as held:
@@ -494,8 +506,71 @@ class ParamikoTransport:
                 self.raise_if_broken(error)
             return False
         if wanted:
-            raise dialing.second_factor_wanted(self.endpoint, wanted)
+            self._answer(wanted)
         return True
+
+    def _find_methods(self) -> Sequence[str]:
+        """Return the methods of authentication that the host allows."""
+        try:
+            with self.watched():
+                return self.transport.auth_none(self.endpoint.username)
+        except paramiko.BadAuthenticationType as error:
+            return error.allowed_types
+        except FAILURES as error:
+            raise self._broken(error) from error
+
+    def _answer(self, methods: Sequence[str]) -> None:
+        """Answer what the host asks, until it asks for nothing more; else raise `StagingError`."""
+        endpoint, credentials = self.endpoint, self.endpoint.credentials
+        known = credentials is not None and credentials.has_answers(endpoint.account)
+        refusals = 0
+        while methods:
+            possible = _ASKING.intersection(methods)
+            if not (credentials and possible and (known or credentials.ask)):
+                raise dialing.second_factor_wanted(endpoint, methods)
+            try:
+                methods, refusals = self._answer_once(methods, credentials), 0
+            except paramiko.AuthenticationException as error:
+                self.raise_if_broken(error)
+                if known:
+                    raise dialing.fresh_answer_wanted(endpoint) from error
+                credentials.forget_answers(endpoint.account)
+                refusals += 1
+                if refusals == ATTEMPTS:
+                    raise dialing.answer_refused(endpoint) from error
+            except FAILURES as error:
+                raise self._broken(error) from error
+
+    def _answer_once(self, methods: Sequence[str], credentials: Credentials) -> Sequence[str]:
+        """Return what the host wants besides; the questions are asked in this thread.
+
+        The library calls its handler in another one, where Ctrl+C would not end a question.
+        """
+        account, name = self.endpoint.account, self.endpoint.username
+        if "keyboard-interactive" not in methods:
+            (password,) = credentials.answer(account, "", [("Password:", False)])
+            with self.watched():
+                return self.transport.auth_password(name, password, fallback=False)
+        asked: SimpleQueue[tuple[str, list[tuple[str, bool]]] | None] = SimpleQueue()
+        answers: SimpleQueue[list[str]] = SimpleQueue()
+
+        def pass_on(title: str, text: str, questions: list[tuple[str, bool]]) -> list[str]:
+            asked.put((f"{title} {text}", questions))
+            return answers.get()
+
+        if not credentials.has_answers(account):
+            self.transport.auth_timeout = _TYPING
+        with ThreadPoolExecutor(1) as executor:
+            login = executor.submit(self.transport.auth_interactive, name, pass_on)
+            login.add_done_callback(lambda _: asked.put(None))
+            try:
+                while (asking := asked.get()) is not None:
+                    answers.put(credentials.answer(account, *asking))
+            except BaseException:
+                answers.put([])
+                self.abort()
+                raise
+            return login.result()
 
     def session(self) -> ParamikoSession:
         """Return the session of an authenticated connection."""
