@@ -78,6 +78,11 @@ LEFT_OUT: Final = Problem(
     "The folder belongs to a destination of copy, and lists what is there.",
     "Nothing needs to be done.",
 )
+ONE_SESSION: Final = (
+    "{host} wants a new code for each session, so all channels share one. That is slower. If it "
+    "breaks, run the same command again."
+)
+SHARED_CHANNELS: Final = 3  # over one session; hosts often allow ten, and other work needs some
 COPIES: Final = "copies"  # the folder of the state of all copies
 
 
@@ -159,8 +164,13 @@ class HostPlace:
             emit=access.emit,
             owner=access.owner,
             memory=RememberedHosts(access.state / HOSTS.replace("*", "copies"), area, access.clock),
-            starter=access.workers,
+            starter=_share_session() if self._is_shared else access.workers,
         )
+
+    @property
+    def _is_shared(self) -> bool:
+        credentials = self.endpoint.credentials
+        return credentials is not None and self.endpoint.account in credentials.logins
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +205,14 @@ class FolderPlace:
             owner=access.owner,
             starter=access.workers,
         )
+
+
+def _share_session() -> WorkerStarter:
+    """Return what starts the worker of the only session, in this process."""
+    # Imported late: this is needed for few hosts.
+    from mydata_like.transfer.worker_thread import start_thread
+
+    return WorkerStarter(start_thread, most=SHARED_CHANNELS)
 
 
 def _ask_shell(endpoint: Endpoint) -> tuple[CommandFacts | None, UploaderError | None]:
@@ -238,7 +256,10 @@ def open_target(
             trust = Trust(places.known_hosts, accepted_keys, prompts and prompts.confirm)
             credentials = Credentials(prompts and prompts.ask)
             endpoint = log_in(login, places.key_file, trust, credentials)
-            return HostPlace.find(endpoint, path, login.notes)
+            notes = login.notes
+            if endpoint.account in credentials.logins:
+                notes += (ONE_SESSION.format(host=login.host),)
+            return HostPlace.find(endpoint, path, notes)
         case FolderTarget(path=path):
             return FolderPlace(source_key(Path(os.fsdecode(path))))
         case BucketTarget():

@@ -6,7 +6,7 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from socket import socket
-from typing import Protocol
+from typing import Protocol, cast
 
 from mydata_like.core.errors import (
     AccessDeniedError,
@@ -16,6 +16,7 @@ from mydata_like.core.errors import (
     TransientError,
 )
 from mydata_like.ssh import dialing
+from mydata_like.ssh.credentials import SharedLogin
 from mydata_like.ssh.keys import (
     KeyPair,
     PublicKey,
@@ -51,7 +52,11 @@ def connect(endpoint: Endpoint) -> OpenSession:
     with ciphers that it does not check. Raises `HostKeyError`, `AccessDeniedError` if our key is
     refused, `SettingsError` if it is not usable, `StagingError` if there is no common encryption,
     and `TransientError` if the host does not answer.
+
+    With a login that is shared, this is one of the sessions over it.
     """
+    if login := _find_shared(endpoint):
+        return login.share()
     key = _find_key(endpoint)
     usable = _for_key(endpoint, key)
     with _find_route(endpoint) as dial:
@@ -76,10 +81,15 @@ def find_accepted_key(
             connection = _open_known(endpoint._replace(stack="paramiko"), dial)
             try:
                 found = _try_keys(connection, waiting, refused)
-            finally:
+            except BaseException:
                 connection.abort()
-            if found or not waiting:
+                raise
+            if found:
+                _keep_answered(endpoint, connection)
                 return found
+            connection.abort()
+            if not waiting:
+                return None
 
 
 def _try_keys(
@@ -110,7 +120,23 @@ def answer_questions(endpoint: Endpoint) -> None:
     Raises `AccessDeniedError` if the host asks nothing, and as `connect` does.
     """
     with _find_route(endpoint) as dial:
-        _log_in(endpoint._replace(stack="paramiko"), None, dial).abort()
+        connection = _log_in(endpoint._replace(stack="paramiko"), None, dial)
+        _keep_answered(endpoint, connection)
+
+
+def _keep_answered(endpoint: Endpoint, connection: _Connection) -> None:
+    """Share a login for which questions were answered, also of jump hosts; else end it."""
+    credentials = endpoint.credentials
+    if credentials and any(credentials.has_answers(hop.account) for hop in endpoint.way):
+        credentials.logins[endpoint.account] = cast(SharedLogin, connection)
+    else:
+        connection.abort()
+
+
+def _find_shared(endpoint: Endpoint) -> SharedLogin | None:
+    """Return the login of an endpoint that is shared, if it is still open."""
+    login = endpoint.credentials and endpoint.credentials.logins.get(endpoint.account)
+    return login if login and login.is_open else None
 
 
 def fetch_host_key(endpoint: Endpoint) -> PublicKey:
@@ -179,6 +205,9 @@ def _find_route(endpoint: Endpoint) -> Iterator[_Dial]:
     from mydata_like.ssh.session_paramiko import ParamikoTransport
 
     jump = endpoint.via._replace(stack="paramiko")
+    if isinstance(login := _find_shared(jump), ParamikoTransport):
+        yield partial(JumpHost(login).dial, endpoint)  # never released, so it does not end
+        return
     key = _find_key(jump)
     usable = _for_key(jump, key)
     with _find_route(jump) as dial:

@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from mydata_like.core.formatting import format_path
+
+if TYPE_CHECKING:
+    from mydata_like.ssh.session import OpenSession
 
 ATTEMPTS: Final = 3  # for a passphrase or a password, as many as OpenSSH allows
 _MOST_SHOWN: Final = 300  # characters of a host's question
@@ -17,12 +20,25 @@ class Ask(Protocol):
     def __call__(self, question: str, *, shown: bool) -> str: ...
 
 
+class SharedLogin(Protocol):
+    """A login that several sessions use, since the host would not accept the same answers again."""
+
+    @property
+    def is_open(self) -> bool: ...
+
+    def share(self) -> "OpenSession":
+        """Return one of several sessions over this login, which outlives it."""
+
+    def abort(self) -> None: ...
+
+
 class Credentials:
     """Unlocked private keys, and the answers to questions of hosts; kept in memory only.
 
     All sessions of this process and of its workers use them, so that nothing is asked twice. `keys`
     are private keys without their passphrases, by the paths of their files. Only this process can
-    `ask`, and only where there is a terminal.
+    `ask`, and only where there is a terminal. It also has the `logins` that must be shared, by
+    account; they end with it.
     """
 
     def __init__(
@@ -34,6 +50,7 @@ class Credentials:
         self.ask = ask
         self.keys = keys or {}
         self._answers = answers or {}
+        self.logins: dict[str, SharedLogin] = {}
         self._lock = Lock()
 
     def __repr__(self) -> str:
@@ -46,6 +63,11 @@ class Credentials:
     def has_answers(self, account: str) -> bool:
         """Return whether questions of a host for this account were answered."""
         return any(owner == account for owner, _ in self._answers)
+
+    def may_repeat(self, account: str) -> bool:
+        """Return whether the answers look like passwords, not like codes that count once."""
+        questions = [question for owner, question in self._answers if owner == account]
+        return all("password" in question.lower() for question in questions)
 
     def answer(self, account: str, text: str, questions: Sequence[tuple[str, bool]]) -> list[str]:
         """Return the answers to questions of a host; those without a known one are asked.

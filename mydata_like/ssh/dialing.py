@@ -401,11 +401,10 @@ def answer_refused(endpoint: Endpoint) -> StagingError:
 
 
 def fresh_answer_wanted(endpoint: Endpoint) -> StagingError:
-    """Return the error for a host that accepts each answer only once."""
+    """Return the error for a host that does not accept the same answers again."""
     return StagingError(
-        f"{endpoint.host} accepts a one-time code for one session only, and a copy needs several.",
-        hint="Ask its administrator to exempt this account from the code, or for a host that "
-        "accepts a key alone.",
+        f"The session with {endpoint.host} has ended, and the host wants a new code for another.",
+        hint="Run the same command again. It sends only what is missing.",
         code="ssh.second-factor",
     )
 

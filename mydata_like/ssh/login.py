@@ -2,13 +2,14 @@
 
 import hashlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from mydata_like.core.errors import AccessDeniedError, HostKeyError, SettingsError
+from mydata_like.core.errors import AccessDeniedError, HostKeyError, SettingsError, StagingError
 from mydata_like.settings.atomic_write import write_private
 from mydata_like.ssh.agent import FIDO_KEYS, Agent
-from mydata_like.ssh.connect import answer_questions, fetch_host_key, find_accepted_key
+from mydata_like.ssh.connect import answer_questions, connect, fetch_host_key, find_accepted_key
 from mydata_like.ssh.credentials import ATTEMPTS, Ask, Credentials
 from mydata_like.ssh.keys import (
     CHANGED,
@@ -87,11 +88,11 @@ def log_in(
                 break
     if key is None:
         if credentials.ask and _ask_host(endpoint):
-            return endpoint._replace(keyless=True)
+            return _settle(endpoint._replace(keyless=True))
         raise _denied(login, search.tried, search.skipped, own_key)
     if key.whole:
-        return endpoint._replace(key_file=key.path, agent="")
-    return endpoint._replace(key_file=_store_public(key, own_key))
+        return _settle(endpoint._replace(key_file=key.path, agent=""))
+    return _settle(endpoint._replace(key_file=_store_public(key, own_key)))
 
 
 class _KeySearch:
@@ -205,6 +206,20 @@ def _ask_host(endpoint: Endpoint) -> bool:
     except AccessDeniedError:
         return False
     return True
+
+
+def _settle(endpoint: Endpoint) -> Endpoint:
+    """Return the endpoint; stop sharing its login if the same answers open another session."""
+    credentials = endpoint.credentials
+    if credentials is None or not (login := credentials.logins.pop(endpoint.account, None)):
+        return endpoint
+    if all(credentials.may_repeat(hop.account) for hop in endpoint.way):
+        with suppress(StagingError):
+            connect(endpoint).close()
+            login.abort()
+            return endpoint
+    credentials.logins[endpoint.account] = login
+    return endpoint
 
 
 _AGENT_TIMEOUT: Final = 10.0  # seconds

@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from queue import SimpleQueue
 from threading import Lock
 from typing import Any, Final, Self
+from weakref import WeakSet
 
 import paramiko
 from paramiko.common import (
@@ -39,6 +40,7 @@ from mydata_like.ssh.session import (
     MACS,
     CommandResult,
     Endpoint,
+    OpenSession,
     Stream,
     signatures,
 )
@@ -333,6 +335,36 @@ class AgentKey(paramiko.PKey):
             return paramiko.Message()
 
 
+class SharedSession(ParamikoSession):
+    """One of several sessions over one login; closing it closes its streams only."""
+
+    def __init__(self, connection: "ParamikoTransport") -> None:
+        super().__init__(connection)
+        self._opened_on = _OwnStreams(connection)
+
+
+class _OwnStreams:
+    """A connection on which `abort` closes only the streams that were opened through this."""
+
+    def __init__(self, connection: "ParamikoTransport") -> None:
+        self._connection = connection
+        self.endpoint = connection.endpoint
+        self._streams: WeakSet[ParamikoStream] = WeakSet()
+
+    @property
+    def network_round_trip(self) -> float | None:
+        return self._connection.network_round_trip
+
+    def open_stream(self) -> ParamikoStream:
+        stream = self._connection.open_stream()
+        self._streams.add(stream)
+        return stream
+
+    def abort(self) -> None:
+        for stream in tuple(self._streams):
+            stream.close()
+
+
 class _Packets(Packetizer):
     """Packets with one key for as long as AES with 128-bit blocks allows (RFC 4344, 3.2)."""
 
@@ -575,6 +607,14 @@ class ParamikoTransport:
     def session(self) -> ParamikoSession:
         """Return the session of an authenticated connection."""
         return ParamikoSession(self)
+
+    @property
+    def is_open(self) -> bool:
+        return self.transport.is_active()
+
+    def share(self) -> OpenSession:
+        """Return one of several sessions over this login, which outlives it."""
+        return SharedSession(self)
 
     def open_stream(self) -> ParamikoStream:
         """Open a channel for a command; raises `TransientError` if none is granted."""

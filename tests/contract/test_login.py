@@ -3,6 +3,7 @@
 import os
 import pickle
 import subprocess
+from contextlib import suppress
 
 import pytest
 
@@ -96,6 +97,13 @@ def alias_of(name, sshd, *options):
 def run_echo(endpoint):
     with open_session(endpoint) as session:
         return session.run(b"echo in").output == b"in\n"
+
+
+def use_until_it_has_ended(endpoint):
+    """Use a login that breaks; its end is not noticed at once."""
+    for _ in range(1000):
+        with suppress(TransientError):
+            run_echo(endpoint)
 
 
 @pytest.fixture(scope="module")
@@ -355,14 +363,33 @@ def test_where_nobody_can_answer_the_remedy_is_named(user, tmp_path):
 
 
 @needs_pam
-def test_a_host_that_wants_another_code_for_each_session_says_so(user, tmp_path):
+def test_a_host_that_wants_another_code_for_each_session_gets_one_session(user, tmp_path):
     with asking_sshd(tmp_path, "111 222 333", *WAYS["answers alone"]) as asking:
         user.configure(alias_of("store", asking))
         user.know_host(asking)
         endpoint = user.log_in("store", ask=Typed("111"))
 
-        with pytest.raises(StagingError, match="one-time code for one session only"):
-            connect(endpoint)
+        with open_session(endpoint):  # whose end leaves the login
+            assert run_echo(endpoint)
+        assert asking.log.count("Accepted keyboard-interactive") == 1
+        asking.kill_sessions()
+        with pytest.raises(StagingError, match="wants a new code"):
+            use_until_it_has_ended(endpoint)
+
+
+@needs_pam
+def test_a_code_for_a_jump_host_is_asked_for_once(user, sshd, tmp_path):
+    with asking_sshd(tmp_path, "111 222 333", *WAYS["after a key"]) as gate:
+        user.configure(alias_of("gate", gate) + alias_of("store", sshd, "ProxyJump gate"))
+        public = user.make_key("id_ed25519")
+        for host in (gate, sshd):
+            user.know_host(host)
+            host.authorize(public)
+
+        endpoint = user.log_in("store", ask=Typed("111"))
+
+        assert run_echo(endpoint)
+        assert run_echo(endpoint)
 
 
 def test_an_agent_that_does_not_answer_is_named(user, sshd):

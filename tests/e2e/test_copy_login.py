@@ -80,6 +80,18 @@ def test_a_password_is_asked_for_once(tmp_path):
 
 
 @needs_pam
+def test_one_session_is_enough_where_each_one_needs_a_code(tmp_path):
+    with asking_sshd(tmp_path, "111 222 333", *AFTER_A_KEY) as sshd:
+        site = make_site(tmp_path / "user", sshd)
+
+        code, shown = copy_on_terminal(site, ("Password:", "111"))
+
+        require_copied(site, code, shown)
+        assert "wants a new code for each session" in shown
+        assert sshd.log.count("Accepted keyboard-interactive") == 1
+
+
+@needs_pam
 def test_without_a_terminal_nothing_is_asked(tmp_path):
     with asking_sshd(tmp_path, "secret", *AFTER_A_KEY) as sshd:
         site = make_site(tmp_path / "user", sshd)
