@@ -72,6 +72,7 @@ class CopyOrder:
     links: Links = "keep"
     accept_missing: bool = False
     replace_changed: bool = False  # also files that would be held
+    overwrite: bool = False  # also files that copies have not put there
     accepted_keys: tuple[str, ...] = ()
     shard: Shard = WHOLE
 
@@ -185,7 +186,11 @@ def _run(
     order: CopyOrder, place: HostPlace | FolderPlace, observer: RunObserver
 ) -> tuple[RunEnd, list[Problem]]:
     destination = PlainDestination(
-        place, order.sources, order.shard, accept_missing=order.accept_missing
+        place,
+        order.sources,
+        order.shard,
+        accept_missing=order.accept_missing,
+        overwrite=order.overwrite,
     )
     named = Destination("", "copy", "copy")
     request = RunRequest(

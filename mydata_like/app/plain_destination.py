@@ -306,7 +306,8 @@ class PlainDestination(RunDestination):
 
     The ledger and the lock of a copy are in a folder of the state, by destination and by the
     folders that the sources are in. With `accept_missing` the destination may have lost what
-    earlier runs had put there, or its marker.
+    earlier runs had put there, or its marker. With `overwrite`, files of others are replaced, and
+    kept for a time.
     """
 
     def __init__(
@@ -316,12 +317,14 @@ class PlainDestination(RunDestination):
         shard: Shard = WHOLE,
         *,
         accept_missing: bool = False,
+        overwrite: bool = False,
     ) -> None:
         self.place = place
         self.files: DestinationFiles = place.open_files()
         self._places = {source.path: source.place for source in sources}
         self._shard = shard
         self._accept_missing = accept_missing
+        self._overwrite = overwrite
         self._id = ""  # as in the marker, once it was read
 
     def judge_own(self, path: bytes) -> Problem | None:
@@ -400,6 +403,7 @@ class PlainDestination(RunDestination):
             self.temporary,
             self._accept_missing,
             segments.issuperset(range(1, last + 1)),
+            self._overwrite,
         )
         parts = TransportParts(
             request.settings,

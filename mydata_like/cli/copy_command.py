@@ -138,6 +138,13 @@ def copy(
             help="Also replace the copies of files that shrank, or of many that changed.",
         ),
     ] = False,
+    overwrite: Annotated[
+        bool,
+        typer.Option(
+            "--overwrite",
+            help="Also replace files that copies have not put there. They are kept for 30 days.",
+        ),
+    ] = False,
     shard: Annotated[
         str,
         typer.Option(
@@ -154,8 +161,8 @@ def copy(
     """Copy folders and files to a host or a folder, and prove that every byte arrived.
 
     No server and no settings are needed. The same command continues after an interruption, and
-    sends only what is missing or has changed. A file that this program has not put there is never
-    replaced.
+    sends only what is missing or has changed. A file that this program has not put there is not
+    replaced without --overwrite.
     """
     shape = choose_shape(events=events, brief=brief, as_json=as_json)
     if links not in get_args(Links):
@@ -174,6 +181,7 @@ def copy(
             links=cast(Links, links),
             accept_missing=accept_missing,
             replace_changed=replace_changed,
+            overwrite=overwrite,
             shard=read_shard(shard),
             accepted_keys=tuple(accept or ()),
         )
