@@ -21,7 +21,7 @@ from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.run_service import open_run, to_all
 from mydata_like.core.copy_arguments import CopySource, CopyTarget, plan_sources
 from mydata_like.core.data_directory import WHOLE, Shard
-from mydata_like.core.destination_files import OWN_FOLDER, TreeFolder, TreeLink
+from mydata_like.core.destination_files import EVIDENCE, OWN_FOLDER, TreeFolder, TreeLink
 from mydata_like.core.errors import HELD, AlreadyRunningError, Problem, SettingsError
 from mydata_like.core.events import Event, FileFailed, FileWaiting, Notice
 from mydata_like.core.extra_sources import Destination, SourceRequest, lies_in, source_key
@@ -72,6 +72,7 @@ class CopyOrder:
     links: Links = "keep"
     accept_missing: bool = False
     replace_changed: bool = False  # also files that would be held
+    evidence: str = ""  # the weakest kind of proof that is accepted; empty for any
     overwrite: bool = False  # also files that copies have not put there
     accepted_keys: tuple[str, ...] = ()
     shard: Shard = WHOLE
@@ -126,6 +127,8 @@ def count_sources(sources: Sequence[CopySource]) -> SourceCount:
 def open_place(order: CopyOrder, prompts: Prompts | None) -> HostPlace | FolderPlace:
     """Return the destination after a login on its host; raises `UploaderError`."""
     place = open_target(order.target, order.config, order.accepted_keys, prompts)
+    if order.evidence:
+        _require_evidence(place, order.evidence)
     if isinstance(place, FolderPlace):
         _refuse_overlap(order.sources, place.path)
     return place
@@ -279,6 +282,18 @@ def _refuse_overlap(sources: Sequence[CopySource], top: bytes) -> None:
                 hint="Choose a destination that is in no source and contains none.",
                 code="destination.inside",
             )
+
+
+def _require_evidence(place: HostPlace | FolderPlace, least: str) -> None:
+    """Raise `SettingsError` if the destination proves files in a weaker way than this."""
+    kinds, found = list(EVIDENCE), place.open_files().evidence
+    if kinds.index(found) < kinds.index(least):
+        raise SettingsError(
+            f"{place.name} cannot give the proof that --evidence {least} demands "
+            f"({EVIDENCE[least]}). There, {EVIDENCE[found]}.",
+            hint="Nothing was sent. Choose another destination, or leave --evidence out.",
+            code="destination.evidence",
+        )
 
 
 @dataclass(slots=True)

@@ -138,6 +138,15 @@ def copy(
             help="Also replace the copies of files that shrank, or of many that changed.",
         ),
     ] = False,
+    evidence: Annotated[
+        str,
+        typer.Option(
+            "--evidence",
+            metavar="host|read-back",
+            help="Refuse a destination with a weaker proof than that the host computes checksums, "
+            "or that files are read back from its disk.",
+        ),
+    ] = "",
     overwrite: Annotated[
         bool,
         typer.Option(
@@ -167,6 +176,8 @@ def copy(
     shape = choose_shape(events=events, brief=brief, as_json=as_json)
     if links not in get_args(Links):
         raise typer.BadParameter("--links takes keep, follow or skip.")
+    if evidence not in ("", "host", "read-back"):
+        raise typer.BadParameter("--evidence takes host or read-back.")
     try:
         sources, target = plan_copy(arguments)
         order = CopyOrder(
@@ -181,6 +192,7 @@ def copy(
             links=cast(Links, links),
             accept_missing=accept_missing,
             replace_changed=replace_changed,
+            evidence=evidence,
             overwrite=overwrite,
             shard=read_shard(shard),
             accepted_keys=tuple(accept or ()),
