@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
 
+from mydata_like.app.known_copies import CopyRun, note_run
 from mydata_like.app.plain_destination import (
     FolderPlace,
     HostPlace,
@@ -34,6 +35,7 @@ from mydata_like.engine.pipeline import Lock
 from mydata_like.engine.run import SOME_FAILED_EXIT, RunEnd
 from mydata_like.engine.scheduler import SOURCE
 from mydata_like.engine.walk import TreeRules
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.schema import Settings, check_values
 
@@ -151,6 +153,9 @@ def run_copy(
     code = end.exit_code
     if order.dry_run:
         return end, problems
+    sums = end.finished
+    now = SystemClock().now()
+    note_run(CopyRun(place.name, now, sums.found, sums.verified), order.config)
     if not code and (problems or end.finished.waiting or end.finished.left_behind):
         code = SOME_FAILED_EXIT
     return end._replace(exit_code=code), problems

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, Self, cast
 
 from mydata_like.app.connection import ensure_uuid
+from mydata_like.app.known_copies import COPIES
 from mydata_like.app.run_destination import OpenedDestination, RunBasis, RunDestination
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.settings_service import find_places, find_state
@@ -83,7 +84,6 @@ ONE_SESSION: Final = (
     "breaks, run the same command again."
 )
 SHARED_CHANNELS: Final = 3  # over one session; hosts often allow ten, and other work needs some
-COPIES: Final = "copies"  # the folder of the state of all copies
 
 
 @dataclass(frozen=True, slots=True)

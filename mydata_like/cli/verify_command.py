@@ -5,7 +5,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from random import Random
 from threading import Lock
 from typing import Annotated, Any, Final, TextIO
@@ -29,6 +28,7 @@ from mydata_like.cli.options import ConfigOption, JsonOption
 from mydata_like.cli.output import (
     NAMED_PROBLEMS,
     Shape,
+    describe_last_verify,
     describe_problem,
     print_failure,
     print_json,
@@ -38,7 +38,7 @@ from mydata_like.cli.prompts import find_prompts
 from mydata_like.cli.stdin_commands import stopped_by_signals
 from mydata_like.cli.terminal import drawing_stream
 from mydata_like.core.errors import Cancelled, UploaderError
-from mydata_like.core.formatting import format_day, format_path, format_size
+from mydata_like.core.formatting import format_path, format_size
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.engine.run import INTERRUPTED, INTERRUPTED_EXIT
 from mydata_like.hostos.clock import SystemClock
@@ -187,7 +187,7 @@ def _describe_progress(progress: VerifyProgress) -> str:
 def _describe(report: VerifyReport, place: str) -> Iterator[str]:
     """Yield the result as lines; the last ones say how many files are as they are listed."""
     if report.last is not None:
-        yield _describe_last(report)
+        yield describe_last_verify(report.last)
     for fault in FileFault:
         files = [it for it in report.wrong if it.fault is fault]
         for it in files[:NAMED_PROBLEMS]:
@@ -264,20 +264,6 @@ def _describe_change(file: WrongFile) -> str:
     return (
         f" (listed {before}{file.checksum[:_SHOWN]}..., "
         f"now {after}{file.found.checksum[:_SHOWN]}...)"
-    )
-
-
-def _describe_last(report: VerifyReport) -> str:
-    last = report.last
-    assert last is not None
-    counts = (last.missing, "missing"), (last.changed, "changed"), (last.unreadable, "unreadable")
-    wrong = ", ".join(f"{number:,} {what}" for number, what in counts if number)
-    part = {"sample": " in a sample", "older": " that were due"}.get(last.scope, "")
-    ended = "" if last.complete else ", incomplete"
-    day = format_day(datetime.fromtimestamp(last.at, UTC))
-    return (
-        f"The last verification, on {day} by {last.by}: "
-        f"{last.checked:,} of {last.listed:,} files{part}{ended}, {wrong or 'all as listed'}."
     )
 
 
