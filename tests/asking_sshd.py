@@ -1,7 +1,6 @@
 """An sshd that asks for a password or a one-time code, by PAM, and a terminal with a user."""
 
 import os
-import pty
 import shutil
 import subprocess
 from contextlib import contextmanager
@@ -66,6 +65,8 @@ def run_on_terminal(words, environment, answers):
 
     Each of the `answers` is a text to wait for and what the user types then.
     """
+    import pty  # not on Windows
+
     process, terminal = pty.fork()
     if not process:
         os.execvpe(words[0], words, environment)

@@ -154,8 +154,9 @@ def run_copy(
     if order.dry_run:
         return end, problems
     sums = end.finished
-    now = SystemClock().now()
-    note_run(CopyRun(place.name, now, sums.found, sums.verified), order.config)
+    if sums.found:
+        now = SystemClock().now()
+        note_run(CopyRun(place.name, now, sums.found, sums.verified), order.config)
     if not code and (problems or end.finished.waiting or end.finished.left_behind):
         code = SOME_FAILED_EXIT
     return end._replace(exit_code=code), problems

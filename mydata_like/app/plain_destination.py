@@ -55,7 +55,7 @@ from mydata_like.settings.atomic_write import make_private_folder
 from mydata_like.settings.schema import Settings
 from mydata_like.ssh.capabilities import CommandFacts, HostCapabilities, probe_commands
 from mydata_like.ssh.connect import connect
-from mydata_like.ssh.credentials import Credentials
+from mydata_like.ssh.credentials import LoginCredentials
 from mydata_like.ssh.keys import STANDARD_PORT
 from mydata_like.ssh.login import Prompts as Prompts
 from mydata_like.ssh.login import Trust, log_in
@@ -254,7 +254,7 @@ def open_target(
             places = find_places(config)
             login = find_login(target, Path.home(), os.environ)
             trust = Trust(places.known_hosts, accepted_keys, prompts and prompts.confirm)
-            credentials = Credentials(prompts and prompts.ask)
+            credentials = LoginCredentials(prompts and prompts.ask)
             endpoint = log_in(login, places.key_file, trust, credentials)
             notes = login.notes
             if endpoint.account in credentials.logins:

@@ -19,7 +19,11 @@ def _confirm_host_key(host: str, fingerprint: str, kind: str) -> bool:
 
 
 def _ask(question: str, *, shown: bool) -> str:
-    if not shown:
+    """Return what the user types; empty at the end of the input (Ctrl+D)."""
+    if shown:
+        typer.echo(question, err=True, nl=False)
+        return sys.stdin.readline().rstrip("\n")
+    try:
         return getpass.getpass(question)
-    typer.echo(question, err=True, nl=False)
-    return sys.stdin.readline().rstrip("\n")
+    except EOFError:
+        return ""

@@ -56,7 +56,8 @@ def connect(endpoint: Endpoint) -> OpenSession:
     With a login that is shared, this is one of the sessions over it.
     """
     if login := _find_shared(endpoint):
-        return login.share()
+        shared: OpenSession = login.share()
+        return shared
     key = _find_key(endpoint)
     usable = _for_key(endpoint, key)
     with _find_route(endpoint) as dial:

@@ -3,12 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Any, Final, Protocol
 
 from mydata_like.core.formatting import format_path
-
-if TYPE_CHECKING:
-    from mydata_like.ssh.session import OpenSession
 
 ATTEMPTS: Final = 3  # for a passphrase or a password, as many as OpenSSH allows
 _MOST_SHOWN: Final = 300  # characters of a host's question
@@ -26,13 +23,13 @@ class SharedLogin(Protocol):
     @property
     def is_open(self) -> bool: ...
 
-    def share(self) -> "OpenSession":
-        """Return one of several sessions over this login, which outlives it."""
+    def share(self) -> Any:
+        """Return one of several sessions over this login, an `OpenSession`; it outlives them."""
 
     def abort(self) -> None: ...
 
 
-class Credentials:
+class LoginCredentials:
     """Unlocked private keys, and the answers to questions of hosts; kept in memory only.
 
     All sessions of this process and of its workers use them, so that nothing is asked twice. `keys`
@@ -58,7 +55,7 @@ class Credentials:
 
     def __reduce__(self) -> tuple[object, ...]:
         """Return what a worker gets."""
-        return Credentials, (None, self.keys, self._answers)
+        return LoginCredentials, (None, self.keys, self._answers)
 
     def has_answers(self, account: str) -> bool:
         """Return whether questions of a host for this account were answered."""

@@ -10,7 +10,7 @@ from mydata_like.core.errors import AccessDeniedError, HostKeyError, SettingsErr
 from mydata_like.settings.atomic_write import write_private
 from mydata_like.ssh.agent import FIDO_KEYS, Agent
 from mydata_like.ssh.connect import answer_questions, connect, fetch_host_key, find_accepted_key
-from mydata_like.ssh.credentials import ATTEMPTS, Ask, Credentials
+from mydata_like.ssh.credentials import ATTEMPTS, Ask, LoginCredentials
 from mydata_like.ssh.keys import (
     CHANGED,
     LOCKED,
@@ -51,7 +51,7 @@ class Trust(NamedTuple):
 
 
 def log_in(
-    login: Login, own_key: Path, trust: Trust, credentials: Credentials | None = None
+    login: Login, own_key: Path, trust: Trust, credentials: LoginCredentials | None = None
 ) -> Endpoint:
     """Return an endpoint with a key that the host accepted, as have the jump hosts before it.
 
@@ -60,7 +60,7 @@ def log_in(
     accepted, for the hint of the error. An agent's key becomes a file with its public key in the
     folder of our own. Raises `HostKeyError`, `AccessDeniedError`, and as `connect` does.
     """
-    credentials = credentials or Credentials()
+    credentials = credentials or LoginCredentials()
     endpoint = Endpoint(
         host=login.host,
         port=login.port,
@@ -98,7 +98,7 @@ def log_in(
 class _KeySearch:
     """Finds the keys that may be tried on a host; `skipped` names others, with the reasons."""
 
-    def __init__(self, login: Login, own_key: Path, credentials: Credentials) -> None:
+    def __init__(self, login: Login, own_key: Path, credentials: LoginCredentials) -> None:
         self.tried: list[str] = []
         self.skipped: list[str] = []
         self._locked: list[Path] = []

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, Protocol
 
 from mydata_like.core.errors import RejectedError
 from mydata_like.settings.values import CIPHERS
-from mydata_like.ssh.credentials import Credentials
+from mydata_like.ssh.credentials import LoginCredentials
 
 KEY_EXCHANGES: Final = (
     "mlkem768x25519-sha256",
@@ -89,7 +89,7 @@ class Endpoint(NamedTuple):
     user_known_hosts: UserKnownHosts | None = None
     revoked: tuple[str, ...] = ()
     keyless: bool = False
-    credentials: Credentials | None = None
+    credentials: LoginCredentials | None = None
 
     @property
     def account(self) -> str:

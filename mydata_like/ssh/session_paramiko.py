@@ -32,7 +32,7 @@ from mydata_like.core.errors import SettingsError, TransientError
 from mydata_like.settings.values import CIPHERS
 from mydata_like.ssh import dialing
 from mydata_like.ssh.agent import FIDO_KEYS, Agent
-from mydata_like.ssh.credentials import ATTEMPTS, Credentials
+from mydata_like.ssh.credentials import ATTEMPTS, LoginCredentials
 from mydata_like.ssh.dialing import acknowledge_at_once
 from mydata_like.ssh.keys import KeyPair, PublicKey
 from mydata_like.ssh.session import (
@@ -573,7 +573,7 @@ class ParamikoTransport:
             except FAILURES as error:
                 raise self._broken(error) from error
 
-    def _answer_once(self, methods: Sequence[str], credentials: Credentials) -> Sequence[str]:
+    def _answer_once(self, methods: Sequence[str], credentials: LoginCredentials) -> Sequence[str]:
         """Return what the host wants besides; the questions are asked in this thread.
 
         The library calls its handler in another one, where Ctrl+C would not end a question.

@@ -16,7 +16,7 @@ from mydata_like.core.errors import (
     TransientError,
 )
 from mydata_like.ssh.connect import connect
-from mydata_like.ssh.credentials import Credentials
+from mydata_like.ssh.credentials import LoginCredentials
 from mydata_like.ssh.keys import PublicKey, create_key, known_keys, load_key
 from mydata_like.ssh.login import Trust, log_in
 from mydata_like.ssh.user_config import find_login
@@ -69,7 +69,7 @@ class User:
     def log_in(self, host, port=None, username="", *, ask=None, **trust):
         login = self.find_login(host, port, username)
         known = Trust(self.own_known_hosts, **trust)
-        return log_in(login, self.own_key, known, Credentials(ask))
+        return log_in(login, self.own_key, known, LoginCredentials(ask))
 
 
 class Typed:
