@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Final, Literal
 
 from mydata_like.app.bucket_place import BucketPlace
+from mydata_like.app.known_copies import CopyRun, note_run
 from mydata_like.app.plain_destination import (
     CopyDestination,
     FolderPlace,
     Place,
+    Prompts,
     open_target,
     parse_destination,
 )
@@ -21,7 +23,13 @@ from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.run_service import open_run, to_all
 from mydata_like.core.copy_arguments import CopySource, CopyTarget, plan_sources
 from mydata_like.core.data_directory import WHOLE, Shard
-from mydata_like.core.destination_files import DESTINATION_MARKER, OWN_FOLDER, TreeFolder, TreeLink
+from mydata_like.core.destination_files import (
+    DESTINATION_MARKER,
+    EVIDENCE,
+    OWN_FOLDER,
+    TreeFolder,
+    TreeLink,
+)
 from mydata_like.core.errors import FULL, HELD, AlreadyRunningError, Problem, SettingsError
 from mydata_like.core.events import Event, FileFailed, FileWaiting, Notice, RunPaused
 from mydata_like.core.extra_sources import Destination, SourceRequest, lies_in, source_key
@@ -34,9 +42,9 @@ from mydata_like.engine.pipeline import Lock
 from mydata_like.engine.run import SOME_FAILED_EXIT, RunEnd
 from mydata_like.engine.scheduler import SOURCE
 from mydata_like.engine.walk import TreeRules
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.schema import Settings, check_values
-from mydata_like.ssh.login import Confirm
 
 COUNTING: Final = 1.0  # seconds that counting the files may take before a copy starts
 TREE_AT_ONCE: Final = 1000  # folders and links in one request
@@ -76,6 +84,8 @@ class CopyOrder:
     links: Links = "keep"
     accept_missing: bool = False
     replace_changed: bool = False  # also files that would be held
+    evidence: str = ""  # the weakest kind of proof that is accepted; empty for any
+    overwrite: bool = False  # also files that copies have not put there
     accepted_keys: tuple[str, ...] = ()
     shard: Shard = WHOLE
 
@@ -126,13 +136,15 @@ def count_sources(sources: Sequence[CopySource]) -> SourceCount:
     return SourceCount(files, size, complete=True)
 
 
-def open_place(order: CopyOrder, confirm: Confirm | None) -> Place:
+def open_place(order: CopyOrder, prompts: Prompts | None) -> Place:
     """Return the destination after a login on its host; raises `UploaderError`."""
-    place = open_target(order.target, order.config, order.accepted_keys, confirm)
+    place = open_target(order.target, order.config, order.accepted_keys, prompts)
     if isinstance(place, FolderPlace):
         _refuse_overlap(order.sources, place.path)
     if isinstance(place, BucketPlace) and not order.dry_run:
         place = place.probe()
+    if order.evidence:
+        _require_evidence(place, order.evidence)
     return place
 
 
@@ -151,6 +163,10 @@ def run_copy(order: CopyOrder, place: Place, observer: RunObserver) -> tuple[Run
     code = end.exit_code
     if order.dry_run:
         return end, problems
+    sums = end.finished
+    if sums.found:
+        now = SystemClock().now()
+        note_run(CopyRun(place.name, now, sums.found, sums.verified), order.config)
     if not code and (problems or end.finished.waiting or end.finished.left_behind):
         code = SOME_FAILED_EXIT
     return end._replace(exit_code=code), problems
@@ -189,7 +205,11 @@ class ChangedWhileRead:
 
 def _run(order: CopyOrder, place: Place, observer: RunObserver) -> tuple[RunEnd, list[Problem]]:
     destination = CopyDestination(
-        place, order.sources, order.shard, accept_missing=order.accept_missing
+        place,
+        order.sources,
+        order.shard,
+        accept_missing=order.accept_missing,
+        overwrite=order.overwrite,
     )
     named = Destination("", "copy", "copy")
     request = RunRequest(
@@ -282,6 +302,18 @@ def _refuse_overlap(sources: Sequence[CopySource], top: bytes) -> None:
                 hint="Choose a destination that is in no source and contains none.",
                 code="destination.inside",
             )
+
+
+def _require_evidence(place: Place, least: str) -> None:
+    """Raise `SettingsError` if the destination proves files in a weaker way than this."""
+    kinds, found = list(EVIDENCE), place.open_files().evidence
+    if kinds.index(found) < kinds.index(least):
+        raise SettingsError(
+            f"{place.name} cannot give the proof that --evidence {least} demands "
+            f"({EVIDENCE[least]}). There, {EVIDENCE[found]}.",
+            hint="Nothing was sent. Choose another destination, or leave --evidence out.",
+            code="destination.evidence",
+        )
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, Self, cast
 
 from mydata_like.app.bucket_place import BucketPlace
 from mydata_like.app.connection import ensure_uuid
+from mydata_like.app.known_copies import COPIES
 from mydata_like.app.run_destination import OpenedDestination, RunBasis, RunDestination
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.settings_service import find_places, find_state
@@ -58,8 +59,10 @@ from mydata_like.settings.atomic_write import make_private_folder
 from mydata_like.settings.schema import Settings, Transfer
 from mydata_like.ssh.capabilities import CommandFacts, HostCapabilities, probe_commands
 from mydata_like.ssh.connect import connect
+from mydata_like.ssh.credentials import LoginCredentials
 from mydata_like.ssh.keys import STANDARD_PORT
-from mydata_like.ssh.login import Confirm, Trust, log_in
+from mydata_like.ssh.login import Prompts as Prompts
+from mydata_like.ssh.login import Trust, log_in
 from mydata_like.ssh.session import Endpoint, OpenSession
 from mydata_like.ssh.sftp import open_on
 from mydata_like.ssh.user_config import find_login
@@ -75,7 +78,11 @@ from mydata_like.transfer.worker_process import WorkerStarter
 
 KNOWN_ID: Final = "destination-id"  # the ledger's key for the id in the destination's marker
 SEGMENTS: Final = "segments"  # the ledger's key for the number of our newest segment
-COPIES: Final = "copies"  # the folder of the state of all copies
+ONE_SESSION: Final = (
+    "{host} wants a new code for each session, so all channels share one. That is slower. If it "
+    "breaks, run the same command again."
+)
+SHARED_CHANNELS: Final = 3  # over one session; hosts often allow ten, and other work needs some
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +163,13 @@ class HostPlace:
             emit=access.emit,
             owner=access.owner,
             memory=RememberedHosts(access.state / HOSTS.replace("*", "copies"), area, access.clock),
-            starter=access.workers,
+            starter=_share_session() if self._is_shared else access.workers,
         )
+
+    @property
+    def _is_shared(self) -> bool:
+        credentials = self.endpoint.credentials
+        return credentials is not None and self.endpoint.account in credentials.logins
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +209,14 @@ class FolderPlace:
 Place = HostPlace | FolderPlace | BucketPlace
 
 
+def _share_session() -> WorkerStarter:
+    """Return what starts the worker of the only session, in this process."""
+    # Imported late: this is needed for few hosts.
+    from mydata_like.transfer.worker_thread import start_thread
+
+    return WorkerStarter(start_thread, most=SHARED_CHANNELS)
+
+
 def _ask_shell(endpoint: Endpoint) -> tuple[CommandFacts | None, UploaderError | None]:
     """Return what the shell of a host tells, or why it tells nothing.
 
@@ -224,13 +244,14 @@ def open_target(
     target: CopyTarget,
     config: Path | None,
     accepted_keys: tuple[str, ...] = (),
-    confirm: Confirm | None = None,
+    prompts: Prompts | None = None,
     transfer: Transfer | None = None,
 ) -> Place:
     """Return a destination after a login on its host; raises `UploaderError`.
 
-    `accepted_keys` are fingerprints of host keys that are trusted; `confirm` asks about others. The
-    settings for the `transfer` name a key file, ciphers and timeouts.
+    `accepted_keys` are fingerprints of host keys that are trusted. The `prompts` ask about others,
+    and for passphrases, passwords and codes. The settings for the `transfer` name a key file,
+    ciphers and timeouts.
     """
     match target:
         case HostTarget(path=path):
@@ -238,11 +259,15 @@ def open_target(
             login = find_login(target, Path.home(), os.environ)
             if transfer and transfer.key_file:
                 login = login._replace(key_files=(transfer.key_file, *login.key_files))
-            trust = Trust(places.known_hosts, accepted_keys, confirm)
-            endpoint = log_in(login, places.key_file, trust)
+            trust = Trust(places.known_hosts, accepted_keys, prompts and prompts.confirm)
+            credentials = LoginCredentials(prompts and prompts.ask)
+            endpoint = log_in(login, places.key_file, trust, credentials)
+            notes = login.notes
+            if endpoint.account in credentials.logins:
+                notes += (ONE_SESSION.format(host=login.host),)
             if transfer:
                 endpoint = _adjust(endpoint, transfer)
-            return HostPlace.find(endpoint, path, login.notes)
+            return HostPlace.find(endpoint, path, notes)
         case FolderTarget(path=path):
             return FolderPlace(source_key(Path(os.fsdecode(path))))
         case BucketTarget():
@@ -295,15 +320,17 @@ class NewDestination:
 class PlainDestination(RunDestination):
     """A host, folder or bucket that gets files as they are, with a manifest beside them.
 
-    With `accept_missing` it may have lost what earlier runs had put there, or its marker.
+    With `accept_missing` it may have lost what earlier runs had put there, or its marker. With
+    `overwrite`, files of others are replaced, and kept for a time.
     """
 
     place: Place
     files: DestinationFiles
     digest: str  # of the destination, and of what is sent there
 
-    def __init__(self, *, accept_missing: bool = False) -> None:
+    def __init__(self, *, accept_missing: bool = False, overwrite: bool = False) -> None:
         self._accept_missing = accept_missing
+        self._overwrite = overwrite
         self._id = ""  # as in the marker, once it was read
 
     @abstractmethod
@@ -378,6 +405,7 @@ class PlainDestination(RunDestination):
             self.temporary,
             self._accept_missing,
             segments.issuperset(range(1, last + 1)),
+            self._overwrite,
         )
         parts = TransportParts(
             request.settings,
@@ -420,8 +448,9 @@ class CopyDestination(PlainDestination):
         shard: Shard = WHOLE,
         *,
         accept_missing: bool = False,
+        overwrite: bool = False,
     ) -> None:
-        super().__init__(accept_missing=accept_missing)
+        super().__init__(accept_missing=accept_missing, overwrite=overwrite)
         self.place = place
         self._places = {source.path: source.place for source in sources}
         self._shard = shard

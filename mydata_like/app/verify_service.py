@@ -17,6 +17,7 @@ from random import Random
 from typing import Final, NamedTuple, TypeVar
 
 from mydata_like.app.connection import ensure_uuid
+from mydata_like.app.known_copies import CopyCheck, note_check
 from mydata_like.app.plain_destination import HostPlace, Place
 from mydata_like.app.settings_service import find_places
 from mydata_like.catalogues.manifest.segments import MARKER, Manifest, read_marker
@@ -149,8 +150,7 @@ def verify_destination(
 
     Raises `UploaderError` if it cannot begin.
     """
-    uploader = ensure_uuid(Settings(), find_places(config))[:8]
-    return _Verification(place, scope, uploader, around).run()
+    return _Verification(place, scope, config, around).run()
 
 
 @dataclass(slots=True)
@@ -209,13 +209,16 @@ class _Listing:
 class _Verification:
     """One check of a destination."""
 
-    def __init__(self, place: Place, scope: Scope, uploader: str, around: Surroundings) -> None:
+    def __init__(
+        self, place: Place, scope: Scope, config: Path | None, around: Surroundings
+    ) -> None:
         self._place = place
+        self._config = config
         self._scope = scope
         self._around = around
         self._files = place.open_files()
         self._listing = _Listing()
-        self._records = VerifyRecords(uploader)
+        self._records = VerifyRecords(ensure_uuid(Settings(), find_places(config))[:8])
         self._at_once = FEWEST
         self._saved_at = around.clock.monotonic()
         self.report = VerifyReport(self._files.evidence, scope)
@@ -462,6 +465,8 @@ class _Verification:
                 self._files.write(LAST, result.format(), replace=True)
 
         self._try(keep)
+        if report.checked:
+            note_check(CopyCheck(self._place.name, result), self._config)
 
     def _save_records(self) -> None:
         """Keep the progress, but not where a disk is no longer mounted."""

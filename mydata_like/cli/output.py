@@ -6,7 +6,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import Enum
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol, TextIO
@@ -61,6 +61,7 @@ from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
+    from mydata_like.app.known_copies import LastVerify
     from mydata_like.app.ledger_status import StatusReport
     from mydata_like.settings.layers import ServerDecision
 
@@ -205,6 +206,20 @@ def describe_event(event: Event) -> Iterator[str]:
             yield f"Channel {channel} was lost: {detail}"
         case _:
             return
+
+
+def describe_last_verify(last: "LastVerify") -> str:
+    """Return the result of the last check of a destination as a sentence."""
+    counts = (last.missing, "missing"), (last.changed, "changed"), (last.unreadable, "unreadable")
+    wrong = ", ".join(f"{number:,} {what}" for number, what in counts if number)
+    part = {"sample": " in a sample", "older": " that were due"}.get(last.scope, "")
+    how = "" if last.read else " by ETags"
+    ended = "" if last.complete else ", incomplete"
+    day = format_day(datetime.fromtimestamp(last.at, UTC))
+    return (
+        f"The last verification, on {day} by {last.by}: "
+        f"{last.checked:,} of {last.listed:,} files{how}{part}{ended}, {wrong or 'all as listed'}."
+    )
 
 
 def describe_replaced(event: FileReplaced) -> str:

@@ -1,8 +1,9 @@
 """`mydata-like status`: the settings, the active run and the results of the last runs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from mydata_like.app.known_copies import KnownCopy, list_copies
 from mydata_like.app.ledger_status import (
     RUNS_SHOWN,
     Heartbeat,
@@ -14,6 +15,7 @@ from mydata_like.app.settings_service import load_settings, offer_takeover
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.output import (
     describe_decision,
+    describe_last_verify,
     describe_safety,
     format_local,
     print_json,
@@ -35,7 +37,7 @@ def status(
     settings = load_settings(config, assignments or ()).settings
     found = look_at_state(settings, config, assignments or ())
     if as_json:
-        print_json(found.as_record())
+        print_json({**found.as_record(), "copies": [it.as_record() for it in list_copies(config)]})
         return
     lines = []
     if found.missing:
@@ -62,7 +64,21 @@ def status(
         for it in found.unused
     )
     lines += [*map(describe_decision, found.set_by_server), *_describe_runs(found)]
+    lines += _describe_copies(list_copies(config))
     print_lines(reword(lines, settings))
+
+
+def _describe_copies(copies: Sequence[KnownCopy]) -> Iterator[str]:
+    for copy in copies:
+        run = copy.run
+        last = (
+            f"{run.proven:,} of {run.found:,} files proven on {format_local(run.at)}"
+            if run
+            else "made on another computer"
+        )
+        yield f"Copy to {copy.destination}: {last}"
+        if copy.check:
+            yield f"  {describe_last_verify(copy.check)}"
 
 
 def _describe_watch(beat: Heartbeat, now: datetime) -> str:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import UTC, datetime
 from random import Random
 from threading import Lock
 from typing import Annotated, Any, Final, TextIO
@@ -27,19 +26,21 @@ from mydata_like.app.verify_service import (
     WrongFile,
     verify_destination,
 )
-from mydata_like.cli.options import ConfigOption, JsonOption, confirm_host_key
+from mydata_like.cli.options import ConfigOption, JsonOption
 from mydata_like.cli.output import (
     NAMED_PROBLEMS,
     Shape,
+    describe_last_verify,
     describe_problem,
     print_failure,
     print_json,
     print_lines,
 )
+from mydata_like.cli.prompts import find_prompts
 from mydata_like.cli.stdin_commands import stopped_by_signals
 from mydata_like.cli.terminal import drawing_stream
 from mydata_like.core.errors import Cancelled, UploaderError
-from mydata_like.core.formatting import format_day, format_path, format_size
+from mydata_like.core.formatting import format_path, format_size
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.engine.run import INTERRUPTED, INTERRUPTED_EXIT
 from mydata_like.hostos.clock import SystemClock
@@ -111,9 +112,8 @@ def verify(
     try:
         with ExitStack() as stack:
             stack.enter_context(open_log(Settings(), config))
-            confirm = confirm_host_key if sys.stdin.isatty() else None
             place = open_target(
-                parse_destination(destination), config, tuple(accept or ()), confirm
+                parse_destination(destination), config, tuple(accept or ()), find_prompts()
             )
             if isinstance(place, BucketPlace):
                 place = replace(place, reads=read)
@@ -204,7 +204,7 @@ def _describe_progress(progress: VerifyProgress) -> str:
 def _describe(report: VerifyReport, place: str) -> Iterator[str]:
     """Yield the result as lines; the last ones say how many files are as they are listed."""
     if report.last is not None:
-        yield _describe_last(report)
+        yield describe_last_verify(report.last)
     for fault in FileFault:
         files = [it for it in report.wrong if it.fault is fault]
         for it in files[:NAMED_PROBLEMS]:
@@ -281,21 +281,6 @@ def _describe_change(file: WrongFile) -> str:
     return (
         f" (listed {before}{file.checksum[:_SHOWN]}..., "
         f"now {after}{file.found.checksum[:_SHOWN]}...)"
-    )
-
-
-def _describe_last(report: VerifyReport) -> str:
-    last = report.last
-    assert last is not None
-    counts = (last.missing, "missing"), (last.changed, "changed"), (last.unreadable, "unreadable")
-    wrong = ", ".join(f"{number:,} {what}" for number, what in counts if number)
-    part = {"sample": " in a sample", "older": " that were due"}.get(last.scope, "")
-    how = "" if last.read else " by ETags"
-    ended = "" if last.complete else ", incomplete"
-    day = format_day(datetime.fromtimestamp(last.at, UTC))
-    return (
-        f"The last verification, on {day} by {last.by}: "
-        f"{last.checked:,} of {last.listed:,} files{how}{part}{ended}, {wrong or 'all as listed'}."
     )
 
 

@@ -10,6 +10,14 @@ OWN_FOLDER: Final = b".mydata-like"  # of this program, at the top of a destinat
 DESTINATION_MARKER: Final = b"destination.json"  # in it
 
 
+EVIDENCE: Final = {  # the kinds of proof from weak to strong, and what each one means
+    "read-back-cached": "files are read back, possibly from memory",
+    "read-back": "files are written to the disk and read back",
+    "service": "the service computes the checksums of its objects",
+    "host": "the host computes the checksums of its files",
+}
+
+
 class StoredFile(NamedTuple):
     """A regular file at the destination, as its system reports it; times are its system's own.
 

@@ -436,6 +436,9 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "destination.no-manifest": ProblemInfo(
         "The manifest of the destination lists no files, so there is nothing to verify.", USER
     ),
+    "destination.evidence": ProblemInfo(
+        "The destination proves files in a weaker way than was demanded.", USER
+    ),
     "destination.inside": ProblemInfo("The destination is in a source, or a source in it.", USER),
     "destination.manifest": ProblemInfo(
         "A part of the manifest at the destination cannot be read.", ADMINISTRATOR

@@ -78,9 +78,8 @@ class FolderView(Protocol):
     def place(self, file: LocalFile) -> str:
         """Return where the transport puts the bytes of a file without a record."""
 
-    @property
-    def irreplaceable(self) -> Problem:
-        """Why a file is not replaced whose record has no replica in the storage box."""
+    def find_obstacle(self, record: Datafile) -> Problem | None:
+        """Return why a file must not be replaced whose record has no replica in our storage box."""
 
     def is_archive(self, file: LocalFile) -> bool:
         """Return whether a local file has the name of an archive of other files."""

@@ -318,6 +318,46 @@ def test_a_file_of_somebody_else_is_not_replaced(site, source, size, when):
     assert b"src/" + os.fsencode(name) not in {name for name, _ in read_checksums(site.there)}
 
 
+@pytest.mark.parametrize("size", ["same", "other"])
+def test_a_file_of_somebody_else_is_kept_beside_ours_if_overwriting_is_asked_for(
+    site, source, size
+):
+    local, theirs = source / "run 1/4.raw", site.there / "src/run 1/4.raw"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_bytes(local.read_bytes()[::-1] if size == "same" else b"of somebody else")
+    same = site.there / "src/run 1/7.raw"
+    shutil.copy2(source / "run 1/7.raw", same)
+    before, untouched = hash_file(theirs), os.lstat(same).st_ino
+
+    ended = site.copy(source, "--overwrite")
+
+    old = b"run 1/.mydata-old-%b-4.raw" % before.encode()
+    assert (ended.code, ended.sums["verified"]) == (0, 30)
+    assert complete(site, source, others=[old]) == []
+    assert hash_file(site.there / "src" / os.fsdecode(old)) == before
+    assert os.lstat(same).st_ino == untouched
+    assert [it["event"] for it in ended.lines].count("file_replaced") == 1
+    assert sent(site.copy(source)) == 0
+
+
+def test_overwriting_stops_before_it_replaces_many_files_of_somebody_else(site, source):
+    for name in names_of(source):
+        theirs = site.there / "src" / os.fsdecode(name)
+        theirs.parent.mkdir(parents=True, exist_ok=True)
+        theirs.write_bytes((source / os.fsdecode(name)).read_bytes()[::-1])
+
+    ended = site.copy(source, "--overwrite")
+
+    held = [it for it in ended.lines if it["event"] == "file_waiting"]
+    assert (ended.code, ended.sums["verified"], ended.sums["held"]) == (1, 20, 10)
+    assert find_false_claims(site.there) == []
+    message = held[0]["problem"]["message"]
+    assert "Many files changed" in message
+    assert "verified copy" not in message
+    released = site.copy(source, "--overwrite", "--replace-changed")
+    assert (released.code, released.sums["verified"]) == (0, 30)
+
+
 @pytest.mark.parametrize("kind", ["folder", "link to a file", "dangling link", "pipe"])
 def test_something_else_of_that_name_stays(site, source, kind):
     theirs = site.there / "src" / "run 1" / "4.raw"

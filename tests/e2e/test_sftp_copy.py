@@ -132,6 +132,19 @@ def test_a_copy_is_proven_by_reading_it_back(site):
     assert again[1].endswith("4 files: 4 proven earlier, of the same size and time there\n")
 
 
+def test_a_stronger_proof_than_the_host_gives_is_refused_before_anything_is_sent(site):
+    site.make(b"a", b"content")
+
+    refused = finish(site.start_copy("--evidence", "host"), DEADLINE)
+
+    assert refused.code == 2
+    assert "cannot give the proof that --evidence host demands" in refused.complaints
+    assert not site.there.exists()
+    assert site.copy("--evidence", "read-back")[0] == 0
+    (segment,) = (site.there / ".mydata-like/manifest").rglob("*.jsonl")
+    assert '"evidence": "read-back"' in segment.read_text()
+
+
 def test_a_file_that_was_changed_there_is_noticed_by_its_time_and_the_others_by_verify(site):
     for number in range(4):
         site.make(b"%d" % number, os.urandom(1000))

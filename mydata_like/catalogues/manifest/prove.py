@@ -162,6 +162,7 @@ class Prove:
     def _may_be_sent_again(self, record: FileRecord) -> bool:
         """Prepare a file whose bytes are wrong to be sent again; report one that cannot be."""
         ours = record.earlier is None or bool(record.earlier.find_replica(BOX))
+        ours = ours or self._destination.overwrite
         if record.round or not ours:
             self._fail(record, DIFFERS if ours else OCCUPIED)
             return False

@@ -4,6 +4,7 @@ import hashlib
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 from types import MappingProxyType
@@ -43,7 +44,8 @@ COMPARED_AT_ONCE: Final = 500  # files without a line in the manifest that are h
 OCCUPIED: Final = Problem(
     "destination.occupied",
     "The destination has another file of this name, which this program has not put there.",
-    "Nothing was replaced. Rename or remove one of the two, or choose another destination.",
+    "Nothing was replaced. Rename or remove one of the two, or copy again with --overwrite, which "
+    "keeps the other file beside it for 30 days.",
 )
 
 
@@ -53,7 +55,8 @@ class ManifestContext(NamedTuple):
     `temporary` is the folder of bytes that have no name yet, or empty if they are sent under their
     final names. With `accept_missing`, any number of
     proven files may be missing: they are sent again. The ledger is not `trusted` if segments that
-    it knows are gone from the manifest: what these listed is proven and listed again.
+    it knows are gone from the manifest: what these listed is proven and listed again. With
+    `overwrite`, files that the manifest does not list are replaced as changed ones are.
     """
 
     files: DestinationFiles
@@ -64,6 +67,7 @@ class ManifestContext(NamedTuple):
     temporary: bytes
     accept_missing: bool = False
     trusted: bool = True
+    overwrite: bool = False
 
     def call(self, action: Callable[[], T]) -> T:
         """Return the result of an action on the files, waiting at the gate while necessary.
@@ -95,7 +99,6 @@ class StoredView:
 
     compared: datetime | None = None
     unread = False
-    irreplaceable = OCCUPIED
     requested: Mapping[DatafileId, Datafile | None] = MappingProxyType({})
 
     def __init__(
@@ -119,6 +122,7 @@ class StoredView:
         self._own: dict[bytes, bool] = {}  # whether this program has put unlisted files there
         self._unasked: defaultdict[bytes, list[bytes]] = defaultdict(list)
         seen = destination.call(lambda: self._compare(find_key, list_stored))
+        self.dataset = replace(dataset, files=seen + len(self._others))
         self.agrees = True
         if seen < destination.ledger.count_records(dataset.id).total:
             self.agrees = not destination.call(self._check_rows)
@@ -195,8 +199,7 @@ class StoredView:
     def find(self, file: LocalFile) -> Datafile | None:
         """Return what is stored under a file's name, as a record.
 
-        If this program has not put it there, its replica is in another box than ours: it is
-        compared, and never replaced.
+        If this program has not put it there, its replica is in another box than ours.
         """
         path = self._place_of(file)
         stored = self._others.get(path)
@@ -223,9 +226,14 @@ class StoredView:
             replica = Replica(_text(path), BOX, verified=False, verified_at=None)
             return self._describe(file, stored, row.checksum, replica)
         own = self._is_own(path)
-        checksum = self._hash(path) if own or stored.size == file.size else ""
+        wanted = own or self._destination.overwrite or stored.size == file.size
+        checksum = self._hash(path) if wanted else ""
         replica = Replica(_text(path), BOX if own else "", verified=False, verified_at=None)
         return self._describe(file, stored, checksum, replica)
+
+    def find_obstacle(self, record: Datafile) -> Problem | None:
+        """Return why a file of others is not replaced; also if it is unknown what would be lost."""
+        return None if self._destination.overwrite and record.checksum else OCCUPIED
 
     def _find_known(self, file: LocalFile, path: bytes) -> Datafile | None:
         """Return what the ledger knows, if the destination has it unchanged."""
