@@ -381,11 +381,9 @@ class Check:
         if record and record.replicas:
             stored = record.find_replica(self._box) or record.replicas[0]
             verified_at = stored.verified_at if stored.verified else None
-            proven = (
-                stored.verified
-                or self._is_elsewhere(record)
-                or self._was_verified(wanted.file, record, entry)
-            )
+            proven = stored.verified or self._was_verified(wanted.file, record, entry)
+            # A file of others that may be replaced must not be lost either.
+            proven = proven or (self._is_elsewhere(record) and view.find_obstacle(record) is None)
             # What shrinks is held even if the server does not verify its copy, or not yet.
             if (proven or has_shrunk(wanted.file, record)) and not record.unfinished:
                 copy = VerifiedCopy(record.size, record.checksum, verified_at or "")

@@ -203,7 +203,6 @@ def split_string(data: bytes) -> tuple[bytes, bytes]:
     return data[4 : 4 + length], data[4 + length :]
 
 
-LOCKED: Final = "key.passphrase"
 STANDARD_PORT: Final = 22  # known hosts files may leave it out
 UNKNOWN: Final = "host-key.unknown"
 CHANGED: Final = "host-key.changed"
