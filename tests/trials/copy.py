@@ -5,9 +5,9 @@
 A cycle has five rounds with one source, on a host or in a folder. In each round local files are
 added, appended to, rewritten and removed. Somebody else truncates, overwrites, removes and touches
 files at the destination, puts links in their place, and makes files where local ones are to arrive.
-`verify` must find all of that and nothing else. In some rounds the ledger is lost, and in some
-cycles segments of the manifest are damaged or removed. The real command is killed after a random
-event, and the same command continues.
+`verify` must then name the files that are not as listed, and no others. In some rounds the ledger
+is lost, and in some cycles segments of the manifest are damaged or removed. The real command is
+killed after a random event, and the same command continues.
 
 After each kill, and each continuation, an own walk and the real md5sum check that no file is listed
 with other bytes, but those that somebody else has changed since then. At the end of a round all
