@@ -56,11 +56,8 @@ HOW_TO_REPLACE: Final = (
     "The copy was not replaced. To replace it, copy again with --replace-changed; the earlier "
     "content is kept beside it for 30 days."
 )
-NO_SPACE: Final = Problem(
-    FULL,
-    "The destination is full.",
-    "Free space there. The run tries again automatically, 60 seconds later at most.",
-)
+NO_SPACE: Final = Problem(FULL, "The destination is full.", "Free space there, and it continues.")
+
 
 Links = Literal["keep", "follow", "skip"]
 

@@ -256,20 +256,20 @@ class Run:
         """Record found files; prepare the transport and compare folders if there are new ones."""
         for group in self._stages.discovery.pass_on(groups):
             if group.new:
-                self._prepare()
+                self._context.transport.prepare()
                 self._stages.renamed.report(group)
             yield group
 
     def _check(self, groups: StageInput[FileGroup]) -> Iterator[CheckedGroup]:
-        """Check files; prepare the transport as soon as there is one to send."""
-        for checked in self._stages.check(groups):
-            if any(file.state is EntryState.FOUND for file in checked.open):
-                self._prepare()
-            yield checked
+        """Check files; prepare the transport as soon as there is one to send.
 
-    def _prepare(self) -> None:
-        if not self._context.dry_run:  # it makes the location if it is missing
-            self._context.transport.prepare()
+        Not in a dry run: preparing makes the location if it is missing.
+        """
+        sends = not self._context.dry_run
+        for checked in self._stages.check(groups):
+            if sends and any(file.state is EntryState.FOUND for file in checked.open):
+                self._context.transport.prepare()
+            yield checked
 
     def _bundle(self, groups: Iterable[Compared]) -> Iterator[Batch]:
         """Combine unverified files into archives after they are recorded in the ledger."""
