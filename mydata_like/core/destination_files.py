@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, Protocol
 from mydata_like.core.errors import Problem
 
 OWN_FOLDER: Final = b".mydata-like"  # of this program, at the top of a destination
+SERVICE: Final = "service"  # the evidence of what was not read: the service told its checksum
 
 
 class StoredFile(NamedTuple):
