@@ -56,7 +56,8 @@ s3-hosts: setup
 	$(BIN)/pytest -q -n 2 $(S3_TESTS)
 
 S3_TESTS := tests/contract/test_object_storage.py tests/faults/test_object_storage_answers.py \
-	tests/flow/test_run_object_storage.py tests/e2e/test_object_storage.py
+	tests/flow/test_run_object_storage.py tests/e2e/test_object_storage.py \
+	tests/contract/test_bucket_files.py tests/e2e/test_bucket_copy.py
 
 demo: .venv/program-ready
 	$(BIN)/mydata-like demo --no-window

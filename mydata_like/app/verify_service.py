@@ -28,7 +28,7 @@ from mydata_like.catalogues.manifest.verify_records import (
     VerifyRecords,
     parse_last,
 )
-from mydata_like.core.destination_files import ProvenFile
+from mydata_like.core.destination_files import SERVICE, ProvenFile
 from mydata_like.core.errors import (
     Cancelled,
     Problem,
@@ -43,7 +43,6 @@ from mydata_like.core.staging_path import KEPT
 from mydata_like.engine.pipeline import call_unless
 from mydata_like.engine.run import INTERRUPTED, INTERRUPTED_EXIT, SOME_FAILED_EXIT
 from mydata_like.settings.schema import Settings
-from mydata_like.transfer.s3.bucket_files import SERVICE
 
 logger = logging.getLogger(__name__)
 

@@ -194,6 +194,20 @@ def test_an_object_that_was_sent_is_own_and_copies_of_it_are_not(place, there):
     assert own == [True, False, False, False, False]
 
 
+def test_a_copy_by_the_service_has_the_same_tag_and_metadata(place, there):
+    member = place.write("data/a", 2 * PART + 5)
+    place.settle(member)
+    there.send(member)
+    there.transport.copy(there.bucket.key("data/a"), there.bucket.key("data/copy"))
+
+    one, two = (
+        find_object(there.client, there.bucket, there.bucket.key(f"data/{name}"))
+        for name in ("a", "copy")
+    )
+
+    assert (one["ETag"], one["Metadata"]) == (two["ETag"], two["Metadata"])
+
+
 def test_a_name_that_is_not_valid_utf_8_is_refused(place, there):
     member = place.write("data/a", 10)
     place.settle(member)

@@ -13,6 +13,7 @@ from uuid import uuid4
 from mydata_like.core import md5
 from mydata_like.core.destination_files import (
     OWN_FOLDER,
+    SERVICE,
     DestinationFiles,
     Placement,
     ProvenFile,
@@ -35,7 +36,6 @@ from mydata_like.transfer.s3.s3_upload import is_encrypted
 from mydata_like.transfer.tar import is_plain
 
 AT_ONCE: Final = 16  # requests
-SERVICE: Final = "service"  # the evidence of what is not read
 _CHUNK: Final = 1 << 20
 _MD5: Final = re.compile("[0-9a-f]{32}")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
