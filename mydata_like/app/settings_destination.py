@@ -18,6 +18,7 @@ from mydata_like.engine.gate import Gate
 from mydata_like.engine.layout_walk import ScanScope
 from mydata_like.engine.walk import TreeRules
 from mydata_like.settings.schema import Settings
+from mydata_like.ssh.login import Confirm
 
 
 class SettingsDestination(PlainDestination):
@@ -83,10 +84,16 @@ class SettingsDestination(PlainDestination):
         yield from (source.path for source in self._ledger.find_sources())
 
 
-def open_place(settings: Settings, config: Path | None) -> HostPlace | FolderPlace:
-    """Return the destination of the settings after a login on its host; raises `UploaderError`."""
+def open_place(
+    settings: Settings, config: Path | None, confirm: Confirm | None = None
+) -> HostPlace | FolderPlace:
+    """Return the destination of the settings after a login on its host; raises `UploaderError`.
+
+    `confirm` asks about a host key that is not known; without it, such a key is refused.
+    """
     target = settings.destination.parse(os.fsencode(Path.home()))
-    return open_target(target, config, settings.transfer.host_keys, transfer=settings.transfer)
+    keys = settings.transfer.host_keys
+    return open_target(target, config, keys, confirm, transfer=settings.transfer)
 
 
 def refuse_overlap(directory: Path, folder: Path) -> None:
