@@ -8,7 +8,7 @@ from mydata_like.app.connection import Connection, require_complete
 from mydata_like.app.ledgers import reading
 from mydata_like.app.plain_destination import KNOWN_ID, HostPlace
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connected
-from mydata_like.app.settings_destination import SettingsDestination, open_place
+from mydata_like.app.settings_destination import open_place, refuse_overlap
 from mydata_like.app.settings_service import find_places, prepare_places
 from mydata_like.app.transports.connection_steps import (
     StepResult,
@@ -54,7 +54,7 @@ def _test_plain(request: RunRequest, confirm: Confirm | None) -> Iterator[TestSt
     """Test a host or a folder; only a small file is written, and removed at once."""
     settings, config = request.settings, request.config
     prepare_places(settings, find_places(config))
-    SettingsDestination().check(request)
+    refuse_overlap(settings)
     place = open_place(settings, config, confirm)
     for note in place.notes:
         yield TestStep("host", StepResult.UNPROVEN, note)

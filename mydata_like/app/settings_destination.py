@@ -31,9 +31,7 @@ class SettingsDestination(PlainDestination):
     def check(self, request: RunRequest) -> None:
         settings = request.settings
         require_complete(settings, request.config)
-        target = settings.destination.parse()
-        if isinstance(target, FolderTarget) and settings.data.directory:
-            refuse_overlap(settings.data.directory, Path(os.fsdecode(target.path)))
+        refuse_overlap(settings)
 
     def find_root(self, request: RunRequest) -> bytes:
         settings = request.settings
@@ -96,8 +94,12 @@ def open_place(
     return open_target(target, config, keys, confirm, transfer=settings.transfer)
 
 
-def refuse_overlap(directory: Path, folder: Path) -> None:
+def refuse_overlap(settings: Settings) -> None:
     """Raise `SettingsError` if the data directory and the destination contain each other."""
+    target, directory = settings.destination.parse(), settings.data.directory
+    if directory is None or not isinstance(target, FolderTarget):
+        return
+    folder = Path(os.fsdecode(target.path))
     data, there = (source_key(Path(os.path.realpath(it))) for it in (directory, folder))
     if lies_in(data, there) or lies_in(there, data):
         raise SettingsError(

@@ -126,7 +126,7 @@ def list_scenes() -> list[Scene]:
         *(
             Scene(f"wizard-{name}", partial(_open_wizard, number))
             for number, name in enumerate(
-                ("server", "account", "instrument", "data", "when", "approval")
+                ("destination", "server", "account", "instrument", "data", "when", "approval")
             )
         ),
         *(Scene(leaf.name, partial(_open_page, leaf.name)) for leaf in list_pages()),

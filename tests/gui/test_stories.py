@@ -34,6 +34,8 @@ def test_from_the_first_start_to_the_first_upload(use, tmp_path):
         person.waits_for_cursor("Set up…")
         person.presses("Return")
         person.turns_to("Set up mydata-like")
+        person.waits_for("Where should the data go?")
+        person.presses("Return")
 
         person.waits_for_cursor("Server address")
         person.types(town.address)
