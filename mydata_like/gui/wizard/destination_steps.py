@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QButtonGroup, QLineEdit, QRadioButton, QWidget
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QButtonGroup, QLineEdit, QRadioButton, QStyle, QWidget
 
 from mydata_like.core.copy_arguments import HostTarget
 from mydata_like.core.errors import SettingsError
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.settings_editor.connection_test_view import ConnectionRemedy, ConnectionTest
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import Gap, hbox
-from mydata_like.gui.theme.metrics import SPACE
+from mydata_like.gui.theme.layouts import Gap, hbox, vbox
+from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE
 from mydata_like.gui.theme.widgets import (
     IconLabel,
     PlainLabel,
@@ -70,15 +70,21 @@ class KindStep(WizardStep):
         self.kinds = {kind: QRadioButton(text, self) for kind, _, text, _ in choices}
         self.verdict = CheckLabel(self, keeps_place=False)
         self._group = QButtonGroup(self)
-        indent = self.fontMetrics().height() * 2
+        style, metric = self.style(), QStyle.PixelMetric
+        indent = style.pixelMetric(metric.PM_ExclusiveIndicatorWidth)
+        indent += style.pixelMetric(metric.PM_RadioButtonLabelSpacing)
         for kind, name, _, explanation in choices:
             button, sign = self.kinds[kind], IconLabel(1.2, self)
             sign.show_icon(icon(name))
             button.setAccessibleDescription(explanation)
             self._group.addButton(button)
             self.fields.append(Field(KIND, button, self.verdict))
-            said = PlainLabel(explanation, self, wrap=True)
-            self.add(hbox(sign, Gap(SPACE), button, 1), hbox(Gap(indent), (said, 1)), Gap(SPACE))
+            said = PlainLabel(explanation, self, wrap=True, quiet=True)
+            lines = vbox(button, hbox(Gap(indent), (said, 1)), spacing=SPACE // 2)
+            self.add(
+                hbox((sign, Qt.AlignmentFlag.AlignTop), (lines, 1), spacing=2 * SPACE),
+                Gap(LARGE_SPACE),
+            )
         self.add(self.verdict, 1)
         self._group.buttonToggled.connect(self.changed)
 
