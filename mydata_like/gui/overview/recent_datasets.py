@@ -142,7 +142,7 @@ class _Row:
         """Show a dataset, with the bytes of its transfers under way; if it has one, its owner."""
         names = [name for name in (group.dataset, group.title, group.owner) if name]
         if takes_tree:
-            names = [group.dataset or translate("datasets", "Files in no folder")]
+            names = names[:1]
         self._name.set_full_text(" · ".join(map(texts.plain, names)))
         share = group.verified_share if group.wanted else 0.0
         sent = (group.sent_bytes + under_way) / max(1, group.found_bytes)

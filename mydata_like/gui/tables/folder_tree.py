@@ -225,7 +225,7 @@ class FolderTree(QAbstractItemModel):
         if group.rest:
             return self.tr("All further entries")
         if group.dataset is not None:
-            return texts.plain(group.dataset) or self.tr("Files in no folder")
+            return texts.plain(group.dataset)
         if group.path is not None:
             return texts.plain(group.path.rpartition(b"/")[2])
         if group.title is not None:

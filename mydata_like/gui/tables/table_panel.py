@@ -589,7 +589,9 @@ def list_levels(
                 above = [one for it in owners for one in survey.list_folders(it.owner, it.group)]
                 names = ((it.owner, it.group, it.title) for it in above)
                 folders = [one for name in names for one in survey.list_folders(*name)]
-                levels[parents] = sorted(folders, key=lambda it: it.dataset or "")
+                # The ledger has no totals for the files that are in none of them.
+                wanted_folders = (it for it in folders if it.path)
+                levels[parents] = sorted(wanted_folders, key=lambda it: it.dataset or "")
             elif parents.folder is None:
                 levels[parents] = survey.list_folders(*parents.names)
             else:

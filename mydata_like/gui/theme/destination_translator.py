@@ -9,6 +9,7 @@ from mydata_like.settings.schema import CONTEXT as SETTINGS_CONTEXT
 from mydata_like.settings.schema import Destination
 
 translate = QCoreApplication.translate
+look_up = QCoreApplication.translate  # for texts of others
 
 # Texts in which a server is a MyTardis server, whatever the destination is.
 _OF_MYTARDIS: Final = frozenset(
@@ -43,7 +44,7 @@ class DestinationTranslator(QTranslator):
         if self._asks or context in _OF_MYTARDIS:
             return None
         self._asks = True
-        text = translate(context, source, disambiguation, n)
+        text = look_up(context, source, disambiguation, n)
         self._asks = False
         worded = self._find.sub(lambda found: self._words[found[0]], text)
         return worded if worded != text else None
@@ -54,20 +55,22 @@ def _list_words(destination: Destination) -> dict[str, str]:
     # Translators: pairs of words and their replacements, as many as the language needs.
     pairs = translate(
         "destination",
-        "on the server: in %1; On the server: In %1; The server: The destination; "
-        "the server: the destination; Server: Destination; on server: in %1",
+        "on the server: in NAME; On the server: In NAME; on server: in NAME; "
+        "by the server: in NAME; The server is checking: Checking; The server: The destination; "
+        "the server: the destination; Server: Destination",
     )
     if destination.kind == "host":
         pairs = translate(
             "destination",
-            "on the server: on %1; On the server: On %1; The server: %1; the server: %1; "
-            "Server: %1; on server: on %1",
+            "on the server: on NAME; On the server: On NAME; on server: on NAME; "
+            "by the server: on NAME; The server is checking: Checking; The server: NAME; "
+            "the server: NAME; Server: NAME",
         )
     words = dict(pair.split(": ", 1) for pair in pairs.split("; "))
     # Numbers after "%" would be taken for the place of an argument.
     name = destination.name.replace("%", "%\N{WORD JOINER}")
     longest_first = sorted(words.items(), key=lambda pair: -len(pair[0]))
-    return {word: other.replace("%1", name) for word, other in longest_first}
+    return {word: other.replace("NAME", name) for word, other in longest_first}
 
 
 def name_destination(app: QCoreApplication, destination: Destination) -> None:
