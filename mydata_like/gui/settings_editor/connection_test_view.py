@@ -190,7 +190,7 @@ class ConnectionTestDialog(Dialog):
     def __init__(self, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(self.tr("Connection test"), parent, 80, 24)
         self.test = ConnectionTest(self.tr("Steps of the test"), tasks, self)
-        title = self.tr("Testing the connection to the server")
+        title = self.tr("Testing the connection")
         self.head = PlainLabel(title, self, wrap=True, heading=SECTION)
         self._bar = QProgressBar(self)
         self._bar.setRange(0, 0)
