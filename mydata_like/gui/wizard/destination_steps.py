@@ -124,7 +124,7 @@ class TargetStep(WizardStep):
         self.test = ConnectionTest(self.tr("Steps of the test"), context.tasks, self)
         self.test.setMinimumHeight(self.fontMetrics().height() * 10)
         self.remedy = ConnectionRemedy(self.test, self)
-        self.add(hbox(self.test_button, (self.test_verdict, 1)), self.remedy, self.test, 1)
+        self.add(self.test_button, self.test_verdict, self.remedy, self.test, 1)
 
         self.test.started.connect(self._show_testing)
         self.test.ended.connect(self._conclude)
@@ -213,6 +213,8 @@ class TargetStep(WizardStep):
         self.test_button.setEnabled(True)
         if self._tested:
             self.test_verdict.show_good(self.tr("Files can be sent there."))
+        elif not self.remedy.isHidden():
+            self.test_verdict.show_waiting(self.tr("One more step is needed to log in:"))
         else:
             self.test_verdict.show_wrong(self.tr("The test failed."))
         self.changed.emit()
@@ -226,8 +228,8 @@ class HostStep(TargetStep):
     def _add_fields(self) -> CheckLabel:
         self.title = self.tr("Which computer?")
         self.explanation = self.tr(
-            "Your SSH configuration, keys and agent are used as ssh does. A name of your SSH "
-            "configuration is enough as the address."
+            "Your SSH configuration, keys and agent are used, as ssh uses them. A name from your "
+            "SSH configuration is enough as the address."
         )
         self.account, self.folder, self.key_file = (QLineEdit(self) for _ in range(3))
         self.account.setPlaceholderText("ada@store.example.org")
