@@ -38,8 +38,8 @@ class StepIndicator(QFrame):
         self.setBackgroundRole(QPalette.ColorRole.Base)
         self._rows = [(IconLabel(CHECK_ICON, self), PlainLabel("", self)) for _ in range(most)]
         lines = [hbox(sign, (label, 1)) for sign, label in self._rows]
-        vbox(*lines, 1, inside=self).setSpacing(SPACE)
-        self.setMinimumWidth(self.fontMetrics().averageCharWidth() * 22)
+        self._lines = vbox(*lines, 1, inside=self)
+        self._lines.setSpacing(SPACE)
 
     def show_place(self, names: Sequence[str], place: int) -> None:
         """Show the names of the pages, with that of this index as the current one."""
@@ -50,6 +50,8 @@ class StepIndicator(QFrame):
             font = QFont(label.font())
             font.setBold(index == place)
             label.setFont(font)
+        needed = self._lines.minimumSize().width()
+        self.setMinimumWidth(max(needed, self.fontMetrics().averageCharWidth() * 22))
 
 
 class SetupWizard(QDialog):
