@@ -30,6 +30,7 @@ from mydata_like.gui.application import Program
 from mydata_like.gui.launch_options import LaunchOptions
 from mydata_like.gui.theme import colours, style
 from mydata_like.gui.theme_settings import set_language
+from mydata_like.ssh.keys import create_key
 from tests.gui.poses import pose
 from tests.gui.scenes import Moment, Scene, Stage, list_scenes
 from tests.site import Site, open_site
@@ -166,6 +167,26 @@ def _open_safe(site: Site) -> Program:
     return program
 
 
+def _open_host(site: Site) -> Program:
+    """Open the program after a run to a host that has a name in the SSH configuration."""
+    home, sshd = site.place.folder / "user", site.sshd
+    (home / ".ssh").mkdir(parents=True, mode=0o700)
+    sshd.authorize(create_key(home / ".ssh" / "id_ed25519").public)
+    lines = (f"HostName {sshd.host}", f"Port {sshd.port}", f"User {sshd.username}")
+    (home / ".ssh" / "config").write_text("\n ".join(("Host store.example.org", *lines)) + "\n")
+    os.environ["HOME"] = str(home)
+    destination = {
+        "destination.kind": "host",
+        "destination.address": f"store.example.org:{site.place.folder}/there",
+        "transfer.host_keys": [sshd.fingerprint],
+        "filters.settle_seconds": 0,
+        "limits.bandwidth": 0,
+    }
+    program = _run(site, destination)
+    _rest(5)  # until the tables are read again
+    return program
+
+
 def _run(site: Site, choices: dict[str, object]) -> Program:
     save_settings(site.config, choices)
     program = _open(site.config, "idle")
@@ -190,6 +211,7 @@ MOMENTS = {
     Moment.PAUSED: partial(_open_posed, Moment.PAUSED),
     Moment.BROKEN: partial(_open_posed, Moment.BROKEN),
     Moment.SAFE: _open_safe,
+    Moment.HOST: _open_host,
 }
 
 

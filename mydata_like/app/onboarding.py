@@ -43,7 +43,7 @@ from mydata_like.engine.layout import (
     suggest_layout,
 )
 from mydata_like.engine.scan import Scan
-from mydata_like.engine.walk import FileFilter, Walk
+from mydata_like.engine.walk import FileFilter, TreeRules, Walk
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Filters, Server, Settings
@@ -257,9 +257,9 @@ class LayoutPreview:
 
     folders: int
     complete: bool
-    misfits: tuple[str, ...]
-    strangers: tuple[str, ...] | None
-    suggestion: Layout | None
+    misfits: tuple[str, ...] = ()
+    strangers: tuple[str, ...] | None = ()
+    suggestion: Layout | None = None
     left_out: tuple[SkippedSource, ...] = ()
 
 
@@ -271,9 +271,16 @@ def preview_layout(
 ) -> LayoutPreview:
     """Report the first dataset folders one by one, then return the complete preview.
 
-    Raises `SettingsError` if the folder cannot be read, `Cancelled` when asked to stop.
+    Raises `SettingsError` if the folder cannot be read, `Cancelled` when asked to stop. For a
+    destination without a server, the layout does not matter.
     """
     assert settings.data.directory is not None
+    takes_tree = settings.destination.takes_tree
+    if takes_tree:
+        # Imported here, in the background, since this takes a fifth of a second.
+        from mydata_like.app.settings_destination import refuse_overlap
+
+        refuse_overlap(settings)
     root = Root(settings.data.directory)
     left_out: dict[str, SkippedSource] = {}
 
@@ -289,17 +296,23 @@ def preview_layout(
         folders.append(folder)
     for folder in folders[:SHOWN]:
         report(_sample(settings, root, folder, note, cancel))
-    branches = list(_find_branches(root, cancel))
-    instrument = settings.instrument.name
-    fit = judge(settings.data.layout, branches, instrument)
-    known, strangers = _look_up_owners(settings, login, branches, cancel)
-    left_out.pop("skipped.layout", None)  # the misfits
 
     def rank(left: SkippedSource) -> tuple[bool, int]:
         """Rank unintended reasons before others, and the most frequent of each first."""
         info = PROBLEMS.get(left.problem.code)
         return bool(info and info.intended), -left.number
 
+    if takes_tree:
+        return LayoutPreview(
+            folders=len(folders),
+            complete=len(folders) < _MOST_FOLDERS,
+            left_out=tuple(sorted(left_out.values(), key=rank)),
+        )
+    branches = list(_find_branches(root, cancel))
+    instrument = settings.instrument.name
+    fit = judge(settings.data.layout, branches, instrument)
+    known, strangers = _look_up_owners(settings, login, branches, cancel)
+    left_out.pop("skipped.layout", None)  # the misfits
     return LayoutPreview(
         folders=len(folders),
         complete=len(folders) < _MOST_FOLDERS and len(branches) < _MOST_BRANCHES,
@@ -313,7 +326,7 @@ def preview_layout(
 def _sample(
     settings: Settings, root: Root, folder: DatasetFolder, emit: Emit, cancel: CancelSignal
 ) -> LayoutSample:
-    files, size, more = _count(settings.filters, root, folder, emit, cancel)
+    files, size, more = _count(settings, root, folder, emit, cancel)
     owner = folder.owner or settings.data.group_prefix + folder.group_folder
     if not folder.owner and not folder.group_folder:
         owner = settings.server.username
@@ -322,7 +335,7 @@ def _sample(
 
 
 def _count(
-    filters: Filters, root: Root, folder: DatasetFolder, emit: Emit, cancel: CancelSignal
+    settings: Settings, root: Root, folder: DatasetFolder, emit: Emit, cancel: CancelSignal
 ) -> tuple[int, int, bool]:
     """Return the files and bytes that a run would eventually send, and whether there are more."""
     waiting: list[int] = []
@@ -332,10 +345,12 @@ def _count(
         if isinstance(event, FileWaiting):
             waiting.append(event.size)
 
-    walk = Walk(root, filters, note, SystemClock(), cancel)
+    as_is = TreeRules() if settings.destination.takes_tree else None
+    walk = Walk(root, settings.filters, note, SystemClock(), cancel, as_is=as_is)
+    path = os.path.join(root.path, folder.path) if folder.path else root.path  # noqa: PTH118
     files = size = 0
     try:
-        for group in walk.open(folder, os.path.join(root.path, folder.path)):  # noqa: PTH118
+        for group in walk.open(folder, path):
             files += len(group.files)
             size += sum(file.size for file in group.files)
             if files + len(waiting) >= _MOST_FILES:

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
@@ -49,6 +50,7 @@ from mydata_like.core.errors import (
 )
 from mydata_like.core.events import Notice, RunFinished
 from mydata_like.core.extra_sources import source_key
+from mydata_like.core.file_access import system_path
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import DatasetFolder, StagingArea
 from mydata_like.core.openat import join
@@ -135,6 +137,14 @@ class HostPlace:
             return SftpFiles(partial(connect, self.endpoint), self.path, flushes=flushes)
         return HostFiles(self._connect, self.path)
 
+    def find_free(self) -> int | None:
+        """Return the bytes that are free for new files; None if the host does not tell."""
+        try:
+            with closing(connect(self.endpoint)) as session:
+                return open_on(session).find_free(self.path)
+        except RejectedError:
+            return None
+
     def _connect(self) -> tuple[OpenSession, HostCapabilities]:
         session = connect(self.endpoint)
         try:
@@ -191,6 +201,10 @@ class FolderPlace:
     def open_files(self) -> LocalFiles:
         """Return the access to its files."""
         return LocalFiles(self.path)
+
+    def find_free(self) -> int:
+        """Return the bytes that are free for new files."""
+        return shutil.disk_usage(system_path(self.path)).free
 
     def open_transport(self, access: "TransportParts") -> Transport:
         """Return the transport to it; no channel is open yet."""

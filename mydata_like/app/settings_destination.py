@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mydata_like.app.bucket_place import BucketPlace
 from mydata_like.app.connection import require_complete
-from mydata_like.app.plain_destination import Place, PlainDestination, open_target
+from mydata_like.app.plain_destination import Place, PlainDestination, Prompts, open_target
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.core.copy_arguments import FolderTarget
 from mydata_like.core.errors import ItemError, SettingsError
@@ -31,9 +31,7 @@ class SettingsDestination(PlainDestination):
     def check(self, request: RunRequest) -> None:
         settings = request.settings
         require_complete(settings, request.config)
-        target = settings.destination.parse()
-        if isinstance(target, FolderTarget) and settings.data.directory:
-            refuse_overlap(settings.data.directory, Path(os.fsdecode(target.path)))
+        refuse_overlap(settings)
 
     def find_root(self, request: RunRequest) -> bytes:
         settings = request.settings
@@ -87,18 +85,30 @@ class SettingsDestination(PlainDestination):
         yield from (source.path for source in self._ledger.find_sources())
 
 
-def open_place(settings: Settings, config: Path | None, *, probe: bool) -> Place:
+def open_place(
+    settings: Settings,
+    config: Path | None,
+    prompts: Prompts | None = None,
+    *,
+    probe: bool = False,
+) -> Place:
     """Return the destination of the settings after a login on its host; raises `UploaderError`.
 
-    To `probe` a bucket, an object is made there and removed.
+    The `prompts` ask about a host key that is not known, which is refused without them. To `probe`
+    a bucket, an object is made there and removed.
     """
     target = settings.destination.parse(os.fsencode(Path.home()))
-    place = open_target(target, config, settings.transfer.host_keys, transfer=settings.transfer)
+    keys = settings.transfer.host_keys
+    place = open_target(target, config, keys, prompts, transfer=settings.transfer)
     return place.probe() if probe and isinstance(place, BucketPlace) else place
 
 
-def refuse_overlap(directory: Path, folder: Path) -> None:
+def refuse_overlap(settings: Settings) -> None:
     """Raise `SettingsError` if the data directory and the destination contain each other."""
+    target, directory = settings.destination.parse(), settings.data.directory
+    if directory is None or not isinstance(target, FolderTarget):
+        return
+    folder = Path(os.fsdecode(target.path))
     data, there = (source_key(Path(os.path.realpath(it))) for it in (directory, folder))
     if lies_in(data, there) or lies_in(there, data):
         raise SettingsError(

@@ -374,7 +374,8 @@ class WindowController(QObject):
     def _use_settings(self, loaded: Loaded, *, restart: bool) -> None:
         if loaded.settings.data != self.settings.data:
             self._set(last=None, whole=None, interrupted=None)  # these runs concerned other data
-        if loaded.settings.server.url != self.settings.server.url:
+        before, after = self.settings, loaded.settings
+        if (after.server.url, after.destination) != (before.server.url, before.destination):
             self._set(server=ServerIndicator.UNKNOWN, answered=None, heard=False)
         self.loaded, self.settings = loaded, loaded.settings
         refused, self._refused = self._refused, None
@@ -433,7 +434,9 @@ class WindowController(QObject):
             self._watched = found.watched
         self._set(
             missing=found.missing,
-            awaited=found.awaited.problem if found.awaited else None,
+            awaited=found.awaited.problem
+            if found.awaited and not self.settings.destination.takes_tree
+            else None,
             at_risk=found.at_risk,
             kept=found.kept,
             sources=found.sources,

@@ -46,16 +46,16 @@ class HelpDialog(Dialog):
         """Return the first steps, as Markdown."""
         steps = (
             self.tr(
-                "**Set up** once: the server, the account, the instrument and its data folder. The "
-                "first start opens the set-up; later, it is in the settings."
+                "**Set up** once: where the data goes, and the data folder. The first start opens "
+                "the set-up; later, it is in the settings."
             ),
             self.tr(
                 "**Start** sends what the server lacks. Or let it happen: *Settings*, *Schedule* "
                 "has fixed times, and *with new files*."
             ),
             self.tr(
-                "**Drop** folders or files on the window to upload what is elsewhere; choose the "
-                "experiment and the dataset that they become."
+                "**Drop** folders or files on the window to upload what is elsewhere; choose what "
+                "they become there."
             ),
             self.tr(
                 "**Verified** means that the server has read the file and its checksum is right. "
@@ -82,7 +82,7 @@ class HelpDialog(Dialog):
         side = self.fontMetrics().height() * 3
         picture.setPixmap(app_icon().pixmap(side, side))
         name = PlainLabel(f"{PROGRAM} {__version__}", page, heading=TITLE)
-        purpose = self.tr("Uploads research data from instruments to a MyTardis server.")
+        purpose = self.tr("Uploads research data and verifies that every byte arrived.")
         self._copy = push_button(page, self.tr("&Copy"), self._copy_versions, "copy")
         self._copy.setToolTip(self.tr("Copy the versions as text, for a report"))
         self._copy.setAutoDefault(False)

@@ -62,6 +62,9 @@ class ServerIndicatorLabel(QWidget):
 
     @Slot()
     def _on_settings_changed(self) -> None:
-        address = texts.plain(self._controller.settings.server.url)
+        settings = self._controller.settings
+        takes_tree = settings.destination.takes_tree
+        address = texts.plain(settings.destination.address if takes_tree else settings.server.url)
         set_tip(self, address)
         self.setVisible(bool(address))
+        self._on_run_changed(self._controller.state)

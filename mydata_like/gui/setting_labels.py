@@ -28,7 +28,10 @@ class Tab(NamedTuple):
 def list_tabs() -> list[Tab]:
     """Return the tabs in their order; together they show every section once."""
     return [
-        Tab(translate("settings", "&General"), ("server", "instrument", "window")),
+        Tab(
+            translate("settings", "&General"),
+            ("destination", "server", "instrument", "window"),
+        ),
         Tab(translate("settings", "&Data and layout"), ("data",)),
         Tab(translate("settings", "&Filters"), ("filters",)),
         Tab(translate("settings", "&Schedule"), ("schedule", "limits")),
@@ -40,6 +43,7 @@ def list_tabs() -> list[Tab]:
 def name_section(section: str) -> str:
     """Return the heading of a section."""
     return {
+        "destination": translate("settings", "Where the data goes"),
         "server": translate("settings", "Server"),
         "instrument": translate("settings", "Instrument"),
         "window": translate("settings", "Window"),
@@ -119,6 +123,7 @@ def name_lock(given: ResolvedValue, fixed_by: str) -> str:
 
 
 EXAMPLES: Final[Mapping[str, str]] = {
+    "destination.address": "ada@store.example.org:/data/microscope",
     "server.url": "https://mytardis.example.org",
     "server.proxy": "http://proxy.example.org:3128",
     "instrument.contact_email": "name@example.org",
@@ -155,6 +160,12 @@ def _name_days() -> Mapping[str, str]:
 
 def _name_choices() -> Mapping[str, Mapping[str, str]]:
     return {
+        "destination.kind": {
+            "mytardis": translate("settings", "MyTardis server"),
+            "host": translate("settings", "Computer with SSH"),
+            "folder": translate("settings", "Folder or network drive"),
+            "s3": translate("settings", "Bucket (S3)"),
+        },
         "schedule.kind": {
             "manual": translate("settings", "Manually only"),
             "startup": translate("settings", "When the program starts"),

@@ -16,11 +16,12 @@ from mydata_like.app.settings_service import load_settings
 from mydata_like.core.errors import SettingsError
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.theme.colours import Theme
+from mydata_like.gui.theme.destination_translator import name_destination
 from mydata_like.gui.theme.engine_translator import EngineTranslator
 from mydata_like.gui.theme.style import apply
 from mydata_like.gui.theme.widgets import app_icon, find_resources
 from mydata_like.gui.window_state import WindowState
-from mydata_like.settings.schema import Window
+from mydata_like.settings.schema import Settings, Window
 
 Language = Literal["system", "en", "de"]
 
@@ -67,21 +68,23 @@ PATIENCE = 1.0  # seconds to wait for the settings file
 
 def apply_first_appearance(app: QApplication, memory: WindowState, config: Path | None) -> None:
     """Apply the colours and the language of the settings; call this before any window."""
-    window = _read_settings(config)
-    if window is not None:
-        _remember(memory, window)
+    settings = _read_settings(config)
+    if settings is not None:
+        _remember(memory, settings.window)
     set_language(app, cast(Language, _read_choice(memory, LANGUAGE, get_args(Language))))
+    if settings is not None:
+        name_destination(app, settings.destination)
     apply(app, cast(Theme, _read_choice(memory, THEME, get_args(Theme))))
     app.setWindowIcon(app_icon())
 
 
-def _read_settings(config: Path | None) -> Window | None:
-    """Return the settings of the window; None if they cannot be read, or not soon."""
-    found: list[Window] = []
+def _read_settings(config: Path | None) -> Settings | None:
+    """Return the settings; None if they cannot be read, or not soon."""
+    found: list[Settings] = []
 
     def read() -> None:
         with suppress(SettingsError):  # the window tells of it
-            found.append(load_settings(config, must_exist=False).settings.window)
+            found.append(load_settings(config, must_exist=False).settings)
 
     reader = Thread(target=read, daemon=True)  # the file may be on a drive that hangs
     reader.start()
@@ -95,7 +98,7 @@ def _remember(memory: WindowState, window: Window) -> None:
 
 
 class ThemeSettings(QObject):
-    """Applies the colours and the language whenever the settings change."""
+    """Applies colours, language and the name of the destination whenever the settings change."""
 
     def __init__(self, controller: WindowController, memory: WindowState, parent: QObject) -> None:
         super().__init__(parent)
@@ -105,12 +108,13 @@ class ThemeSettings(QObject):
 
     @Slot()
     def apply_settings(self) -> None:
-        """Change the colours now, and the language at the next start."""
+        """Change the colours and the destination now, and the language at the next start."""
         window = self._controller.settings.window
         _remember(self._memory, window)
         app = QApplication.instance()
         if isinstance(app, QApplication):
             apply(app, window.theme)
+            name_destination(app, self._controller.settings.destination)
 
 
 def _read_choice(memory: WindowState, name: str, choices: tuple[str, ...]) -> str:

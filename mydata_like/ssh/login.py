@@ -32,10 +32,10 @@ _MOST_KEYS: Final = 8  # that are tried on a host
 
 
 class Prompts(NamedTuple):
-    """Questions to the user on a terminal."""
+    """Questions to the user: about host keys, and for what is typed if `ask` is set."""
 
     confirm: Confirm
-    ask: Ask
+    ask: Ask | None = None
 
 
 class Trust(NamedTuple):

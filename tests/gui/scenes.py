@@ -48,6 +48,7 @@ from mydata_like.gui.tray.tray_popup import TrayPopup
 from mydata_like.gui.where.free_dialog import FreeDialog
 from mydata_like.gui.window import MainWindow, list_pages
 from mydata_like.gui.wizard import SetupWizard
+from mydata_like.gui.wizard.destination_steps import HostStep
 from mydata_like.gui.wizard.mydata_import_dialog import MyDataImportDialog
 from mydata_like.gui.wizard.step_base import Readiness
 from mydata_like.settings.layers import ServerDecision, find_setting
@@ -82,6 +83,7 @@ class Moment(Enum):
     BROKEN = "the engine has ended unexpectedly"
     AFTER = "a run has ended"
     SAFE = "nothing is left to do"
+    HOST = "a run has sent everything to a host"
 
 
 @dataclass(frozen=True)
@@ -126,9 +128,10 @@ def list_scenes() -> list[Scene]:
         *(
             Scene(f"wizard-{name}", partial(_open_wizard, number))
             for number, name in enumerate(
-                ("server", "account", "instrument", "data", "when", "approval")
+                ("destination", "server", "account", "instrument", "data", "when", "approval")
             )
         ),
+        Scene("wizard-host", _open_host_step),
         *(Scene(leaf.name, partial(_open_page, leaf.name)) for leaf in list_pages()),
         Scene("speed-compared", _compare_tests),
         Scene("where-file", _find_file),
@@ -139,6 +142,7 @@ def list_scenes() -> list[Scene]:
         Scene("connection", _try_connection),
         Scene("overview-safe", partial(_open_page, "overview"), Moment.SAFE),
         Scene("problems-held", _show_held, Moment.SAFE),
+        Scene("overview-host", partial(_open_page, "overview"), Moment.HOST),
     ]
 
 
@@ -396,6 +400,25 @@ def _open_wizard(number: int, stage: Stage) -> QWidget:
     wizard.show()
     checking = Readiness.CHECKING
     _wait_until(lambda: not wizard.verdict.text and wizard.step.readiness is not checking)
+    return wizard
+
+
+def _open_host_step(stage: Stage) -> QWidget:
+    """Show the step for a host whose key is not known yet."""
+    wizard = SetupWizard(stage.context, stage.window, first=0)
+    wizard.show()
+    _wait_until(lambda: not wizard.verdict.text)
+    wizard.kind.kinds["host"].setChecked(True)
+    wizard._show_step(1)
+    page = wizard.step
+    assert isinstance(page, HostStep)
+    page.account.setText("ada@store.example.org")
+    page.folder.setText("/data/confocal-2")
+    page.key_file.clear()
+    page.look()
+    page.test.key_unknown.emit(
+        "store.example.org", "SHA256:q1HlN5kTpgmjmLh4TUBGz4RRUZkdIvqWPfzHVGxJFkc"
+    )
     return wizard
 
 

@@ -106,6 +106,13 @@ class Person:
     def wait(self, condition):
         self.qtbot.waitUntil(lambda: bool(condition()), timeout=DEADLINE)
 
+    def choose(self, kind):
+        """Choose the kind of destination if the wizard is at the first page, and go on."""
+        if self.wizard.step is self.wizard.kind:
+            self.wizard.kind.kinds[kind].click()
+            self.press_enter()
+            self.wait(lambda: self.wizard.step is self.wizard.path[1])
+
     def wait_for(self, step):
         self.wait(lambda: self.wizard.step is step)
 

@@ -655,3 +655,30 @@ def try_connection(qtbot, dialog):
     qtbot.waitUntil(lambda: not tester.head.text().startswith("Testing"))
     tester.close()
     return tester.head.text()
+
+
+def test_only_what_concerns_the_kind_of_destination_is_shown(qtbot, dialog, config, tmp_path):
+    there, data = tmp_path / "there", tmp_path / "data"
+    for folder in (there, data):
+        folder.mkdir()
+    kind = dialog.panes.find_row("destination.kind").editor.field
+    address = dialog.panes.find_row("destination.address")
+    assert dialog.panes.found[:3] == ("destination.kind", "destination.address", "server.url")
+    assert "Not used" in address.source.text
+
+    kind.setCurrentIndex(kind.findData("folder"))
+    kind.activated.emit(kind.currentIndex())
+    assert dialog.panes.found[:3] == (
+        *("destination.kind", "destination.address", "window.start_at_login"),
+    )
+    assert not dialog.key_row.isVisible()
+    assert address.problem.text == "Needed before a run can start"
+    type_into(qtbot, dialog, "destination.address", str(there))
+    type_into(qtbot, dialog, "data.directory", str(data))
+    assert "data.layout" not in dialog.panes.found
+    assert try_connection(qtbot, dialog) == "The connection works"
+    save(qtbot, dialog)
+
+    settings = load_settings(config).settings
+    assert (settings.destination.kind, settings.destination.address) == ("folder", str(there))
+    assert list(there.iterdir()) == []

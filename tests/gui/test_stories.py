@@ -2,12 +2,15 @@
 
 import shutil
 import signal
+from pathlib import Path
 
 import psutil
 import pytest
 
 from mydata_like.app.settings_service import load_settings, save_settings
 from mydata_like.demo.middleware import Fault, Reply, Reset
+from mydata_like.ssh.keys import create_key
+from tests.copy_site import find_false_claims
 from tests.gui.conftest import QUICK
 from tests.gui.person import open_person
 from tests.gui.setting_up import open_town
@@ -34,6 +37,8 @@ def test_from_the_first_start_to_the_first_upload(use, tmp_path):
         person.waits_for_cursor("Set up…")
         person.presses("Return")
         person.turns_to("Set up mydata-like")
+        person.waits_for("Where should the data go?")
+        person.presses("Return")
 
         person.waits_for_cursor("Server address")
         person.types(town.address)
@@ -79,6 +84,42 @@ def test_from_the_first_start_to_the_first_upload(use, tmp_path):
         person.presses("F5")
         person.waits_for(SAFE)
         assert town.server.check_invariants(town.expected_files()) == []
+
+
+def test_from_the_first_start_to_the_first_files_on_a_host(use, tmp_path):
+    there = tmp_path / "there"
+    with open_town(tmp_path / "town") as town, use(town.config) as person:
+        town.sshd.authorize(create_key(Path.home() / ".ssh" / "id_ed25519").public)
+        person.waits_for_cursor("Set up…")
+        person.presses("Return")
+        person.turns_to("Set up mydata-like")
+        person.waits_for("Where should the data go?")
+        person.presses("alt+c")
+        person.until(lambda: person.find("To a computer with SSH").checked)
+        person.presses("Return")
+
+        person.waits_for_cursor("Address")
+        person.types(f"{town.sshd.username}@{town.sshd.host}:{town.sshd.port}")
+        person.presses("Tab")
+        person.types(str(there))
+        person.presses("Return")
+        person.waits_for("Trust this host")
+        assert person.sees(town.sshd.fingerprint)
+        person.presses("alt+r")
+        person.waits_for("Files can be sent there.")
+        person.presses("alt+n")
+
+        person.waits_for_cursor("Data folder")
+        person.types(str(town.data))
+        person.presses("Return")
+        person.waits_for("When to upload?")
+        save_settings(town.config, QUICK)
+        person.presses("alt+n")
+        person.waits_for("safe on 127.0.0.1")
+        assert town.server.datafiles() == []
+        assert find_false_claims(there) == []
+        for file in filter(Path.is_file, town.data.rglob("*")):
+            assert (there / file.relative_to(town.data)).read_bytes() == file.read_bytes()
 
 
 def test_a_folder_given_to_a_second_start_is_uploaded_from_the_first(use, site, tmp_path):

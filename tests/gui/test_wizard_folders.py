@@ -50,6 +50,7 @@ def open_wizard(open_context, config, qtbot):
         wizard.show()
         person = Person(wizard, qtbot)
         person.wait(lambda: not wizard.verdict.text)
+        person.choose("mytardis")
         return person
 
     return open_it
@@ -96,9 +97,9 @@ def test_the_first_folders_are_shown_as_what_they_become(person, data):
     person.wait_checked()
 
     assert table(page.model) == [
-        ("alice", "mice", "day 1", "1", "5 bytes"),
-        ("alice", "mice", "day 2", "1", "5 bytes"),
-        ("guest", "x", "day 1", "1", "5 bytes"),
+        ("alice", "mice", "day 1", "alice/mice/day 1", "1", "5 bytes"),
+        ("alice", "mice", "day 2", "alice/mice/day 2", "1", "5 bytes"),
+        ("guest", "x", "day 1", "guest/x/day 1", "1", "5 bytes"),
     ]
     assert page.verdict.text == "3 dataset(s) found."
     assert page.owners.text.endswith("guest")

@@ -40,6 +40,7 @@ def open_wizard(open_context, config, qtbot):
         wizard.show()
         person = Person(wizard, qtbot, context.tasks)
         person.wait(lambda: not wizard.verdict.text)
+        person.choose("mytardis")
         return person
 
     return open_it

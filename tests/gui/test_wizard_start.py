@@ -43,6 +43,7 @@ def test_the_first_start_from_nothing_to_a_test_file(open_wizard, town):
     person = open_wizard()
     wizard = person.wizard
 
+    person.choose("mytardis")
     person.type(wizard.address.address, town.address.removeprefix("http://"))
     person.press_enter()
     person.wait_for(wizard.account)
@@ -212,6 +213,7 @@ def test_a_replaced_key_is_shown_with_the_pinned_one(open_wizard, town, pinned_b
 
 def test_a_closed_wizard_opens_again_where_it_was_left(open_wizard, town):
     person = open_wizard()
+    person.choose("mytardis")
     person.type(person.wizard.address.address, town.address)
     person.press_enter()
     person.wait_for(person.wizard.account)

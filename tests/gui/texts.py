@@ -36,7 +36,10 @@ SHOWING = re.compile(
 
 
 # The same in every language: the program, and examples of addresses.
-NAMES = {"mydata-like", "mytardis.example.org"}
+NAMES = {
+    *("mydata-like", "mytardis.example.org"),
+    *("ada@store.example.org", "/data/microscope", "s3://bucket/folder"),
+}
 
 
 @dataclass(frozen=True)

@@ -155,7 +155,7 @@ class Trial:
 
     def _start_for_the_first_time(self) -> str:
         with self._open(self._site.place.folder / "nowhere" / "settings.toml") as window:
-            window.wait_for("Your data, safe on the server")
+            window.wait_for("Your data, safe and verified")
             window.take("first-start")
             window.click("Set up…")
             window.wait_for("Server address")

@@ -77,7 +77,9 @@ class DropDialog(Dialog):
         self._previews: list[SourcePreview | None] = [None for _ in self._paths]
         self._costs: Costs | None = None  # of the last run
         self._place = context.controller.place
-        self.model = SourcesModel(self._paths, settings.server.username, self)
+        takes_tree = settings.destination.takes_tree
+        account = settings.server.username
+        self.model = SourcesModel(self._paths, account, self, takes_tree=takes_tree)
         self._conflicts: list[Conflict] = []
         self._failure: Note | None = None  # of the scan
         self._check_failure: Note | None = None  # why the conflicts are unknown
@@ -86,6 +88,8 @@ class DropDialog(Dialog):
         self._title, self._sum = PlainLabel("", self, heading=TITLE), PlainLabel("", self)
         self._tree = QTreeView(self)
         hint = self.tr("Double-click an owner, experiment or dataset to change it.")
+        if takes_tree:
+            hint = self.tr("Double-click the name of a folder there to change it.")
         advice = PlainLabel(hint, self)
         self.notes = NoteList(self.tr("Notes"), self)
         self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
@@ -137,6 +141,8 @@ class DropDialog(Dialog):
         header.setSectionResizeMode(SourceColumn.NAME, QHeaderView.ResizeMode.Stretch)
         for column, characters in WIDTHS.items():
             header.resizeSection(column, column_width(self, characters))
+        for column in (SourceColumn.OWNER, SourceColumn.EXPERIMENT):
+            tree.setColumnHidden(column, self._controller.settings.destination.takes_tree)
         first = self.model.index(0, SourceColumn.NAME)
         tree.selectionModel().setCurrentIndex(first, QItemSelectionModel.SelectionFlag.Current)
 

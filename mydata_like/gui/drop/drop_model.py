@@ -17,6 +17,7 @@ from PySide6.QtCore import (
     Signal,
 )
 
+from mydata_like.core.destination_files import OWN_FOLDER
 from mydata_like.core.errors import SourceError
 from mydata_like.core.extra_sources import Destination, ExtraSource, check_destination
 from mydata_like.gui.theme import colours, texts
@@ -51,8 +52,10 @@ NAMES = (SourceColumn.OWNER, SourceColumn.EXPERIMENT, SourceColumn.DATASET)
 class SourceRow:
     """One dropped folder or file: its contents, and what the user chose."""
 
-    def __init__(self, path: bytes) -> None:
+    def __init__(self, path: bytes, *, takes_tree: bool = False) -> None:
+        """`takes_tree` says that the destination has only a folder of the dataset's name."""
         self.path = path
+        self.takes_tree = takes_tree
         self.preview: SourcePreview | None = None
         self.parts: list[SourcePart] = []
         self.edited: dict[SourceColumn, str] = {}
@@ -78,7 +81,9 @@ class SourceRow:
         """The destination."""
         known = self.preview.destination if self.preview else Destination("", "", "")
         names = zip(NAMES, known, strict=True)
-        return Destination(*(self.edited.get(column, name) for column, name in names))
+        chosen = Destination(*(self.edited.get(column, name) for column, name in names))
+        # Two sources with the same folder there have the same destination.
+        return Destination("", chosen.dataset, chosen.dataset) if self.takes_tree else chosen
 
     @property
     def source(self) -> ExtraSource:
@@ -92,16 +97,23 @@ class SourcesModel(QAbstractItemModel):
 
     decided = Signal()  # the user changed a name or a selection
 
-    def __init__(self, paths: Sequence[bytes], account: str, parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        paths: Sequence[bytes],
+        account: str,
+        parent: QObject | None = None,
+        *,
+        takes_tree: bool = False,
+    ) -> None:
         """`account` owns the sources without an owner."""
         super().__init__(parent)
-        self.rows = [SourceRow(path) for path in paths]
+        self.rows = [SourceRow(path, takes_tree=takes_tree) for path in paths]
         self._account = account
         self._titles = {
             SourceColumn.NAME: self.tr("Folder or file"),
             SourceColumn.OWNER: self.tr("Owner"),
             SourceColumn.EXPERIMENT: self.tr("Experiment"),
-            SourceColumn.DATASET: self.tr("Dataset"),
+            SourceColumn.DATASET: self.tr("Folder there") if takes_tree else self.tr("Dataset"),
             SourceColumn.FILES: self.tr("Files"),
             SourceColumn.SIZE: self.tr("Size"),
         }
@@ -269,6 +281,9 @@ def list_notes(rows: Sequence[SourceRow], conflicts: Sequence[Conflict]) -> list
 
 
 def _judge_names(row: SourceRow) -> Iterator[Note]:
+    parts = row.destination.dataset.split("/")
+    if row.takes_tree and (parts[0] == os.fsdecode(OWN_FOLDER) or {".", ".."} & {*parts}):
+        yield Note("problem", translate("drop", "A folder there cannot have this name."))
     try:
         check_destination(row.destination)
     except SourceError as error:

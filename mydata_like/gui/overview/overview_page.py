@@ -57,11 +57,12 @@ class EmptyState(QWidget):
         demo.setToolTip(self.tr("Upload sample data to a server inside this program"))
         picture, side = QLabel(self), self.fontMetrics().height() * 6
         picture.setPixmap(app_icon().pixmap(side, side))
-        title = PlainLabel(self.tr("Your data, safe on the server"), self, heading=TITLE)
+        title = PlainLabel(self.tr("Your data, safe and verified"), self, heading=TITLE)
         text = PlainLabel(
             self.tr(
-                "This program uploads the files of an instrument to a MyTardis server and verifies "
-                "that every byte arrived. The set-up takes six short steps."
+                "This program sends the files of an instrument to a MyTardis server, a computer "
+                "with SSH or a folder, and verifies that every byte arrived. The set-up takes a "
+                "few short steps."
             ),
             self,
             wrap=True,

@@ -44,6 +44,7 @@ class RecentDatasets(QFrame):
     def __init__(self, context: AppContext, parent: QWidget, most: int = MIN_ROWS) -> None:
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
+        self._controller = context.controller
         self._most = most
         self._shown: Sequence[RecentDataset] = ()
         self._transfers: Sequence[ActiveTransfer] = ()
@@ -57,8 +58,8 @@ class RecentDatasets(QFrame):
         self._layout.setVerticalSpacing(SPACE)
         self._layout.setColumnStretch(1, 3)
         self._layout.setColumnStretch(2, 2)
-        title = PlainLabel(self.tr("Recent datasets"), self, heading=1)
-        self._layout.addWidget(title, 0, 0, 1, 5)
+        self._title = PlainLabel(self.tr("Recent datasets"), self, heading=1)
+        self._layout.addWidget(self._title, 0, 0, 1, 5)
         self.rows = [_Row(self) for _ in range(MAX_ROWS)]
         for number, row in enumerate(self.rows, 1):
             for column, widget in enumerate(row.widgets):
@@ -102,6 +103,8 @@ class RecentDatasets(QFrame):
     def _show_rows(self) -> None:
         """Show the datasets; while they change often, in the order of their names."""
         shown = list(self._shown[: self._most])
+        takes_tree = self._controller.settings.destination.takes_tree
+        self._title.setText(self.tr("Recent folders") if takes_tree else self.tr("Recent datasets"))
         if self._at_work:
             shown.sort(key=lambda dataset: dataset.group.path or b"")
         sent = add_transfers([dataset.group.path for dataset in shown], self._transfers)
@@ -110,7 +113,8 @@ class RecentDatasets(QFrame):
                 widget.setVisible(number < len(shown))
         for row, dataset in zip(self.rows, shown, strict=False):
             at = None if self._at_work else dataset.at
-            row.show_dataset(dataset.group, sent[dataset.group.path], at)
+            under_way = sent[dataset.group.path]
+            row.show_dataset(dataset.group, under_way, at, takes_tree=takes_tree)
         self.setVisible(bool(shown))
 
 
@@ -132,9 +136,13 @@ class _Row:
         self._text, self._when = PlainLabel("", parent), PlainLabel("", parent, quiet=True)
         self.widgets = (shape, self._name, self._bar, self._text, self._when)
 
-    def show_dataset(self, group: FolderGroup, under_way: int, at: int | None) -> None:
-        """Show a dataset, with the bytes of its transfers under way."""
-        names = filter(None, (group.dataset, group.title, group.owner))
+    def show_dataset(
+        self, group: FolderGroup, under_way: int, at: int | None, *, takes_tree: bool
+    ) -> None:
+        """Show a dataset, with the bytes of its transfers under way; if it has one, its owner."""
+        names = [name for name in (group.dataset, group.title, group.owner) if name]
+        if takes_tree:
+            names = names[:1]
         self._name.set_full_text(" · ".join(map(texts.plain, names)))
         share = group.verified_share if group.wanted else 0.0
         sent = (group.sent_bytes + under_way) / max(1, group.found_bytes)

@@ -61,6 +61,8 @@ class RouteRow(QWidget):
         settings = self._controller.settings
         name = texts.plain(settings.instrument.name) or self.tr("This computer")
         host = texts.plain(settings.server.url).partition("://")[2].strip("/")
+        if settings.destination.takes_tree:
+            host = texts.plain(settings.destination.name)
         self._show_name(self._instrument, name, host)
         self._show_name(self._server, host, name)
 

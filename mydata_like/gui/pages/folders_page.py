@@ -145,6 +145,8 @@ class FoldersPage(Page):
     def _update_actions(self) -> None:
         for one in self._view_actions:
             allow_action(one, allowed=self._group is not None)
+        if self._controller.settings.destination.takes_tree:
+            allow_action(self._web, allowed=False)
         state = self._controller.state
         for one in self._queue_actions:
             allow_action(one, allowed=self._group is not None and state.is_steerable)

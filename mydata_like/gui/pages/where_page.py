@@ -255,6 +255,7 @@ class WherePage(Page):
     def _take_status(self, status: PathStatus) -> None:
         self._path, self._status_known = status.path, True
         if self._view.status != status:  # otherwise the result of a check is still valid
+            self._view.takes_tree = self._controller.settings.destination.takes_tree
             self._view.show_status(status)
         self._stack.setCurrentIndex(1)
 

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import QSize, Signal, Slot
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialogButtonBox, QProgressBar, QStyle, QWidget
+from PySide6.QtGui import QFontDatabase, QGuiApplication
+from PySide6.QtWidgets import (
+    QDialogButtonBox,
+    QLineEdit,
+    QProgressBar,
+    QPushButton,
+    QStyle,
+    QWidget,
+)
 
 from mydata_like.app.settings_service import Secret
 from mydata_like.core.errors import UploaderError
 from mydata_like.gui.tasks import BackgroundTask, Tasks
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status
-from mydata_like.gui.theme.layouts import Dialog, vbox
+from mydata_like.gui.theme.layouts import Dialog, frameless, hbox, vbox
 from mydata_like.gui.theme.metrics import SECTION
-from mydata_like.gui.theme.widgets import Note, NoteList, PlainLabel
+from mydata_like.gui.theme.widgets import Note, NoteList, PlainLabel, push_button
 from mydata_like.settings.pending_changes import SecretChange, SecretKind
 from mydata_like.settings.schema import Settings
 
@@ -34,15 +41,29 @@ _STATUS: dict[str, Status] = {
 }  # best first
 
 
-class ConnectionTest(NoteList):
-    """Uploads a small file, and lists the result of each step."""
+KEY_UNKNOWN, KEY_REFUSED = "host-key.unknown", "ssh.key-refused"  # codes of problems
 
+
+class UnknownKey(NamedTuple):
+    """A host whose key the user has not confirmed yet."""
+
+    host: str
+    fingerprint: str
+
+
+class ConnectionTest(NoteList):
+    """Tries the destination, and lists the result of each step."""
+
+    started = Signal()
     ended = Signal(str)  # the worst result: ok, unproven or failed
+    key_unknown = Signal(str, str)  # a host, and the fingerprint of its key
+    key_refused = Signal(str)  # the line of our public key for the host
 
     def __init__(self, name: str, tasks: Tasks, parent: QWidget) -> None:
         super().__init__(name, parent)
         self._tasks = tasks
         self._task = BackgroundTask()
+        self._tested: tuple[Path | None, Settings, Sequence[SecretChange]]
         self.results: list[str] = []
         side = self.style().pixelMetric(QStyle.PixelMetric.PM_SmallIconSize)
         self.setIconSize(QSize(side, side))
@@ -54,6 +75,7 @@ class ConnectionTest(NoteList):
         self.stop()
         self.show_notes(())
         self.results.clear()
+        self._tested = config, settings, entered
         self._task = self._tasks.run(
             partial(_test, config, settings, entered),
             self._finish,
@@ -61,13 +83,33 @@ class ConnectionTest(NoteList):
             progress=self._show_step,
             cancel=True,
         )
+        self.started.emit()
+
+    @property
+    def running(self) -> bool:
+        return self._task.running
+
+    @Slot(str)
+    def trust(self, fingerprint: str) -> None:
+        """Test again with a host key that the user has confirmed, which is stored then."""
+        config, settings, entered = self._tested
+        keys = (*settings.transfer.host_keys, fingerprint)
+        transfer = settings.transfer.with_values(host_keys=keys)
+        self.start(config, settings.with_values(transfer=transfer), entered)
 
     def stop(self) -> None:
         """Cancel the test and show no more results."""
         self._task.cancel()
 
-    def _show_step(self, step: TestStep) -> None:
-        self._add(step.result.value, texts.problem_text(step))
+    def _show_step(self, step: TestStep | UnknownKey) -> None:
+        if isinstance(step, UnknownKey):
+            self.key_unknown.emit(*step)
+            return
+        asked = step.code in (KEY_UNKNOWN, KEY_REFUSED)  # the hint is for the command line
+        text = texts.engine_text(step.message) if asked else texts.problem_text(step)
+        self._add(step.result.value, text)
+        if step.code == KEY_REFUSED:
+            self.key_refused.emit(step.hint.rpartition(": ")[2])
 
     def _finish(self, _nothing: None) -> None:
         self.ended.emit(max(self.results, key=list(_STATUS).index, default="ok"))
@@ -89,13 +131,66 @@ class ConnectionTest(NoteList):
         self.scrollToBottom()
 
 
+class ConnectionRemedy(QWidget):
+    """What helps against a login that failed: trust in the host's key, or ours for the host."""
+
+    def __init__(self, test: ConnectionTest, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._sentence = PlainLabel("", self, wrap=True)
+        self.text = QLineEdit(self)
+        self.text.setReadOnly(True)
+        self.text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.trust = push_button(self, self.tr("T&rust this host"), self._trust, "padlock")
+        self.copy = push_button(self, self.tr("&Copy"), self._copy, "copy")
+        row = hbox((self.text, 1), self.trust, self.copy)
+        frameless(vbox(self._sentence, row, inside=self))
+        self.hide()
+        self._test = test
+        test.started.connect(self.hide)
+        test.key_unknown.connect(self._ask)
+        test.key_refused.connect(self._offer)
+
+    @Slot(str, str)
+    def _ask(self, host: str, fingerprint: str) -> None:
+        text = self.tr(
+            "This is the first connection to %1. Compare the fingerprint of its key with the one "
+            "that its administrator names:"
+        )
+        self._show(text.replace("%1", texts.plain(host)), fingerprint, self.trust)
+
+    @Slot(str)
+    def _offer(self, line: str) -> None:
+        text = self.tr(
+            "Add this line to the file .ssh/authorized_keys of that account, or send it to the "
+            "administrator; then test again:"
+        )
+        self._show(text, line, self.copy)
+
+    def _show(self, sentence: str, text: str, button: QPushButton) -> None:
+        self._sentence.setText(sentence)
+        self.text.setAccessibleName(sentence)
+        self.text.setText(text)
+        self.text.setCursorPosition(0)
+        for it in (self.trust, self.copy):
+            it.setVisible(it is button)
+        self.show()
+
+    @Slot()
+    def _trust(self) -> None:
+        self._test.trust(self.text.text())
+
+    @Slot()
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.text.text())
+
+
 class ConnectionTestDialog(Dialog):
     """Tests the connection with settings that may not be saved yet; closing it ends the test."""
 
     def __init__(self, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(self.tr("Connection test"), parent, 80, 24)
         self.test = ConnectionTest(self.tr("Steps of the test"), tasks, self)
-        title = self.tr("Testing the connection to the server")
+        title = self.tr("Testing the connection")
         self.head = PlainLabel(title, self, wrap=True, heading=SECTION)
         self._bar = QProgressBar(self)
         self._bar.setRange(0, 0)
@@ -106,8 +201,10 @@ class ConnectionTestDialog(Dialog):
             self.tr("Copy as &text"), QDialogButtonBox.ButtonRole.ActionRole
         )
         copy.setAutoDefault(False)
-        vbox(self.head, self._bar, (self.test, 1), self._buttons, inside=self)
+        remedy = ConnectionRemedy(self.test, self)
+        vbox(self.head, self._bar, (self.test, 1), remedy, self._buttons, inside=self)
 
+        self.test.started.connect(self._show_running)
         self.test.ended.connect(self._finish)
         self._buttons.rejected.connect(self.reject)
         copy.clicked.connect(self._copy_text)
@@ -115,6 +212,11 @@ class ConnectionTestDialog(Dialog):
     def done(self, code: int) -> None:
         self.test.stop()
         super().done(code)
+
+    @Slot()
+    def _show_running(self) -> None:
+        self.head.setText(self._bar.accessibleName())
+        self._bar.show()
 
     @Slot(str)
     def _finish(self, worst: str) -> None:
@@ -137,7 +239,7 @@ def _test(
     config: Path | None,
     settings: Settings,
     entered: Sequence[SecretChange],
-    report: Callable[[TestStep], None],
+    report: Callable[[TestStep | UnknownKey], None],
     cancel: CancelFlag,
 ) -> None:
     """Report the steps of a test with the entered secrets, or else the stored ones."""
@@ -153,5 +255,11 @@ def _test(
         api_key=secrets.get(SecretKind.API_KEY),
         s3_secret=secrets.get(SecretKind.S3_SECRET),
     )
-    for step in run_connection_test(request, RunObserver(cancel=cancel)):
+
+    def ask(host: str, fingerprint: str, _kind: str) -> bool:
+        """Leave the answer to the user, who tests again then."""
+        report(UnknownKey(host, fingerprint))
+        return False
+
+    for step in run_connection_test(request, RunObserver(cancel=cancel), ask):
         report(step)

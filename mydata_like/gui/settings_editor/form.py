@@ -1,6 +1,7 @@
 """Rows of the settings dialog: label, field, origin, errors and hints."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 from itertools import chain
 
 from PySide6.QtCore import QCoreApplication, QEvent, Qt, Signal, Slot
@@ -267,11 +268,17 @@ class Form(QWidget):
         parts = chain.from_iterable(self._parts.values())
         return [part for part in parts if isinstance(part, SettingRow)]
 
-    def seek(self, sought: str) -> bool:
-        """Show only what matches a search; return whether anything does."""
+    def seek(self, sought: str, hidden: Collection[str] = ()) -> bool:
+        """Show only what matches a search, without `hidden` keys; return whether anything does."""
         any_found = False
         for section, parts in self._parts.items():
-            found = [part for part in parts if part.matches(sought)]
+            found = []
+            key = ""
+            for part in parts:
+                if isinstance(part, SettingRow):
+                    key = part.key  # that of what follows as well, up to the next setting
+                if key not in hidden and part.matches(sought):
+                    found.append(part)
             for part in parts:
                 part.setVisible(part in found)
             section.setVisible(bool(found))
@@ -284,6 +291,7 @@ _S3 = ("s3",)
 _SSH = ("auto", "ssh", "http", "folder")  # registration over HTTP uses it as well
 # For each setting that has an effect only with some values of another: which other, which values.
 _USED_WITH: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "destination.address": ("destination.kind", ("host", "folder", "s3")),
     "data.group_prefix": (
         "data.layout",
         tuple(it.value for it in Layout if it.value.startswith("User Group")),
@@ -309,6 +317,23 @@ _USED_WITH: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "transfer.compression": ("transfer.method", _SSH),
     "transfer.find_zeros": ("transfer.method", _SSH),
 }
+
+
+_OF_MYTARDIS = re.compile(
+    r"(server|instrument|archive)\..*|data\.(layout|group_prefix|unknown_owners)"
+    r"|filters\.(owner|experiment)|transfer\.(method|folder|s3_.*|ssh_jump|ssh_agent)"
+    r"|window\.notify_approval|advanced\.register_.*"
+)
+
+
+def find_hidden(draft: PendingChanges) -> frozenset[str]:
+    """Return the keys that only concern a MyTardis server, if the destination is none.
+
+    Settings that must be corrected are never hidden.
+    """
+    if draft.value("destination.kind") == "mytardis":
+        return frozenset()
+    return frozenset(filter(_OF_MYTARDIS.fullmatch, settings_by_key())) - {*draft.problems}
 
 
 def describe_unused(key: str, draft: PendingChanges) -> str:

@@ -136,7 +136,7 @@ class SettingsDialog(Dialog):
         self._ok = self.buttons.button(QDialogButtonBox.StandardButton.Ok)
         self._ok.setDefault(True)
 
-        test = self.tr("Test the connection to the server with these settings, step by step")
+        test = self.tr("Test the connection with these settings, step by step")
         for button, meaning in (
             (self.importing, self.tr("Take settings from MyData's MyData.cfg, or from a file")),
             (self.exporting, self.tr("Write the settings to a file, without secrets")),

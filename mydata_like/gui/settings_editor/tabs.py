@@ -7,7 +7,7 @@ from PySide6.QtGui import QIcon, QKeySequence, QShortcut
 from PySide6.QtWidgets import QFrame, QLineEdit, QScrollArea, QTabBar, QWidget
 
 from mydata_like.gui import setting_labels
-from mydata_like.gui.settings_editor.form import Form, FormRow, SettingRow
+from mydata_like.gui.settings_editor.form import Form, FormRow, SettingRow, find_hidden
 from mydata_like.gui.theme.layouts import frameless, vbox
 from mydata_like.gui.theme.widgets import PlainLabel, icon
 from mydata_like.settings.pending_changes import PendingChanges
@@ -163,17 +163,19 @@ class SettingsTabs(QWidget):
             tomorrow = QDate.currentDate().addDays(1).toString("yyyy-MM-dd")
             self._draft.set("schedule.date", tomorrow)
             day.show_draft(self._draft)
-        self._refresh()
+        self._refresh(row)
 
     @Slot(object)
     def _reset(self, row: SettingRow) -> None:
         self._draft.reset(row.key)
         row.show_draft(self._draft)
         row.editor.setFocus()  # the button has vanished
-        self._refresh()
+        self._refresh(row)
 
-    def _refresh(self) -> None:
+    def _refresh(self, changed: SettingRow) -> None:
         """Show the status of the values that the user is editing."""
+        if changed.key == "destination.kind":
+            self._show_search()
         for row in self._rows:
             row.show_facts(self._draft)
         self._mark_tabs()
@@ -187,12 +189,13 @@ class SettingsTabs(QWidget):
     @Slot()
     def _show_search(self) -> None:
         """Show the matches in all tabs, or one whole tab if there is no search."""
-        sought = self._search.text().strip()
+        sought, hidden = self._search.text().strip(), find_hidden(self._draft)
         if sought:
-            shown = [at for at in range(len(self._leaves)) if self._find_form(at).seek(sought)]
+            places = range(len(self._leaves))
+            shown = [at for at in places if self._find_form(at).seek(sought, hidden)]
         else:
             shown = [self._tabs.currentIndex()]
-            self._find_form(shown[0]).seek("")
+            self._find_form(shown[0]).seek("", hidden)
         for at, form in self._forms.items():
             form.setVisible(at in shown)
         self._nothing.setVisible(not shown)

@@ -174,7 +174,9 @@ class FolderTree(QAbstractItemModel):
         if group is None:
             return None
         if role == Qt.ItemDataRole.DecorationRole and column == 0:
-            return icon(ICONS[min(self._node(index).depth, len(ICONS)) - 1])
+            depth = self._node(index).depth
+            named = depth < 3 and group.path is not None  # without owners and experiments above
+            return icon("folder" if named else ICONS[min(depth, len(ICONS)) - 1])
         if role == FRACTION and column == PROGRESS:
             return group.verified_share if group.wanted > 0 else None
         if role == STATUS and column == PROGRESS:

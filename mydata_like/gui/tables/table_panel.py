@@ -34,7 +34,7 @@ from mydata_like.gui.controller import WindowController
 from mydata_like.gui.ledger_query import open_listing, open_summary
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.table_model import Column
-from mydata_like.gui.tables.folder_tree import Parents
+from mydata_like.gui.tables.folder_tree import TOP, Parents
 from mydata_like.gui.tables.queue_actions import HoldBackToast, QueueActions
 from mydata_like.gui.tables.table_view import Open, TableView, WindowedModel
 from mydata_like.gui.theme import texts
@@ -401,7 +401,8 @@ class RowActions(QObject):
         one = len(rows) == 1
         self._enable_sending()
         allow_action(self._open, allowed=one)
-        allow_action(self._web, allowed=one and rows[0].dataset is not None)
+        paged = not self._controller.settings.destination.takes_tree
+        allow_action(self._web, allowed=paged and one and rows[0].dataset is not None)
         allow_action(self._where, allowed=one)
         allow_action(self._copy, allowed=bool(rows))
 
@@ -575,12 +576,23 @@ def group_problems(settings: Settings, config: Path | None) -> list[ProblemGroup
 def list_levels(
     settings: Settings, config: Path | None, wanted: Sequence[Parents]
 ) -> dict[Parents, list[FolderGroup]]:
-    """Return the lines below each of these lines of the tree; raises `UploaderError`."""
+    """Return the lines below each of these lines of the tree; raises `UploaderError`.
+
+    Where the destination has no owners and experiments, the dataset folders are at the top.
+    """
     survey = open_summary(settings, config)
     levels: dict[Parents, list[FolderGroup]] = {parents: [] for parents in wanted}
     if survey is not None:
         for parents in wanted:
-            if parents.folder is None:
+            if parents == TOP and settings.destination.takes_tree:
+                owners = survey.list_folders()
+                above = [one for it in owners for one in survey.list_folders(it.owner, it.group)]
+                names = ((it.owner, it.group, it.title) for it in above)
+                folders = [one for name in names for one in survey.list_folders(*name)]
+                # The ledger has no totals for the files that are in none of them.
+                wanted_folders = (it for it in folders if it.path)
+                levels[parents] = sorted(wanted_folders, key=lambda it: it.dataset or "")
+            elif parents.folder is None:
                 levels[parents] = survey.list_folders(*parents.names)
             else:
                 levels[parents] = survey.list_inside(parents.folder)

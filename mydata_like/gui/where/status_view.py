@@ -64,8 +64,11 @@ class StatusText(NamedTuple):
     reason: str = ""
 
 
-def list_steps(status: FileStatus) -> list[TimelineStep]:
-    """Return all steps of a file, including future ones."""
+def list_steps(status: FileStatus, *, takes_tree: bool = False) -> list[TimelineStep]:
+    """Return all steps of a file, including future ones.
+
+    It is not registered at a destination that `takes_tree`.
+    """
     entry, outcome, times = status.entry, status.outcome, status.evidence.times
     modified = moment_of(status.modified_ns // 10**9)
     found = moment(outcome.at or None) if outcome else ""
@@ -80,6 +83,9 @@ def list_steps(status: FileStatus) -> list[TimelineStep]:
         (translate("where", "Verified by the server"), moment(times.verified)),
     ]
     completed = _count_completed(status)
+    if takes_tree:
+        del names[3]
+        completed -= completed > 2
     steps = [TimelineStep(word, "check", "good", note) for word, note in names[: completed + 1]]
     future = [TimelineStep(word, "", "skipped", "") for word, _ in names[completed + 1 :]]
     if future:
@@ -377,6 +383,7 @@ class StatusView(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._status: PathStatus | None = None
+        self.takes_tree = False  # the destination is no server with pages of its datasets
         self._name = PlainLabel("", self, heading=SECTION, wrap=True, selectable=True)
         self._folder_label = PlainLabel("", self, wrap=True, quiet=True, selectable=True)
         self._steps = Timeline(self)
@@ -414,7 +421,7 @@ class StatusView(QWidget):
         self._status = status
         self._name.setText(texts.plain(status.path.name or str(status.path)))
         self._folder_label.setText(texts.plain(os.fsencode(status.path.parent)))
-        self.page.setVisible(bool(status.web))
+        self.page.setVisible(bool(status.web) and not self.takes_tree)
         self.folder.setEnabled(status.path.parent.is_absolute())
         if isinstance(status, FileStatus):
             self._show_file(status)
@@ -426,7 +433,7 @@ class StatusView(QWidget):
 
     def _show_file(self, status: FileStatus) -> None:
         entry = status.entry
-        self._steps.show_steps(list_steps(status))
+        self._steps.show_steps(list_steps(status, takes_tree=self.takes_tree))
         self._steps.show()
         # The checksum is that of an earlier version, not of the displayed file.
         other = status.safety in (FileSafety.CHANGED, FileSafety.UNCERTAIN)

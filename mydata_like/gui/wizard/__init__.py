@@ -1,4 +1,4 @@
-"""The first start: six short pages from a server's address to a test file that arrived."""
+"""The first start: a few short pages, from where the data goes to the first upload."""
 
 from mydata_like.gui.wizard.setup_wizard import SetupWizard
 

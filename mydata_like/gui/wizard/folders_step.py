@@ -16,10 +16,10 @@ from mydata_like.gui.base import AppContext
 from mydata_like.gui.table_model import Column, RowsModel, style_table
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.style import CELL_MARGIN
-from mydata_like.gui.theme.widgets import choose_folder, push_button
+from mydata_like.gui.theme.widgets import PlainLabel, choose_folder, push_button
 from mydata_like.gui.wizard.step_base import CheckLabel, WizardStep
 
-FILES, SIZE = 3, 4  # the columns that hold numbers
+OWNER, EXPERIMENT, DATASET, FOLDER, FILES, SIZE = range(6)  # the columns
 
 
 class PreviewModel(RowsModel[LayoutSample]):
@@ -32,12 +32,16 @@ class PreviewModel(RowsModel[LayoutSample]):
             Column("owner", self.tr("Owner"), lambda it: texts.plain(it.owner), tip=_path),
             Column("experiment", self.tr("Experiment"), self._experiment, tip=_path),
             Column("dataset", self.tr("Dataset"), lambda it: texts.plain(it.dataset), tip=_path),
+            Column("folder", self.tr("Folder"), self._folder, tip=_path),
             Column("files", self.tr("Files"), _files, number=True, tip=_path),
             Column("size", self.tr("Size"), _size, number=True, tip=_path),
         )
 
     def _experiment(self, sample: LayoutSample) -> str:
         return texts.plain(sample.experiment or f"{self.instrument} - …")
+
+    def _folder(self, sample: LayoutSample) -> str:
+        return texts.plain(sample.path) or self.tr("(files in none of them)")
 
 
 def _files(sample: LayoutSample) -> str:
@@ -122,6 +126,8 @@ class FoldersStep(WizardStep):
         for layout in Layout:
             self.layout_box.addItem(layout_name(layout), layout)
         self.example = self.add_field(self.tr("Folder &structure"), self.layout_box, key=LAYOUT)
+        captions = self.findChildren(PlainLabel)
+        self.layout_caption = next(it for it in captions if it.buddy() is self.layout_box)
         self.model = PreviewModel(self)
         self.table = self._make_table()
         self.verdict = CheckLabel(self)
@@ -143,7 +149,17 @@ class FoldersStep(WizardStep):
         """The layout that is selected."""
         return Layout(self.layout_box.currentData())
 
+    @property
+    def takes_tree(self) -> bool:
+        """Whether the folders arrive as they are, so that no layout is needed."""
+        return self.settings.destination.takes_tree
+
     def fill(self, beginning: SetupState) -> None:
+        for part in (self.layout_caption, self.layout_box, self.example):
+            part.setVisible(not self.takes_tree)
+        for column in (OWNER, EXPERIMENT, DATASET):
+            self.table.setColumnHidden(column, self.takes_tree)
+        self.table.setColumnHidden(FOLDER, not self.takes_tree)
         self.layout_box.setCurrentIndex(self.layout_box.findData(self.settings.data.layout))
         self._show_example()
 
@@ -152,7 +168,8 @@ class FoldersStep(WizardStep):
         self.look()
 
     def changes(self) -> dict[str, object]:
-        return {DIRECTORY: self.directory.text().strip(), LAYOUT: self.chosen.value}
+        directory: dict[str, object] = {DIRECTORY: self.directory.text().strip()}
+        return directory if self.takes_tree else directory | {LAYOUT: self.chosen.value}
 
     def _make_table(self) -> QTableView:
         table = QTableView(self)
@@ -208,7 +225,8 @@ class FoldersStep(WizardStep):
         if wrong or not text:
             self.stop_check()
             return
-        chosen = {"directory": Path(text).expanduser(), "layout": self.chosen}
+        layout = Layout.DATASET if self.takes_tree else self.chosen
+        chosen = {"directory": Path(text).expanduser(), "layout": layout}
         settings = self.settings.with_values(data=self.settings.data.with_values(**chosen))
         login = onboarding.Credentials(settings.server, self.config)
         self.run_check(
@@ -243,7 +261,11 @@ class FoldersStep(WizardStep):
         number = self.tr("%Ln dataset(s) found.", None, found.folders)
         if not found.complete:
             number = self.tr("More than %Ln dataset(s) found.", None, found.folders)
-        if not found.folders:
+        if self.takes_tree and not self.model.rows:
+            self.verdict.show_caution(self.tr("The folder has no files yet."))
+        elif self.takes_tree:
+            self.verdict.show_good(self.tr("Folders and files arrive there as they are here."))
+        elif not found.folders:
             self.verdict.show_caution(
                 self.tr("No folder fits this layout yet, so there is nothing to upload.")
             )

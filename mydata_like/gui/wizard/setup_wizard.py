@@ -18,6 +18,7 @@ from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme.layouts import hbox, vbox
 from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE, TITLE
 from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, icon, push_button
+from mydata_like.gui.wizard.destination_steps import BucketStep, FolderStep, HostStep, KindStep
 from mydata_like.gui.wizard.folders_step import FoldersStep
 from mydata_like.gui.wizard.key_step import KeyStep
 from mydata_like.gui.wizard.schedule_step import ScheduleStep
@@ -30,30 +31,34 @@ from mydata_like.settings.pending_changes import SecretChange
 class StepIndicator(QFrame):
     """The names of the pages; icons and weights show which are done."""
 
-    def __init__(self, names: Sequence[str], parent: QWidget) -> None:
+    def __init__(self, most: int, parent: QWidget) -> None:
+        """`most` is the highest number of pages."""
         super().__init__(parent)
         self.setAutoFillBackground(True)
         self.setBackgroundRole(QPalette.ColorRole.Base)
-        self._rows = [
-            (IconLabel(CHECK_ICON, self), PlainLabel(f"{number}  {name}", self))
-            for number, name in enumerate(names, start=1)
-        ]
+        self._rows = [(IconLabel(CHECK_ICON, self), PlainLabel("", self)) for _ in range(most)]
         lines = [hbox(sign, (label, 1)) for sign, label in self._rows]
-        vbox(*lines, 1, inside=self).setSpacing(SPACE)
-        self.setMinimumWidth(self.fontMetrics().averageCharWidth() * 22)
+        self._lines = vbox(*lines, 1, inside=self)
+        self._lines.setSpacing(SPACE)
 
-    def show_place(self, place: int) -> None:
-        """Mark the page of this index as the current one."""
+    def show_place(self, names: Sequence[str], place: int) -> None:
+        """Show the names of the pages, with that of this index as the current one."""
         for index, (sign, label) in enumerate(self._rows):
+            label.setText(f"{index + 1}  {names[index]}" if index < len(names) else "")
             done = icon("check", "good") if index < place else QIcon()
             sign.show_icon(icon("right") if index == place else done)
             font = QFont(label.font())
             font.setBold(index == place)
             label.setFont(font)
+        needed = self._lines.minimumSize().width()
+        self.setMinimumWidth(max(needed, self.fontMetrics().averageCharWidth() * 22))
 
 
 class SetupWizard(QDialog):
-    """Six short pages; it opens on the first incomplete one."""
+    """A few short pages; it opens on the first incomplete one.
+
+    The first page asks for the kind of destination, which decides which others follow.
+    """
 
     demo_wanted = Signal()
     start_wanted = Signal()  # the set-up is complete, and the first run should start
@@ -66,24 +71,30 @@ class SetupWizard(QDialog):
         self._first = first
         self._context = context
         self._eager = False  # Next was pressed during a check
+        self._starting = False  # the first run starts once the last page is saved
         self._focus: QWidget | None = None  # the focus when the page was saved
         self._reading = self._keeping = BackgroundTask()
         self.setWindowTitle(self.tr("Set up mydata-like"))
+        self.kind = KindStep(context)
         self.address = AddressStep(context)
         self.account = AccountStep(context)
         self.place = InstrumentStep(context)
+        self.targets = {it.kind: it(context) for it in (HostStep, FolderStep, BucketStep)}
         self.folders = FoldersStep(context)
         self.schedule = ScheduleStep(context)
         self.key = KeyStep(context)
-        self.steps: tuple[WizardStep, ...] = (
-            *(self.address, self.account, self.place),
-            *(self.folders, self.schedule, self.key),
-        )
-        names = (
-            *(self.tr("Server"), self.tr("Account"), self.tr("Instrument")),
-            *(self.tr("Data"), self.tr("When"), self.tr("Approval")),
-        )
-        self._trail = StepIndicator(names, self)
+        self._names: dict[WizardStep, str] = {
+            self.kind: self.tr("Destination"),
+            self.address: self.tr("Server"),
+            self.account: self.tr("Account"),
+            self.place: self.tr("Instrument"),
+            **{target: self.tr("Address") for target in self.targets.values()},
+            self.folders: self.tr("Data"),
+            self.schedule: self.tr("When"),
+            self.key: self.tr("Approval"),
+        }
+        self.steps = tuple(self._names)
+        self._trail = StepIndicator(len(self.steps) - len(self.targets), self)
         self._stack = self._stack_up()
         self._title = PlainLabel("", self, wrap=True, heading=TITLE)
         self._explanation = PlainLabel("", self, wrap=True)
@@ -105,6 +116,7 @@ class SetupWizard(QDialog):
         self.resize(wanted.boundedTo(room))
 
         self.address.demo_wanted.connect(self.demo_wanted)
+        self.kind.changed.connect(self._show_trail)
         for step in self.steps:
             step.changed.connect(self._follow)
             step.taken_over.connect(self._start_with)
@@ -120,6 +132,15 @@ class SetupWizard(QDialog):
     def step(self) -> WizardStep:
         """The current page."""
         return self.steps[self._stack.currentIndex()]
+
+    @property
+    def path(self) -> tuple[WizardStep, ...]:
+        """The pages for the chosen kind of destination."""
+        target = self.targets.get(self.kind.chosen)
+        if target is not None:
+            return self.kind, target, self.folders, self.schedule
+        server = (self.address, self.account, self.place)
+        return (self.kind, *server, self.folders, self.schedule, self.key)
 
     def done(self, result: int) -> None:
         self._reading.cancel()
@@ -147,8 +168,9 @@ class SetupWizard(QDialog):
         """Show the settings, and the first incomplete page."""
         self.verdict.clear()
         self._take(beginning)
-        undone = (index for index, step in enumerate(self.steps) if not step.is_done(beginning))
-        found = next(undone, len(self.steps) - 1)
+        path = self.path
+        undone = (index for index, step in enumerate(path) if not step.is_done(beginning))
+        found = next(undone, len(path) - 1)
         self._show_step(found if self._first is None else self._first)
         self._first = None
 
@@ -160,26 +182,34 @@ class SetupWizard(QDialog):
         self.step.end()
         self._eager = False
         self._stack.setEnabled(True)
-        self._stack.setCurrentIndex(index)
+        self._stack.setCurrentIndex(self.steps.index(self.path[index]))
         self._title.setText(self.step.title)
         self._explanation.setText(self.step.explanation)
-        self._trail.show_place(index)
+        self._show_trail()
         self.back.setVisible(index > 0)
         self.back.setEnabled(True)
         self.step.begin()
         self._follow()
 
     @Slot()
+    def _show_trail(self) -> None:
+        path = self.path
+        if self.step in path:
+            self._trail.show_place([self._names[step] for step in path], path.index(self.step))
+
+    @Slot()
     def _follow(self) -> None:
         """Enable Next as soon as the page is complete."""
-        readiness, last = self.step.readiness, self.step is self.key
+        readiness, last = self.step.readiness, self.step is self.path[-1]
+        approving = self.step is self.key
         self.next.setEnabled(readiness is not Readiness.LACKING and not self._keeping.running)
         self.again.setVisible(self.step.lost and not last)
-        self.start_now.setVisible(last and self.key.ready)
+        self.start_now.setVisible(last and (self.key.ready or not approving))
         self.later.setVisible(not last)
-        finish = self.tr("&Finish") if self.key.approved else self.tr("Cl&ose and wait")
+        waiting = approving and not self.key.approved
+        finish = self.tr("Cl&ose and wait") if waiting else self.tr("&Finish")
         self.next.setText(finish if last else self.tr("&Next"))
-        if last and self.key.proved:
+        if approving and self.key.proved:
             self.next.setFocus()
         if readiness is Readiness.CHECKING or not self._eager:
             return
@@ -193,6 +223,7 @@ class SetupWizard(QDialog):
         if self.step is self.key:
             self.accept()
             return
+        self.step.confirm()
         self._eager = self.step.readiness is Readiness.CHECKING
         if self._eager:
             return
@@ -210,15 +241,25 @@ class SetupWizard(QDialog):
 
     @Slot()
     def _start_now(self) -> None:
-        self.accept()
-        self.start_wanted.emit()
+        self._starting = True
+        self._go_on()
+
+    def accept(self) -> None:
+        super().accept()
+        if self._starting:
+            self.start_wanted.emit()
 
     def _take_kept(self, beginning: SetupState) -> None:
         self._take(beginning)
-        self._show_step(self._stack.currentIndex() + 1)
+        following = self.path.index(self.step) + 1
+        if following < len(self.path):
+            self._show_step(following)
+        else:
+            self.accept()
 
     def _refuse(self, error: UploaderError) -> None:
         """Stay on the page: it could not be saved."""
+        self._starting = False
         self._stack.setEnabled(True)
         if self._focus is not None:
             self._focus.setFocus()
@@ -234,7 +275,7 @@ class SetupWizard(QDialog):
     def _go_back(self) -> None:
         self.verdict.clear()
         self._keeping.cancel()
-        self._show_step(self._stack.currentIndex() - 1)
+        self._show_step(self.path.index(self.step) - 1)
 
     def _show_failure(self, error: UploaderError) -> None:
         self.verdict.show_problem(error.problem)

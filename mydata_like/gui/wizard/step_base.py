@@ -15,7 +15,7 @@ from mydata_like.gui.base import AppContext
 from mydata_like.gui.tasks import TYPING, BackgroundTask
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status
-from mydata_like.gui.theme.layouts import frameless, hbox, vbox
+from mydata_like.gui.theme.layouts import Gap, frameless, hbox, vbox
 from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, icon, set_tip
 from mydata_like.settings.pending_changes import SecretChange
 from mydata_like.settings.schema import Settings, check_values
@@ -176,6 +176,9 @@ class WizardStep(QWidget):
         """Check the fields after a pause in typing."""
         self.look(typed=True)
 
+    def confirm(self) -> None:
+        """Start a check that is due before the page is left."""
+
     def changes(self) -> dict[str, object]:
         """Return the entered settings by their keys."""
         return {}
@@ -253,11 +256,13 @@ class WizardStep(QWidget):
             self.fields.append(Field(key, editor, verdict))
         return verdict
 
-    def add(self, *parts: QWidget | QLayout | int) -> None:
+    def add(self, *parts: QWidget | QLayout | Gap | int) -> None:
         """Add other widgets; a number is an empty space that stretches."""
         for part in parts:
             if isinstance(part, int):
                 self._column.addStretch(part)
+            elif isinstance(part, Gap):
+                self._column.addSpacing(part.pixels)
             elif isinstance(part, QPushButton):
                 self._column.addWidget(part, 0, Qt.AlignmentFlag.AlignLeft)
             elif isinstance(part, QWidget):

@@ -1,0 +1,123 @@
+"""The window with a destination that has no server: its words, its tables, and a drop."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtWidgets import QTreeView
+
+from mydata_like.app.settings_service import load_settings, save_settings
+from mydata_like.demo.ssh_servers import PrivateSshd
+from mydata_like.gui.drop.drop_dialog import DropDialog
+from mydata_like.gui.drop.drop_model import SourceColumn
+from mydata_like.gui.tables.folder_tree import TOP
+from mydata_like.gui.tables.table_panel import list_levels
+from mydata_like.gui.theme.destination_translator import DestinationTranslator, name_destination
+from mydata_like.settings.schema import Destination
+from mydata_like.ssh.keys import create_key
+from tests.gui.conftest import DEADLINE, QUICK
+from tests.site import make_data
+from tests.sshd_fixture import needs_sshd
+
+TEXT = "All files are safe on the server."  # of the context "notifications"
+
+
+@pytest.fixture
+def host(tmp_path, home):
+    """Settings for a host, a data directory, and the folder on the host."""
+    data, there = make_data(tmp_path, tiny_files=4, large=1000), tmp_path / "there"
+    config = tmp_path / "config" / "settings.toml"
+    with PrivateSshd(tmp_path / "sshd") as sshd:
+        key = create_key(tmp_path / "key" / "id_ed25519")
+        sshd.authorize(key.public)
+        values = {
+            "destination.kind": "host",
+            "destination.address": f"ssh://{sshd.username}@{sshd.host}:{sshd.port}{there}",
+            "transfer.key_file": str(key.path),
+            "transfer.host_keys": [sshd.fingerprint],
+            "data.directory": str(data),
+        }
+        save_settings(config, QUICK | values)
+        yield config, data, there
+
+
+@needs_sshd
+def test_every_page_names_the_host_instead_of_the_server(host):
+    config, _, _ = host
+    ended = subprocess.run(
+        [sys.executable, "-m", "tests.window_texts", config, "--live"],
+        input="start\nread\n",
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=DEADLINE / 1000,
+    )
+    look = json.loads(ended.stdout.splitlines()[-1])
+
+    assert look["line"][0] == look["tray"]["tip"] == "All 28 files are safe on 127.0.0.1"
+    assert "Every file that was found is on 127.0.0.1." in look["overview"]["texts"]
+    assert not re.search(r"the server|on server|Server|Your account|MyTardis", json.dumps(look))
+    tree = look["folders"]["tables"][0]["rows"]
+    assert [row["path"] for row in tree if not row["above"]] == ["alice", "bob"]
+
+
+@needs_sshd
+def test_a_dropped_folder_goes_to_a_folder_of_its_name_on_the_host(
+    host, tmp_path, open_context, qtbot
+):
+    config, _, there = host
+    dropped = tmp_path / "usb" / "day 1"
+    for name in ("a.tif", "raw/b.tif"):
+        (dropped / name).parent.mkdir(parents=True, exist_ok=True)
+        (dropped / name).write_text(name)
+    context = open_context(config)
+    controller = context.controller
+    qtbot.waitUntil(lambda: controller.state.phase == "idle")
+    sheet = DropDialog(context, [os.fsencode(dropped)])
+    qtbot.addWidget(sheet)
+    sheet.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, on=False)
+    sheet.show()
+    qtbot.waitUntil(sheet.upload.isEnabled)
+    tree, model = sheet.findChild(QTreeView), sheet.model
+    assert [it.name for it in SourceColumn if tree.isColumnHidden(it)] == ["OWNER", "EXPERIMENT"]
+    name = model.index(0, SourceColumn.DATASET)
+    assert (name.data(), model.headerData(name.column(), Qt.Orientation.Horizontal)) == (
+        *("day 1", "Folder there"),
+    )
+    for wrong in (".mydata-like", "../elsewhere"):
+        model.setData(name, wrong)
+        assert not sheet.upload.isEnabled()
+    model.setData(name, "Day one")
+    sheet.upload.click()
+    qtbot.waitUntil(lambda: controller.state.last is not None)
+
+    assert controller.state.last.safe
+    assert (there / "Day one" / "raw" / "b.tif").read_text() == "raw/b.tif"
+    levels = list_levels(load_settings(config).settings, config, [TOP])
+    assert [group.dataset for group in levels[TOP]] == ["Day one"]
+
+
+@pytest.fixture
+def named(spoken, qapp):
+    """Return a function that says a text of the window with the name of a destination."""
+
+    def say(kind, address, context="notifications", text=TEXT):
+        name_destination(qapp, Destination(kind=kind, address=address))
+        return QCoreApplication.translate(context, text)
+
+    return say
+
+
+def test_texts_name_the_destination(named, qapp):
+    assert named("host", "ada@store:/data") == "All files are safe on store."
+    assert named("folder", "/mnt/50%1") == "All files are safe in /mnt/50%\N{WORD JOINER}1."
+    assert named("host", "store:x", "AddressStep", "Which server?") == "Which server?"
+    assert named("host", "store:x", "engine", "/on the server/a is new.") == (
+        "/on the server/a is new."
+    )
+    assert named("mytardis", "") == TEXT
+    assert qapp.findChild(DestinationTranslator) is None
