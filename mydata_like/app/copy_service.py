@@ -303,11 +303,10 @@ def _refuse_overlap(sources: Sequence[CopySource], top: bytes) -> None:
 
 def _require_evidence(place: Place, least: str) -> None:
     """Raise `SettingsError` if the destination proves files in a weaker way than this."""
-    kinds, found = list(EVIDENCE), place.open_files().evidence
-    if kinds.index(found) < kinds.index(least):
+    found = place.open_files().evidence
+    if EVIDENCE.index(found) < EVIDENCE.index(least):
         raise SettingsError(
-            f"{place.name} cannot give the proof that --evidence {least} demands "
-            f"({EVIDENCE[least]}). There, {EVIDENCE[found]}.",
+            f"{place.name} gives a weaker proof ({found}) than --evidence {least} demands.",
             hint="Nothing was sent. Choose another destination, or leave --evidence out.",
             code="destination.evidence",
         )

@@ -9,12 +9,7 @@ from mydata_like.core.errors import Problem
 OWN_FOLDER: Final = b".mydata-like"  # of this program, at the top of a destination
 DESTINATION_MARKER: Final = b"destination.json"  # in it
 SERVICE: Final = "service"  # the evidence of what was not read: the service told its checksum
-EVIDENCE: Final = {  # the kinds of proof from weak to strong, and what each one means
-    "read-back-cached": "files are read back, possibly from memory",
-    "read-back": "files are written to the disk and read back",
-    SERVICE: "the service computes the checksums of its objects",
-    "host": "the host computes the checksums of its files",
-}
+EVIDENCE: Final = ("read-back-cached", "read-back", SERVICE, "host")  # from weak to strong
 
 
 class StoredFile(NamedTuple):

@@ -138,7 +138,7 @@ def test_a_stronger_proof_than_the_host_gives_is_refused_before_anything_is_sent
     refused = finish(site.start_copy("--evidence", "host"), DEADLINE)
 
     assert refused.code == 2
-    assert "cannot give the proof that --evidence host demands" in refused.complaints
+    assert "gives a weaker proof (read-back) than --evidence host demands" in refused.complaints
     assert not site.there.exists()
     assert site.copy("--evidence", "read-back")[0] == 0
     (segment,) = (site.there / ".mydata-like/manifest").rglob("*.jsonl")
