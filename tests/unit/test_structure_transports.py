@@ -51,6 +51,8 @@ LISTS = {
     "gui.setting_labels",
     "gui.settings_editor.form",
     "gui.speed_test.speedtest_texts",
+    "gui.wizard.destination_steps",
+    "settings.sections",
     "settings.transfer_sections",
     "settings.server_layer",
 }
