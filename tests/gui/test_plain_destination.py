@@ -17,7 +17,7 @@ from mydata_like.gui.drop.drop_model import SourceColumn
 from mydata_like.gui.tables.folder_tree import TOP
 from mydata_like.gui.tables.table_panel import list_levels
 from mydata_like.gui.theme.destination_translator import DestinationTranslator, name_destination
-from mydata_like.settings.schema import Destination
+from mydata_like.settings.schema import DataDestination
 from mydata_like.ssh.keys import create_key
 from tests.gui.conftest import DEADLINE, QUICK
 from tests.site import make_data
@@ -106,7 +106,7 @@ def named(spoken, qapp):
     """Return a function that says a text of the window with the name of a destination."""
 
     def say(kind, address, context="notifications", text=TEXT):
-        name_destination(qapp, Destination(kind=kind, address=address))
+        name_destination(qapp, DataDestination(kind=kind, address=address))
         return QCoreApplication.translate(context, text)
 
     return say

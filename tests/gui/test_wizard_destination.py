@@ -9,7 +9,7 @@ from mydata_like.demo.ssh_servers import PrivateSshd
 from mydata_like.gui.wizard import SetupWizard
 from mydata_like.gui.wizard.destination_steps import join_host_address, split_host_address
 from mydata_like.gui.wizard.step_base import Readiness
-from mydata_like.settings.schema import Destination
+from mydata_like.settings.schema import DataDestination
 from mydata_like.ssh.keys import create_key
 from tests.copy_site import check_with_md5sum, find_false_claims, look
 from tests.gui.conftest import QUICK
@@ -178,7 +178,7 @@ def test_the_kind_decides_which_pages_follow(open_wizard, config, there):
     person.choose("mytardis")
 
     assert wizard.step is wizard.address
-    assert load_settings(config).settings.destination == Destination()
+    assert load_settings(config).settings.destination == DataDestination()
 
 
 @pytest.mark.parametrize(
@@ -194,5 +194,5 @@ def test_the_kind_decides_which_pages_follow(open_wizard, config, there):
 )
 def test_the_address_of_a_host_is_entered_in_two_fields(account, folder, address):
     assert join_host_address(account, folder) == address
-    stored = Destination(kind="host", address=address)
+    stored = DataDestination(kind="host", address=address)
     assert split_host_address(stored) == (account, folder)

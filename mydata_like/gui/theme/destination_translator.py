@@ -6,7 +6,7 @@ from typing import Final
 from PySide6.QtCore import QCoreApplication, QObject, QTranslator
 
 from mydata_like.settings.schema import CONTEXT as SETTINGS_CONTEXT
-from mydata_like.settings.schema import Destination
+from mydata_like.settings.schema import DataDestination
 
 translate = QCoreApplication.translate
 look_up = QCoreApplication.translate  # for texts of others
@@ -27,7 +27,7 @@ class DestinationTranslator(QTranslator):
     Install it later than all others: Qt then asks it first, and it asks the others.
     """
 
-    def __init__(self, destination: Destination, parent: QObject) -> None:
+    def __init__(self, destination: DataDestination, parent: QObject) -> None:
         super().__init__(parent)
         self.destination = destination
         self._asks = False  # it is asking the others now
@@ -50,7 +50,7 @@ class DestinationTranslator(QTranslator):
         return worded if worded != text else None
 
 
-def _list_words(destination: Destination) -> dict[str, str]:
+def _list_words(destination: DataDestination) -> dict[str, str]:
     """Return the words of the destination by those of the server, the longest first."""
     # Translators: pairs of words and their replacements, as many as the language needs.
     pairs = translate(
@@ -73,7 +73,7 @@ def _list_words(destination: Destination) -> dict[str, str]:
     return {word: other.replace("NAME", name) for word, other in longest_first}
 
 
-def name_destination(app: QCoreApplication, destination: Destination) -> None:
+def name_destination(app: QCoreApplication, destination: DataDestination) -> None:
     """Let all texts that are translated from now on name this destination."""
     former = app.findChild(DestinationTranslator)
     if former is not None and former.destination == destination:

@@ -31,7 +31,7 @@ from mydata_like.settings.schema import check_values
 
 if TYPE_CHECKING:
     from mydata_like.app.onboarding import SetupState
-    from mydata_like.settings.schema import Destination
+    from mydata_like.settings.schema import DataDestination
 
 KIND, ADDRESS, KEY_FILE = "destination.kind", "destination.address", "transfer.key_file"
 MYTARDIS = "mytardis"
@@ -149,7 +149,7 @@ class TargetStep(WizardStep):
         destination = self.settings.destination
         self.show_address(destination if destination.kind == self.kind else None)
 
-    def show_address(self, stored: Destination | None) -> None:
+    def show_address(self, stored: DataDestination | None) -> None:
         """Show the stored address, or none."""
         raise NotImplementedError
 
@@ -248,7 +248,7 @@ class HostStep(TargetStep):
         account, folder = self.account.text().strip(), self.folder.text().strip()
         return join_host_address(account, folder) if account and folder else ""
 
-    def show_address(self, stored: Destination | None) -> None:
+    def show_address(self, stored: DataDestination | None) -> None:
         account, folder = split_host_address(stored) if stored else ("", "")
         self.account.setText(account)
         self.folder.setText(folder)
@@ -275,7 +275,7 @@ def join_host_address(account: str, folder: str) -> str:
     return f"ssh://{account}{path if path.startswith('/') else '/~/' + path}"
 
 
-def split_host_address(stored: Destination) -> tuple[str, str]:
+def split_host_address(stored: DataDestination) -> tuple[str, str]:
     """Return `[USER@]HOST[:PORT]` and the folder; both are empty if there is no address."""
     try:
         target = stored.parse()
@@ -306,7 +306,7 @@ class FolderStep(TargetStep):
     def address(self) -> str:
         return os.path.expanduser(self.folder.text().strip())  # noqa: PTH111 - it never fails
 
-    def show_address(self, stored: Destination | None) -> None:
+    def show_address(self, stored: DataDestination | None) -> None:
         self.folder.setText(stored.address if stored else "")
 
     @Slot()
@@ -336,5 +336,5 @@ class BucketStep(TargetStep):
     def address(self) -> str:
         return self.bucket.text().strip()
 
-    def show_address(self, stored: Destination | None) -> None:
+    def show_address(self, stored: DataDestination | None) -> None:
         self.bucket.setText(stored.address if stored else "")
