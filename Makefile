@@ -12,6 +12,7 @@
 # make test-windows   run the program under Windows, with Wine; as root, on Debian
 # make windows-quick  a part of it, only where make test-windows has prepared it
 # make staging-hosts  install servers besides OpenSSH's, and try every kind; as root, on Debian
+# make slurm-trial    copy with an array job of a private Slurm; as root, on Debian
 # make s3-hosts  the S3 services that some tests need, built with Go, and these tests
 # make lock    lock what installations and packages are made of
 # make bench   speed against scp, sftp, lftp, tar over ssh, rsync and rclone
@@ -19,7 +20,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: setup staging-hosts s3-hosts demo quick pure coverage test format lint types contracts docs tests translations screenshots bench \
-	kill-test claim-test free-test fuzz pages wheel package test-package test-windows windows-quick lock clean
+	kill-test claim-test free-test copy-test slurm-trial fuzz pages wheel package test-package test-windows windows-quick lock clean
 
 setup: .venv/ready
 
@@ -55,7 +56,8 @@ s3-hosts: setup
 	$(BIN)/pytest -q -n 2 $(S3_TESTS)
 
 S3_TESTS := tests/contract/test_object_storage.py tests/faults/test_object_storage_answers.py \
-	tests/flow/test_run_object_storage.py tests/e2e/test_object_storage.py
+	tests/flow/test_run_object_storage.py tests/e2e/test_object_storage.py \
+	tests/contract/test_bucket_files.py tests/e2e/test_bucket_copy.py
 
 demo: .venv/program-ready
 	$(BIN)/mydata-like demo --no-window
@@ -136,6 +138,14 @@ claim-test: setup
 
 free-test: setup
 	$(BIN)/python -m tests.trials.free --trials 10000
+
+copy-test: setup
+	$(BIN)/python -m tests.trials.copy --rounds 40
+	FULL_SIZE=yes $(BIN)/pytest -q tests/e2e/test_jobs.py
+
+slurm-trial: setup
+	sh packaging/install_packages.sh slurmctld slurmd slurm-client munge
+	$(BIN)/python -m tests.trials.slurm
 
 pages: setup
 	$(BIN)/python -m tests.settings_pages reference > docs/settings.md

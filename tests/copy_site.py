@@ -1,13 +1,16 @@
 """A user who copies to a host or a folder with the real command, and independent checks of it."""
 
 import hashlib
+import json
 import os
 import stat
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple
 
 from mydata_like.demo.ssh_servers import PrivateSshd
@@ -74,7 +77,11 @@ class CopySite:
 
     def start(self, *words: Any, **options: Any) -> "subprocess.Popen[str]":
         """Start `copy` with these words in a process group of its own."""
-        command = [*self.wrap, sys.executable, "-m", "mydata_like", "copy"]
+        return self.start_command("copy", *words, **options)
+
+    def start_command(self, *words: Any, **options: Any) -> "subprocess.Popen[str]":
+        """Start a command of the program; `options` are those of `Popen`."""
+        command = [*self.wrap, sys.executable, "-m", "mydata_like"]
         process = subprocess.Popen(
             [*command, *(os.fsdecode(word) for word in words)],
             **{
@@ -100,6 +107,25 @@ class CopySite:
         process = self.start(*chosen, self.target, *([] if shown else ["--events"]))
         return finish(process, patience)
 
+    def call(self, command: str, *words: Any) -> Ended:
+        """Run another command to its end."""
+        return finish(self.start_command(command, *words), DEADLINE)
+
+    def write_settings(self, **values: object) -> None:
+        """Write settings that have this destination; keys are as in `filters__settle_seconds`."""
+        given = {
+            "destination__kind": self.kind,
+            "destination__address": self.target,
+            "data__directory": str(self.data),
+            "filters__settle_seconds": 0,
+        }
+        text = "".join(
+            f"{key.replace('__', '.')} = {json.dumps(value)}\n"
+            for key, value in (given | values).items()
+        )
+        self.state.mkdir(exist_ok=True)
+        (self.state / "settings.toml").write_text(text)
+
     def close(self) -> None:
         """Kill processes that a failed test has left running."""
         for process in self._started:
@@ -114,6 +140,36 @@ class CopySite:
     @property
     def segments(self) -> list[Path]:
         return sorted((self.there / ".mydata-like" / "manifest").rglob("*.jsonl"))
+
+
+def make_mix(folder: Path, files: int, chance: Random) -> Path:
+    """Make files with the sizes of an archive, 100 in each folder: 28 % are below 1 KB, 47 % from
+    1 to 10 KB, 24 % from 10 to 20 KB, and 1 % up to 1 MB.
+    """
+    classes = ((28, 1, 3), (47, 3, 4), (24, 4, 4.3), (1, 4.3, 6))  # percent, powers of ten
+    powers = [power for percent, *power in classes for _ in range(percent)]
+    for number in range(files):
+        if number % 100 == 0:
+            below = folder / f"run {number // 100:03}"
+            below.mkdir(parents=True)
+            chance.shuffle(powers)
+        size = int(10 ** chance.uniform(*powers[number % 100]))
+        (below / f"{number:05}.raw").write_bytes(chance.randbytes(size))
+    return folder
+
+
+@contextmanager
+def open_copy_site(
+    folder: Path, kind: str, sshd: PrivateSshd, make: type[CopySite] = CopySite
+) -> Iterator[CopySite]:
+    """Yield a site; at the end, the real md5sum checks the lists of all destinations in it."""
+    site = make(folder, kind, sshd)
+    try:
+        yield site
+    finally:
+        site.close()
+    destinations = [it.parents[1] for it in folder.rglob(".mydata-like/destination.json")]
+    assert [wrong for there in destinations for wrong in check_with_md5sum(there)] == []
 
 
 def look(top: Path | bytes) -> dict[bytes, Seen]:

@@ -67,6 +67,20 @@ def script(path, text):
     return there
 
 
+def first_in_path(folder, **programs):
+    """Return options of a host that finds these programs first."""
+    (folder / "bin").mkdir()
+    for name, text in programs.items():
+        script(folder / "bin" / name, text)
+    return with_path(folder, f"{folder / 'bin'}:$PATH")
+
+
+def with_path(folder, path):
+    """Return options of a host whose programs are there."""
+    text = f'PATH={path}; export PATH\nexec sh -c "$SSH_ORIGINAL_COMMAND"\n'
+    return (f"ForceCommand {script(folder / 'gate', text)}",)
+
+
 def scp_only(directory):
     """Return options of a host that permits only `scp -t`."""
     gate = script(

@@ -93,6 +93,17 @@ def require_complete(settings: Settings, config: Path | None) -> None:
         )
 
 
+def require_server(settings: Settings) -> None:
+    """Raise `SettingsError` if the data goes to a destination without a server."""
+    if settings.destination.takes_tree:
+        raise SettingsError(
+            f"This is only for MyTardis servers, and the data goes to "
+            f"{settings.destination.address}.",
+            hint="Nothing needs to be done. With a server, set destination.kind to mytardis.",
+            code="settings.no-server",
+        )
+
+
 def choose_facility(facilities: Sequence[Facility], name: str) -> Facility:
     """Return the facility of this name; raise `SettingsError` that lists the existing ones."""
     for facility in facilities:

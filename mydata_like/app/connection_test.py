@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Final
 
+from mydata_like.app.bucket_place import BucketPlace
 from mydata_like.app.connection import Connection, require_complete
 from mydata_like.app.ledgers import reading
 from mydata_like.app.plain_destination import KNOWN_ID, HostPlace
@@ -19,10 +20,11 @@ from mydata_like.app.transports.connection_steps import (
 from mydata_like.app.transports.transport_access import TransportAccess
 from mydata_like.app.transports.transport_kinds import find_kind
 from mydata_like.catalogues.manifest.manifest_catalogue import identify
+from mydata_like.core.destination_files import SERVICE
 from mydata_like.core.errors import StagingError
 from mydata_like.core.formatting import format_path, format_size
 from mydata_like.hostos.clock import SystemClock
-from mydata_like.ssh.login import Confirm
+from mydata_like.ssh.login import Confirm, Prompts
 from mydata_like.transfer.destination_problems import ABSENT
 
 PERMISSIONS: Final = "mydata-default-permissions"  # the group that the MyData app creates
@@ -33,6 +35,7 @@ _EVIDENCE: Final = {
     "host": "The host computes the checksum of each file that arrived.",
     "read-back": "Each file that arrived is read again from the storage.",
     "read-back-cached": "Each file that arrived is read again, possibly from memory.",
+    SERVICE: "The service computes the checksum of each object that arrived.",
 }
 
 
@@ -55,10 +58,11 @@ def _test_plain(request: RunRequest, confirm: Confirm | None) -> Iterator[TestSt
     settings, config = request.settings, request.config
     prepare_places(settings, find_places(config))
     refuse_overlap(settings)
-    place = open_place(settings, config, confirm)
+    prompts = Prompts(confirm) if confirm else None
+    place = open_place(settings, config, prompts, probe=True)
     for note in place.notes:
         yield TestStep("host", StepResult.UNPROVEN, note)
-    shown = format_path(place.path)
+    shown = place.name if isinstance(place, BucketPlace) else format_path(place.path)
     if isinstance(place, HostPlace):
         user, host = place.endpoint.username, place.endpoint.host
         yield succeeded("login", f"{user} can log in to {host}, port {place.endpoint.port}.")
@@ -78,7 +82,7 @@ def _test_plain(request: RunRequest, confirm: Confirm | None) -> Iterator[TestSt
             used = "earlier runs sent to it" if known else "other computers or folders send to it"
             yield succeeded("marker", f"It is a destination of this program: {used}.")
         yield succeeded("evidence", READ_BACK if place.reads_back else _EVIDENCE[files.evidence])
-    free = place.find_free()
+    free = None if isinstance(place, BucketPlace) else place.find_free()
     if free is not None:
         yield succeeded("space", f"{format_size(free)} are free.")
 

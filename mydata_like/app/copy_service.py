@@ -1,4 +1,4 @@
-"""`copy`: a proven copy of folders and files to a host or a folder, without a server."""
+"""`copy`: a proven copy of folders and files to a host, folder or bucket, without a server."""
 
 import os
 import stat
@@ -9,10 +9,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
 
+from mydata_like.app.bucket_place import BucketPlace
+from mydata_like.app.known_copies import CopyRun, note_run
 from mydata_like.app.plain_destination import (
     CopyDestination,
     FolderPlace,
-    HostPlace,
+    Place,
+    Prompts,
     open_target,
     parse_destination,
 )
@@ -20,9 +23,15 @@ from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.run_service import open_run, to_all
 from mydata_like.core.copy_arguments import CopySource, CopyTarget, plan_sources
 from mydata_like.core.data_directory import WHOLE, Shard
-from mydata_like.core.destination_files import DESTINATION_MARKER, OWN_FOLDER, TreeFolder, TreeLink
-from mydata_like.core.errors import HELD, AlreadyRunningError, Problem, SettingsError
-from mydata_like.core.events import Event, FileFailed, FileWaiting, Notice
+from mydata_like.core.destination_files import (
+    DESTINATION_MARKER,
+    EVIDENCE,
+    OWN_FOLDER,
+    TreeFolder,
+    TreeLink,
+)
+from mydata_like.core.errors import FULL, HELD, AlreadyRunningError, Problem, SettingsError
+from mydata_like.core.events import Event, FileFailed, FileWaiting, Notice, RunPaused
 from mydata_like.core.extra_sources import Destination, SourceRequest, lies_in, source_key
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import HELD_FILES
@@ -33,9 +42,9 @@ from mydata_like.engine.pipeline import Lock
 from mydata_like.engine.run import SOME_FAILED_EXIT, RunEnd
 from mydata_like.engine.scheduler import SOURCE
 from mydata_like.engine.walk import TreeRules
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.schema import Settings, check_values
-from mydata_like.ssh.login import Confirm
 
 COUNTING: Final = 1.0  # seconds that counting the files may take before a copy starts
 TREE_AT_ONCE: Final = 1000  # folders and links in one request
@@ -47,6 +56,7 @@ HOW_TO_REPLACE: Final = (
     "The copy was not replaced. To replace it, copy again with --replace-changed; the earlier "
     "content is kept beside it for 30 days."
 )
+NO_SPACE: Final = Problem(FULL, "The destination is full.", "Free space there, and it continues.")
 
 
 Links = Literal["keep", "follow", "skip"]
@@ -71,6 +81,8 @@ class CopyOrder:
     links: Links = "keep"
     accept_missing: bool = False
     replace_changed: bool = False  # also files that would be held
+    evidence: str = ""  # the weakest kind of proof that is accepted; empty for any
+    overwrite: bool = False  # also files that copies have not put there
     accepted_keys: tuple[str, ...] = ()
     shard: Shard = WHOLE
 
@@ -121,17 +133,19 @@ def count_sources(sources: Sequence[CopySource]) -> SourceCount:
     return SourceCount(files, size, complete=True)
 
 
-def open_place(order: CopyOrder, confirm: Confirm | None) -> HostPlace | FolderPlace:
+def open_place(order: CopyOrder, prompts: Prompts | None) -> Place:
     """Return the destination after a login on its host; raises `UploaderError`."""
-    place = open_target(order.target, order.config, order.accepted_keys, confirm)
+    place = open_target(order.target, order.config, order.accepted_keys, prompts)
     if isinstance(place, FolderPlace):
         _refuse_overlap(order.sources, place.path)
+    if isinstance(place, BucketPlace) and not order.dry_run:
+        place = place.probe()
+    if order.evidence:
+        _require_evidence(place, order.evidence)
     return place
 
 
-def run_copy(
-    order: CopyOrder, place: HostPlace | FolderPlace, observer: RunObserver
-) -> tuple[RunEnd, list[Problem]]:
+def run_copy(order: CopyOrder, place: Place, observer: RunObserver) -> tuple[RunEnd, list[Problem]]:
     """Copy everything; return the end of the run, and what of the tree could not be made.
 
     Files that changed while they were read are tried once more.
@@ -146,13 +160,17 @@ def run_copy(
     code = end.exit_code
     if order.dry_run:
         return end, problems
+    sums = end.finished
+    if sums.found:
+        now = SystemClock().now()
+        note_run(CopyRun(place.name, now, sums.found, sums.verified), order.config)
     if not code and (problems or end.finished.waiting or end.finished.left_behind):
         code = SOME_FAILED_EXIT
     return end._replace(exit_code=code), problems
 
 
 def _reworded(emit: Emit) -> Emit:
-    """Return an `emit` that says of held files what their user can do without a server."""
+    """Return an `emit` that says what the user can do without a server."""
 
     def forward(event: Event) -> None:
         if isinstance(event, Notice) and event.problem == HELD_FILES:
@@ -161,6 +179,8 @@ def _reworded(emit: Emit) -> Emit:
             message = event.problem.message.replace(" on the server", " at the destination")
             message = message.replace(" by the server's clock", "")
             event = replace(event, problem=Problem(HELD, message, HOW_TO_REPLACE))
+        elif isinstance(event, RunPaused) and event.problem.code == FULL:
+            event = replace(event, problem=NO_SPACE)
         emit(event)
 
     return forward
@@ -180,11 +200,13 @@ class ChangedWhileRead:
                 self.found = True
 
 
-def _run(
-    order: CopyOrder, place: HostPlace | FolderPlace, observer: RunObserver
-) -> tuple[RunEnd, list[Problem]]:
+def _run(order: CopyOrder, place: Place, observer: RunObserver) -> tuple[RunEnd, list[Problem]]:
     destination = CopyDestination(
-        place, order.sources, order.shard, accept_missing=order.accept_missing
+        place,
+        order.sources,
+        order.shard,
+        accept_missing=order.accept_missing,
+        overwrite=order.overwrite,
     )
     named = Destination("", "copy", "copy")
     request = RunRequest(
@@ -277,6 +299,17 @@ def _refuse_overlap(sources: Sequence[CopySource], top: bytes) -> None:
                 hint="Choose a destination that is in no source and contains none.",
                 code="destination.inside",
             )
+
+
+def _require_evidence(place: Place, least: str) -> None:
+    """Raise `SettingsError` if the destination proves files in a weaker way than this."""
+    found = place.open_files().evidence
+    if EVIDENCE.index(found) < EVIDENCE.index(least):
+        raise SettingsError(
+            f"{place.name} gives a weaker proof ({found}) than --evidence {least} demands.",
+            hint="Nothing was sent. Choose another destination, or leave --evidence out.",
+            code="destination.evidence",
+        )
 
 
 @dataclass(slots=True)

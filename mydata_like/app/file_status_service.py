@@ -282,6 +282,9 @@ class _Lookup:
         return {state: Amount(number, sizes[state]) for state, number in files.items()}
 
     def _page_of(self, dataset: int) -> str:
+        """Return the address of a dataset's page; empty if there is no server."""
+        if self._settings.destination.takes_tree:
+            return ""
         return f"{self._settings.server.url}/dataset/{dataset}"
 
 

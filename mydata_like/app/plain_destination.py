@@ -1,4 +1,4 @@
-"""A destination without a server: a host or a folder, with a manifest beside the bytes."""
+"""A destination without a server: a host, folder or bucket, with a manifest beside the bytes."""
 
 import hashlib
 import os
@@ -11,7 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, Self, cast
 
+from mydata_like.app.bucket_place import BucketPlace
 from mydata_like.app.connection import ensure_uuid
+from mydata_like.app.known_copies import COPIES
 from mydata_like.app.run_destination import OpenedDestination, RunBasis, RunDestination
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.settings_service import find_places, find_state
@@ -59,8 +61,10 @@ from mydata_like.settings.atomic_write import make_private_folder
 from mydata_like.settings.schema import Settings, Transfer
 from mydata_like.ssh.capabilities import CommandFacts, HostCapabilities, probe_commands
 from mydata_like.ssh.connect import connect
+from mydata_like.ssh.credentials import LoginCredentials
 from mydata_like.ssh.keys import STANDARD_PORT
-from mydata_like.ssh.login import Confirm, Trust, log_in
+from mydata_like.ssh.login import Prompts as Prompts
+from mydata_like.ssh.login import Trust, log_in
 from mydata_like.ssh.session import Endpoint, OpenSession
 from mydata_like.ssh.sftp import open_on
 from mydata_like.ssh.user_config import find_login
@@ -76,7 +80,11 @@ from mydata_like.transfer.worker_process import WorkerStarter
 
 KNOWN_ID: Final = "destination-id"  # the ledger's key for the id in the destination's marker
 SEGMENTS: Final = "segments"  # the ledger's key for the number of our newest segment
-COPIES: Final = "copies"  # the folder of the state of all copies
+ONE_SESSION: Final = (
+    "{host} wants a new code for each session, so all channels share one. That is slower. If it "
+    "breaks, run the same command again."
+)
+SHARED_CHANNELS: Final = 3  # over one session; hosts often allow ten, and other work needs some
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +173,13 @@ class HostPlace:
             emit=access.emit,
             owner=access.owner,
             memory=RememberedHosts(access.state / HOSTS.replace("*", "copies"), area, access.clock),
-            starter=access.workers,
+            starter=_share_session() if self._is_shared else access.workers,
         )
+
+    @property
+    def _is_shared(self) -> bool:
+        credentials = self.endpoint.credentials
+        return credentials is not None and self.endpoint.account in credentials.logins
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +220,17 @@ class FolderPlace:
         )
 
 
+Place = HostPlace | FolderPlace | BucketPlace
+
+
+def _share_session() -> WorkerStarter:
+    """Return what starts the worker of the only session, in this process."""
+    # Imported late: this is needed for few hosts.
+    from mydata_like.transfer.worker_thread import start_thread
+
+    return WorkerStarter(start_thread, most=SHARED_CHANNELS)
+
+
 def _ask_shell(endpoint: Endpoint) -> tuple[CommandFacts | None, UploaderError | None]:
     """Return what the shell of a host tells, or why it tells nothing.
 
@@ -234,13 +258,14 @@ def open_target(
     target: CopyTarget,
     config: Path | None,
     accepted_keys: tuple[str, ...] = (),
-    confirm: Confirm | None = None,
+    prompts: Prompts | None = None,
     transfer: Transfer | None = None,
-) -> HostPlace | FolderPlace:
+) -> Place:
     """Return a destination after a login on its host; raises `UploaderError`.
 
-    `accepted_keys` are fingerprints of host keys that are trusted; `confirm` asks about others. The
-    settings for the `transfer` name a key file, ciphers and timeouts.
+    `accepted_keys` are fingerprints of host keys that are trusted. The `prompts` ask about others,
+    and for passphrases, passwords and codes. The settings for the `transfer` name a key file,
+    ciphers and timeouts.
     """
     match target:
         case HostTarget(path=path):
@@ -248,19 +273,19 @@ def open_target(
             login = find_login(target, Path.home(), os.environ)
             if transfer and transfer.key_file:
                 login = login._replace(key_files=(transfer.key_file, *login.key_files))
-            trust = Trust(places.known_hosts, accepted_keys, confirm)
-            endpoint = log_in(login, places.key_file, trust)
+            trust = Trust(places.known_hosts, accepted_keys, prompts and prompts.confirm)
+            credentials = LoginCredentials(prompts and prompts.ask)
+            endpoint = log_in(login, places.key_file, trust, credentials)
+            notes = login.notes
+            if endpoint.account in credentials.logins:
+                notes += (ONE_SESSION.format(host=login.host),)
             if transfer:
                 endpoint = _adjust(endpoint, transfer)
-            return HostPlace.find(endpoint, path, login.notes)
+            return HostPlace.find(endpoint, path, notes)
         case FolderTarget(path=path):
             return FolderPlace(source_key(Path(os.fsdecode(path))))
         case BucketTarget():
-            raise SettingsError(
-                "Object storage is not a destination of copy yet.",
-                hint="With a MyTardis server, runs can send to it: set transfer.method to s3.",
-                code="copy.destination",
-            )
+            return BucketPlace.find(target)
 
 
 def _adjust(endpoint: Endpoint, transfer: Transfer) -> Endpoint:
@@ -291,6 +316,7 @@ class NewDestination:
 
     evidence = "host"
     attributes_complete = True
+    has_temporary_names = True
 
     def list_files(self, folder: bytes) -> Iterator[StoredFile]:
         return iter(())
@@ -306,17 +332,19 @@ class NewDestination:
 
 
 class PlainDestination(RunDestination):
-    """A host or folder that gets files as they are, with a manifest beside them.
+    """A host, folder or bucket that gets files as they are, with a manifest beside them.
 
-    With `accept_missing` it may have lost what earlier runs had put there, or its marker.
+    With `accept_missing` it may have lost what earlier runs had put there, or its marker. With
+    `overwrite`, files of others are replaced, and kept for a time.
     """
 
-    place: HostPlace | FolderPlace
+    place: Place
     files: DestinationFiles
     digest: str  # of the destination, and of what is sent there
 
-    def __init__(self, *, accept_missing: bool = False) -> None:
+    def __init__(self, *, accept_missing: bool = False, overwrite: bool = False) -> None:
         self._accept_missing = accept_missing
+        self._overwrite = overwrite
         self._id = ""  # as in the marker, once it was read
 
     @abstractmethod
@@ -373,7 +401,7 @@ class PlainDestination(RunDestination):
         emit = basis.observer.emit
         # Other computers may copy from a folder of the same path.
         own = f"{uploader[:8]}-{self.digest}"
-        self.temporary = TEMPORARY + own.encode() + b"/"
+        self.temporary = TEMPORARY + own.encode() + b"/" if files.has_temporary_names else b""
         manifest = Manifest(
             files,
             own,
@@ -391,6 +419,7 @@ class PlainDestination(RunDestination):
             self.temporary,
             self._accept_missing,
             segments.issuperset(range(1, last + 1)),
+            self._overwrite,
         )
         parts = TransportParts(
             request.settings,
@@ -428,13 +457,14 @@ class CopyDestination(PlainDestination):
 
     def __init__(
         self,
-        place: HostPlace | FolderPlace,
+        place: Place,
         sources: Sequence[CopySource],
         shard: Shard = WHOLE,
         *,
         accept_missing: bool = False,
+        overwrite: bool = False,
     ) -> None:
-        super().__init__(accept_missing=accept_missing)
+        super().__init__(accept_missing=accept_missing, overwrite=overwrite)
         self.place = place
         self._places = {source.path: source.place for source in sources}
         self._shard = shard
@@ -443,7 +473,9 @@ class CopyDestination(PlainDestination):
         parents = sorted(
             {path.rpartition(b"/")[0] if place else path for path, place in self._places.items()}
         )
-        names = [self.place.name.encode("utf-8", "surrogateescape"), *parents]
+        place = self.place
+        name = place.identity if isinstance(place, BucketPlace) else place.name
+        names = [name.encode("utf-8", "surrogateescape"), *parents]
         text = b"\0".join([*names, str(self._shard).encode()])
         self.digest = hashlib.sha256(text).hexdigest()[:16]
         folder = find_state(request.settings, find_places(request.config)) / COPIES / self.digest
@@ -470,7 +502,7 @@ class CopyDestination(PlainDestination):
         """Remove empty temporary folders; with `everything`, also files that nothing will use."""
         folder = self.temporary.rstrip(b"/")
         with suppress(UploaderError):  # left to the next copy
-            if everything:
+            if everything and folder:
                 left = self.files.list_own(folder)
                 self.files.remove([self.temporary + name for name in left])
             self.files.clear(folder)

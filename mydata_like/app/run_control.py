@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 COMMANDS: Final = ("pause", "resume", "stop_run")
 LOOK_INTERVAL: Final = 1.0  # seconds between two looks for a command
 PATIENCE: Final = 15.0  # seconds in which a run executes a command
+_PROBE_TIME: Final = 3.0  # seconds in which a resumed run usually finds out whether it can continue
 _WAIT_INTERVAL: Final = 0.1  # seconds
 
 
@@ -163,9 +164,9 @@ def give_command(
 ) -> Problem | None:
     """Give a command to a run, wait until it was executed, and return why the run is paused then.
 
-    An ended run counts as stopped. Raises `RunError` if the command was not executed within the
-    patience, in seconds, if the run has ended or cannot be paused any more, or if the state folder
-    cannot be written.
+    A resumed run has some seconds to find out whether it can continue. An ended run counts as
+    stopped. Raises `RunError` if the command was not executed within the patience, in seconds, if
+    the run has ended or cannot be paused any more, or if the state folder cannot be written.
     """
     order = RunCommand(active.run, command, secrets.token_hex(8))
     file = active.files.new_command()
@@ -180,6 +181,11 @@ def give_command(
     paused = _read_problem(status.paused)
     if command == "pause" and paused is None:
         raise RunError("The run is ending, so it cannot be paused.", code="command.too-late")
+    left = round(_PROBE_TIME / _WAIT_INTERVAL) if command == "resume" else 0
+    while paused and left and not cancel.wait(_WAIT_INTERVAL):
+        status = load_record(active.files.status, RunStatus)
+        paused = _read_problem(status.paused) if status else None
+        left -= 1
     return paused
 
 

@@ -15,6 +15,7 @@ from mydata_like.app.connection import (
     open_connection,
     refresh_settings,
     report_change,
+    require_server,
 )
 from mydata_like.app.settings_service import find_api_key, find_places, open_secrets
 from mydata_like.catalogues.mytardis.client import ApiClient
@@ -121,6 +122,7 @@ def connected(
     With `pauses`, the user waits there as well if the server asks for a pause.
     """
     settings = request.settings
+    require_server(settings)
     key = request.api_key or find_api_key(settings, open_secrets(request.config))[0]
     observer.hide(key.reveal())
 

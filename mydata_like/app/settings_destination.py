@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
+from mydata_like.app.bucket_place import BucketPlace
 from mydata_like.app.connection import require_complete
-from mydata_like.app.plain_destination import FolderPlace, HostPlace, PlainDestination, open_target
+from mydata_like.app.plain_destination import Place, PlainDestination, Prompts, open_target
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.core.copy_arguments import FolderTarget
 from mydata_like.core.errors import ItemError, SettingsError
@@ -18,7 +19,6 @@ from mydata_like.engine.gate import Gate
 from mydata_like.engine.layout_walk import ScanScope
 from mydata_like.engine.walk import TreeRules
 from mydata_like.settings.schema import Settings
-from mydata_like.ssh.login import Confirm
 
 
 class SettingsDestination(PlainDestination):
@@ -49,7 +49,10 @@ class SettingsDestination(PlainDestination):
     ) -> RunRequest:
         self._root = os.fsencode(request.settings.data.directory or "")
         self._accept_missing |= request.accept_empty
-        self.place = gate.call(lambda: open_place(request.settings, request.config), staging=True)
+        settings, probe = request.settings, not request.dry_run
+        self.place = gate.call(
+            lambda: open_place(settings, request.config, probe=probe), staging=True
+        )
         return super().connect(request, observer, gate, stack)
 
     def find_place(self, folder: DatasetFolder) -> bytes | Mapping[bytes, bytes]:
@@ -83,15 +86,21 @@ class SettingsDestination(PlainDestination):
 
 
 def open_place(
-    settings: Settings, config: Path | None, confirm: Confirm | None = None
-) -> HostPlace | FolderPlace:
+    settings: Settings,
+    config: Path | None,
+    prompts: Prompts | None = None,
+    *,
+    probe: bool = False,
+) -> Place:
     """Return the destination of the settings after a login on its host; raises `UploaderError`.
 
-    `confirm` asks about a host key that is not known; without it, such a key is refused.
+    The `prompts` ask about a host key that is not known, which is refused without them. To `probe`
+    a bucket, an object is made there and removed.
     """
     target = settings.destination.parse(os.fsencode(Path.home()))
     keys = settings.transfer.host_keys
-    return open_target(target, config, keys, confirm, transfer=settings.transfer)
+    place = open_target(target, config, keys, prompts, transfer=settings.transfer)
+    return place.probe() if probe and isinstance(place, BucketPlace) else place
 
 
 def refuse_overlap(settings: Settings) -> None:

@@ -17,7 +17,8 @@ from random import Random
 from typing import Final, NamedTuple, TypeVar
 
 from mydata_like.app.connection import ensure_uuid
-from mydata_like.app.plain_destination import FolderPlace, HostPlace
+from mydata_like.app.known_copies import CopyCheck, note_check
+from mydata_like.app.plain_destination import HostPlace, Place
 from mydata_like.app.settings_service import find_places
 from mydata_like.catalogues.manifest.segments import MARKER, Manifest, read_marker
 from mydata_like.catalogues.manifest.verify_records import (
@@ -27,7 +28,7 @@ from mydata_like.catalogues.manifest.verify_records import (
     VerifyRecords,
     parse_last,
 )
-from mydata_like.core.destination_files import ProvenFile
+from mydata_like.core.destination_files import SERVICE, ProvenFile
 from mydata_like.core.errors import (
     Cancelled,
     Problem,
@@ -142,14 +143,13 @@ class VerifyReport:
 
 
 def verify_destination(
-    place: HostPlace | FolderPlace, scope: Scope, config: Path | None, around: Surroundings
+    place: Place, scope: Scope, config: Path | None, around: Surroundings
 ) -> VerifyReport:
     """Check the files of a destination; an interruption ends it with what is known so far.
 
     Raises `UploaderError` if it cannot begin.
     """
-    uploader = ensure_uuid(Settings(), find_places(config))[:8]
-    return _Verification(place, scope, uploader, around).run()
+    return _Verification(place, scope, config, around).run()
 
 
 @dataclass(slots=True)
@@ -209,14 +209,15 @@ class _Verification:
     """One check of a destination."""
 
     def __init__(
-        self, place: HostPlace | FolderPlace, scope: Scope, uploader: str, around: Surroundings
+        self, place: Place, scope: Scope, config: Path | None, around: Surroundings
     ) -> None:
         self._place = place
+        self._config = config
         self._scope = scope
         self._around = around
         self._files = place.open_files()
         self._listing = _Listing()
-        self._records = VerifyRecords(uploader)
+        self._records = VerifyRecords(ensure_uuid(Settings(), find_places(config))[:8])
         self._at_once = FEWEST
         self._saved_at = around.clock.monotonic()
         self.report = VerifyReport(self._files.evidence, scope)
@@ -341,8 +342,9 @@ class _Verification:
             self._at_once = max(self._at_once // 2, FEWEST)
 
     def _note(self, segment: _Segment, at: int) -> None:
-        """Remember that a segment was checked, or that something of it is wrong."""
+        """Remember that a segment was read, or that something of it is wrong."""
         whole = not segment.left and not isinstance(self._scope, Sample)
+        whole = whole and self.report.evidence != SERVICE
         if whole or segment.wrong:
             self._records.note(segment.name, SegmentRecord(at, segment.wrong))
 
@@ -453,6 +455,7 @@ class _Verification:
             report.count(FileFault.UNREADABLE),
             report.unlisted,
             len(report.damaged),
+            report.evidence != SERVICE,
         )
 
         def keep() -> None:
@@ -461,6 +464,8 @@ class _Verification:
                 self._files.write(LAST, result.format(), replace=True)
 
         self._try(keep)
+        if report.checked:
+            note_check(CopyCheck(self._place.name, result), self._config)
 
     def _save_records(self) -> None:
         """Keep the progress, but not where a disk is no longer mounted."""

@@ -13,7 +13,7 @@ from mydata_like.app.settings_service import load_settings
 from mydata_like.app.undo_service import undo_replacement
 from mydata_like.cli.lazy_group import Command
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
-from mydata_like.cli.output import print_json, print_lines
+from mydata_like.cli.output import print_json, print_lines, reword
 from mydata_like.cli.stdin_commands import stopped_by_signals
 from mydata_like.cli.terminal import stdin_is_terminal
 from mydata_like.core.formatting import format_path, format_size
@@ -45,11 +45,12 @@ def list_files(
     config: ConfigOption = None, assignments: SetOption = None, as_json: JsonOption = False
 ) -> None:
     """List changed files that are held because they would replace verified copies."""
-    held = list_held(load_settings(config, assignments or ()).settings, config)
+    settings = load_settings(config, assignments or ()).settings
+    held = list_held(settings, config)
     if as_json:
         print_json({"held": list(map(_as_record, held))})
     elif held:
-        print_lines([line for one in held for line in _describe(one)])
+        print_lines(reword((line for one in held for line in _describe(one)), settings))
     else:
         print_lines([NOTHING_HELD])
 

@@ -1,7 +1,6 @@
-"""`mydata-like copy`: copy folders and files to a host or a folder, and prove that they arrived."""
+"""`mydata-like copy`: copy folders and files elsewhere, and prove that they arrived."""
 
 import logging
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Annotated, Final, cast, get_args
@@ -24,7 +23,6 @@ from mydata_like.cli.options import (
     ConfigOption,
     EventsOption,
     JsonOption,
-    confirm_host_key,
 )
 from mydata_like.cli.output import (
     Shape,
@@ -36,6 +34,7 @@ from mydata_like.cli.output import (
     print_lines,
     unstarted_run,
 )
+from mydata_like.cli.prompts import find_prompts
 from mydata_like.cli.run_command import open_report, read_shard
 from mydata_like.cli.stdin_commands import follow_commands, stopped_by_signals
 from mydata_like.core.copy_arguments import CopySource
@@ -56,6 +55,7 @@ HOW: Final = {  # the kinds of evidence
     "host": "compared on the host now (md5sum)",
     "read-back": "written to the disk, read back and compared now",
     "read-back-cached": "read back (possibly from memory) and compared now",
+    "service": "compared with the service's ETags now (read back where they are no checksums)",
 }
 
 READ_BACK: Final = (
@@ -69,8 +69,8 @@ def copy(
         typer.Argument(
             metavar="SOURCE... DESTINATION",
             help="Folders or files, and where they go: [USER@]HOST:PATH, ssh://[USER@]HOST[:PORT]"
-            "/PATH or a local folder. FOLDER becomes DESTINATION/FOLDER; of FOLDER/, only the "
-            "contents are copied.",
+            "/PATH, a local folder or s3://BUCKET/PREFIX. FOLDER becomes DESTINATION/FOLDER; of "
+            "FOLDER/, only the contents are copied.",
         ),
     ],
     *,
@@ -139,6 +139,22 @@ def copy(
             help="Also replace the copies of files that shrank, or of many that changed.",
         ),
     ] = False,
+    evidence: Annotated[
+        str,
+        typer.Option(
+            "--evidence",
+            metavar="host|read-back",
+            help="Refuse a destination with a weaker proof than that the host computes checksums, "
+            "or that files are read back from its disk.",
+        ),
+    ] = "",
+    overwrite: Annotated[
+        bool,
+        typer.Option(
+            "--overwrite",
+            help="Also replace files that copies have not put there. They are kept for 30 days.",
+        ),
+    ] = False,
     shard: Annotated[
         str,
         typer.Option(
@@ -152,15 +168,17 @@ def copy(
     brief: BriefOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Copy folders and files to a host or a folder, and prove that every byte arrived.
+    """Copy folders and files to a host, folder or bucket, and prove that every byte arrived.
 
     No server and no settings are needed. The same command continues after an interruption, and
-    sends only what is missing or has changed. A file that this program has not put there is never
-    replaced.
+    sends only what is missing or has changed. A file that this program has not put there is not
+    replaced without --overwrite.
     """
     shape = choose_shape(events=events, brief=brief, as_json=as_json)
     if links not in get_args(Links):
         raise typer.BadParameter("--links takes keep, follow or skip.")
+    if evidence not in ("", "host", "read-back"):
+        raise typer.BadParameter("--evidence takes host or read-back.")
     try:
         sources, target = plan_copy(arguments)
         order = CopyOrder(
@@ -175,6 +193,8 @@ def copy(
             links=cast(Links, links),
             accept_missing=accept_missing,
             replace_changed=replace_changed,
+            evidence=evidence,
+            overwrite=overwrite,
             shard=read_shard(shard),
             accepted_keys=tuple(accept or ()),
         )
@@ -193,7 +213,7 @@ def _copy(order: CopyOrder, shape: Shape) -> int:
     cancel, progress = CancelFlag(), RunProgress(SystemClock())
     with ExitStack() as stack:
         redaction = stack.enter_context(open_log(Settings(), order.config))
-        place = open_place(order, confirm_host_key if sys.stdin.isatty() else None)
+        place = open_place(order, find_prompts())
         if shape is Shape.TEXT:
             print_lines(_describe_order(order.sources, place.name, count_sources(order.sources)))
             print_lines(f"Note: {note}" for note in place.notes)

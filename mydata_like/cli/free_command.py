@@ -12,7 +12,7 @@ import typer
 from mydata_like.app.cleanup_service import open_cleanup
 from mydata_like.app.settings_service import load_settings
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
-from mydata_like.cli.output import describe_problem, print_json, print_lines
+from mydata_like.cli.output import describe_problem, print_json, print_lines, reword
 from mydata_like.cli.stdin_commands import observing
 from mydata_like.cli.terminal import stdin_is_terminal
 from mydata_like.core.deletion import DeletedFile, KeptFile
@@ -80,7 +80,8 @@ def free(
     """Delete local files that are safe on the server. Empty folders are kept.
 
     A file goes only when the server, asked to verify its copy again, has done so and found the
-    same size and checksum, and when the local file, read once more, still has that checksum.
+    same size and checksum, and when the local file, read once more, still has that checksum. A
+    destination without a server hashes its copy again instead.
     Every deletion is noted in freed.jsonl, in the folder of the program's state.
     """
     if as_json and not (dry_run or yes):
@@ -96,7 +97,7 @@ def free(
         sums = go(paths, delete=yes and not dry_run)
         asks = bool(sums.freed) and not (dry_run or yes)
         if asks and not cancel.is_set():
-            print_lines(_describe(sums, deleted=False))
+            print_lines(reword(_describe(sums, deleted=False), settings))
             if not stdin_is_terminal():
                 raise typer.BadParameter(
                     "Standard input is not a terminal: use --yes or --dry-run."
@@ -109,7 +110,7 @@ def free(
     if as_json:
         print_json({**sums.as_record(), "dry_run": dry_run})
     else:
-        print_lines(_describe(sums, deleted=not (dry_run or asks)))
+        print_lines(reword(_describe(sums, deleted=not (dry_run or asks)), settings))
     if cancel.is_set():
         raise typer.Exit(Cancelled.exit_code)
     raise typer.Exit(KEPT_EXIT if sums.kept else 0)

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the question that one of them answers."""
+"""Options that several commands share."""
 
 from pathlib import Path
 from typing import Annotated
@@ -77,9 +77,3 @@ AcceptOption = Annotated[
         help="Trust a staging host whose key has this fingerprint.",
     ),
 ]
-
-
-def confirm_host_key(host: str, fingerprint: str, kind: str) -> bool:
-    """Ask whether a host's key is to be trusted."""
-    shown = f"The key of {host} is not known. Its fingerprint is {fingerprint} ({kind})."
-    return typer.confirm(f"{shown}\nIs this its key?", err=True)

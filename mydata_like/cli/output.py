@@ -6,7 +6,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import Enum
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol, TextIO
@@ -58,8 +58,10 @@ from mydata_like.core.formatting import (
 )
 from mydata_like.engine.progress import Totals
 from mydata_like.hostos.clock import SystemClock
+from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
+    from mydata_like.app.known_copies import LastVerify
     from mydata_like.app.ledger_status import StatusReport
     from mydata_like.settings.layers import ServerDecision
 
@@ -154,14 +156,15 @@ _MORE: Mapping[type[Event], str] = {
 class PlainLines:
     """Writes important events as lines of text, for logs and pipes."""
 
-    def __init__(self, write: Callable[[str], object]) -> None:
+    def __init__(self, write: Callable[[str], object], settings: Settings | None = None) -> None:
         self._write = write
+        self._settings = settings or Settings()
         self._named: Counter[type[Event]] = Counter()
 
     def show(self, event: Event) -> None:
         if type(event) not in TOLD and not is_held(event):
             return
-        for line in describe_event(event):
+        for line in reword(describe_event(event), self._settings):
             if more := _MORE.get(type(event)):
                 self._named[type(event)] += 1
                 if self._named[type(event)] == NAMED_PROBLEMS + 1:
@@ -203,6 +206,20 @@ def describe_event(event: Event) -> Iterator[str]:
             yield f"Channel {channel} was lost: {detail}"
         case _:
             return
+
+
+def describe_last_verify(last: "LastVerify") -> str:
+    """Return the result of the last check of a destination as a sentence."""
+    counts = (last.missing, "missing"), (last.changed, "changed"), (last.unreadable, "unreadable")
+    wrong = ", ".join(f"{number:,} {what}" for number, what in counts if number)
+    part = {"sample": " in a sample", "older": " that were due"}.get(last.scope, "")
+    how = "" if last.read else " by ETags"
+    ended = "" if last.complete else ", incomplete"
+    day = format_day(datetime.fromtimestamp(last.at, UTC))
+    return (
+        f"The last verification, on {day} by {last.by}: "
+        f"{last.checked:,} of {last.listed:,} files{how}{part}{ended}, {wrong or 'all as listed'}."
+    )
 
 
 def describe_replaced(event: FileReplaced) -> str:
@@ -384,16 +401,19 @@ class DryRunOutput:
                 case _:
                     pass
 
-    def lines(self, totals: Totals) -> list[str]:
+    def lines(self, totals: Totals, *, takes_tree: bool) -> list[str]:
         """Return each folder with where it goes, the sums, and which files wait or are left out.
+
+        A destination that `takes_tree` has the folders as they are.
 
         Those that are held or cannot be read were told as they were found.
         """
         lines = []
         for path, place in sorted(self._places.items()):
             experiment = place.title or f"named after {place.owner or 'the account'}"
+            goes = f"dataset {place.dataset}, experiment {experiment}: "
             lines.append(
-                f"{format_path(path)}: dataset {place.dataset}, experiment {experiment}: "
+                f"{format_path(path) or 'In no folder'}: {'' if takes_tree else goes}"
                 f"{self._found[path]:,} found, {self._known[path]:,} on the server"
             )
         lines.append(
@@ -451,6 +471,16 @@ def _brief(value: object) -> str:
             return f'"{value}"'
         case _:
             return str(value)
+
+
+def reword(lines: Iterable[str], settings: Settings) -> Iterator[str]:
+    """Yield sentences about the server as sentences about the destination of the settings."""
+    for line in lines:
+        if settings.destination.takes_tree:
+            line = line.replace("on the server", settings.destination.phrase)
+            line = line.replace("The server", "The destination")
+            line = line.replace("the server", "the destination")
+        yield line
 
 
 def print_lines(lines: Iterable[str]) -> None:

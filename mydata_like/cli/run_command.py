@@ -44,6 +44,7 @@ from mydata_like.cli.output import (
     print_failure,
     print_json,
     print_lines,
+    reword,
     summarise,
     unstarted_run,
 )
@@ -134,7 +135,7 @@ def _run(arguments: RunArguments) -> int:
         stack.enter_context(stopped_by_signals(cancel))
         progress = RunProgress(SystemClock())
         report = stack.enter_context(
-            open_report(arguments.shape, progress, dry_run=arguments.dry_run)
+            open_report(arguments.shape, progress, settings, dry_run=arguments.dry_run)
         )
 
         def emit(event: Event) -> None:
@@ -159,12 +160,13 @@ def _run(arguments: RunArguments) -> int:
             # As warnings, since the summary remains the last line of output.
             for problem in send_signals(settings, end.finished):
                 logger.warning("%s", problem)
+    tree = settings.destination.takes_tree
     if arguments.shape is Shape.JSON:
         print_json(event_record(end.finished))
     elif arguments.shape is Shape.TEXT and arguments.dry_run and not end.finished.problem:
-        print_lines(preview.lines(progress.totals))
+        print_lines(reword(preview.lines(progress.totals, takes_tree=tree), settings))
     elif arguments.shape is Shape.TEXT:
-        print_lines(_summarise(arguments, settings, end.finished))
+        print_lines(reword(_summarise(arguments, settings, end.finished), settings))
     return end.exit_code
 
 
@@ -181,12 +183,14 @@ def _find_folder(settings: Settings, text: str) -> str:
 
 
 @contextmanager
-def open_report(shape: Shape, progress: RunProgress, *, dry_run: bool) -> Iterator[RunOutput]:
+def open_report(
+    shape: Shape, progress: RunProgress, settings: Settings | None = None, *, dry_run: bool
+) -> Iterator[RunOutput]:
     """Yield what shows the events of a run on standard output."""
     if shape in (Shape.EVENTS, Shape.BRIEF):
         yield EventLines(sys.stdout, brief=shape is Shape.BRIEF, dry_run=dry_run)
     elif shape is Shape.JSON:
-        yield PlainLines(sys.stderr.write)
+        yield PlainLines(sys.stderr.write, settings)
     elif sys.stdout.isatty():
         from mydata_like.cli.progress_bars import (
             live_bars,  # here, since a run without a terminal needs none
@@ -195,7 +199,7 @@ def open_report(shape: Shape, progress: RunProgress, *, dry_run: bool) -> Iterat
         with live_bars(progress, drawing_stream(sys.stdout)) as report:
             yield report
     else:
-        yield PlainLines(sys.stdout.write)
+        yield PlainLines(sys.stdout.write, settings)
 
 
 def _summarise(arguments: RunArguments, settings: Settings, finished: RunFinished) -> list[str]:

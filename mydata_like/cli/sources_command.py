@@ -10,7 +10,7 @@ import typer
 from mydata_like.app.settings_service import load_settings
 from mydata_like.app.source_service import find_unfinished_sources, remove_source
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
-from mydata_like.cli.output import print_json, print_lines
+from mydata_like.cli.output import print_json, print_lines, reword
 from mydata_like.core.extra_sources import KnownSource, source_key
 from mydata_like.core.formatting import format_path, format_size
 
@@ -36,7 +36,7 @@ def sources(
     if as_json:
         print_json({"sources": [_as_record(source) for source in found]})
     else:
-        print_lines([line for source in found for line in _describe(source)])
+        print_lines(reword((line for source in found for line in _describe(source)), settings))
 
 
 def _describe(source: KnownSource) -> Iterator[str]:

@@ -1,8 +1,9 @@
 """`mydata-like status`: the settings, the active run and the results of the last runs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from mydata_like.app.known_copies import KnownCopy, list_copies
 from mydata_like.app.ledger_status import (
     RUNS_SHOWN,
     Heartbeat,
@@ -14,10 +15,12 @@ from mydata_like.app.settings_service import load_settings, offer_takeover
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.output import (
     describe_decision,
+    describe_last_verify,
     describe_safety,
     format_local,
     print_json,
     print_lines,
+    reword,
 )
 from mydata_like.core.formatting import LIMITS, format_duration, format_size
 from mydata_like.hostos.clock import SystemClock
@@ -34,7 +37,7 @@ def status(
     settings = load_settings(config, assignments or ()).settings
     found = look_at_state(settings, config, assignments or ())
     if as_json:
-        print_json(found.as_record())
+        print_json({**found.as_record(), "copies": [it.as_record() for it in list_copies(config)]})
         return
     lines = []
     if found.missing:
@@ -42,7 +45,10 @@ def status(
     if offer := offer_takeover(settings, config):
         lines.append(offer)
     lines.append(f"Data directory: {settings.data.directory or '-'}")
-    lines.append(f"Server: {settings.server.url or '-'}")
+    if settings.destination.takes_tree:
+        lines.append(f"Destination: {settings.destination.address or '-'}")
+    else:
+        lines.append(f"Server: {settings.server.url or '-'}")
     if found.awaited:
         since = format_local(found.awaited.since)
         lines.append(f"Waiting for approval since {since}: {found.awaited.problem.message}")
@@ -57,7 +63,22 @@ def status(
         f"Empty on the server, and may be deleted there: the {it.kind} {it.name} (id {it.id})."
         for it in found.unused
     )
-    print_lines([*lines, *map(describe_decision, found.set_by_server), *_describe_runs(found)])
+    lines += [*map(describe_decision, found.set_by_server), *_describe_runs(found)]
+    lines += _describe_copies(list_copies(config))
+    print_lines(reword(lines, settings))
+
+
+def _describe_copies(copies: Sequence[KnownCopy]) -> Iterator[str]:
+    for copy in copies:
+        run = copy.run
+        last = (
+            f"{run.proven:,} of {run.found:,} files proven on {format_local(run.at)}"
+            if run
+            else "made on another computer"
+        )
+        yield f"Copy to {copy.destination}: {last}"
+        if copy.check:
+            yield f"  {describe_last_verify(copy.check)}"
 
 
 def _describe_watch(beat: Heartbeat, now: datetime) -> str:

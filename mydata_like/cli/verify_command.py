@@ -5,13 +5,14 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from datetime import UTC, datetime
+from dataclasses import replace
 from random import Random
 from threading import Lock
 from typing import Annotated, Any, Final, TextIO
 
 import typer
 
+from mydata_like.app.bucket_place import BucketPlace
 from mydata_like.app.logging_setup import open_log
 from mydata_like.app.plain_destination import open_target, parse_destination
 from mydata_like.app.verify_service import (
@@ -25,19 +26,21 @@ from mydata_like.app.verify_service import (
     WrongFile,
     verify_destination,
 )
-from mydata_like.cli.options import ConfigOption, JsonOption, confirm_host_key
+from mydata_like.cli.options import ConfigOption, JsonOption
 from mydata_like.cli.output import (
     NAMED_PROBLEMS,
     Shape,
+    describe_last_verify,
     describe_problem,
     print_failure,
     print_json,
     print_lines,
 )
+from mydata_like.cli.prompts import find_prompts
 from mydata_like.cli.stdin_commands import stopped_by_signals
 from mydata_like.cli.terminal import drawing_stream
 from mydata_like.core.errors import Cancelled, UploaderError
-from mydata_like.core.formatting import format_day, format_path, format_size
+from mydata_like.core.formatting import format_path, format_size
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.engine.run import INTERRUPTED, INTERRUPTED_EXIT
 from mydata_like.hostos.clock import SystemClock
@@ -47,7 +50,10 @@ HOW: Final = {  # the kinds of evidence
     "host": "hashed on the host now: md5sum",
     "read-back": "read back and hashed now",
     "read-back-cached": "read, possibly from memory, and hashed now",
+    "service": "compared with the service's ETags; read where they are no checksums",
 }
+READ: Final = "Note: all objects are downloaded. The service may charge for this."
+ASKED: Final = "Note: objects are not read: the service tells its ETags. To read them, add --read."
 REDRAWN: Final = 0.2  # seconds between two pictures of the progress
 _SHOWN: Final = 8  # digits of a checksum
 _PERCENT: Final = re.compile(r"(\d{1,3}(?:\.\d{1,6})?) ?%?")
@@ -60,8 +66,8 @@ def verify(
         str,
         typer.Argument(
             metavar="DESTINATION",
-            help="A destination of copy: [USER@]HOST:PATH, ssh://[USER@]HOST[:PORT]/PATH or a "
-            "local folder.",
+            help="A destination of copy: [USER@]HOST:PATH, ssh://[USER@]HOST[:PORT]/PATH, a "
+            "local folder or s3://BUCKET/PREFIX.",
         ),
     ],
     *,
@@ -77,6 +83,14 @@ def verify(
             "30d, 12h, 2w. Also continues after an interruption.",
         ),
     ] = "",
+    read: Annotated[
+        bool,
+        typer.Option(
+            "--read",
+            help="Download the objects of a bucket and hash them. Without it, the service is asked "
+            "for its ETags. Files on hosts and in folders are always read.",
+        ),
+    ] = False,
     accept: Annotated[
         list[str] | None,
         typer.Option(
@@ -88,7 +102,7 @@ def verify(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Read all files that copies have put at a destination, and compare them with its manifest.
+    """Hash all files that copies have put at a destination, and compare them with its manifest.
 
     What is missing or has other bytes is named, and so is what is there without being listed.
     Neither the source nor this computer's records are needed. The exit code is 1 if a file is not
@@ -98,10 +112,13 @@ def verify(
     try:
         with ExitStack() as stack:
             stack.enter_context(open_log(Settings(), config))
-            confirm = confirm_host_key if sys.stdin.isatty() else None
             place = open_target(
-                parse_destination(destination), config, tuple(accept or ()), confirm
+                parse_destination(destination), config, tuple(accept or ()), find_prompts()
             )
+            if isinstance(place, BucketPlace):
+                place = replace(place, reads=read)
+                if not as_json:
+                    print_lines([READ if read else ASKED])
             cancel = CancelFlag()
             stack.enter_context(stopped_by_signals(cancel))
             line = ProgressLine(sys.stderr, cancel)
@@ -187,7 +204,7 @@ def _describe_progress(progress: VerifyProgress) -> str:
 def _describe(report: VerifyReport, place: str) -> Iterator[str]:
     """Yield the result as lines; the last ones say how many files are as they are listed."""
     if report.last is not None:
-        yield _describe_last(report)
+        yield describe_last_verify(report.last)
     for fault in FileFault:
         files = [it for it in report.wrong if it.fault is fault]
         for it in files[:NAMED_PROBLEMS]:
@@ -264,20 +281,6 @@ def _describe_change(file: WrongFile) -> str:
     return (
         f" (listed {before}{file.checksum[:_SHOWN]}..., "
         f"now {after}{file.found.checksum[:_SHOWN]}...)"
-    )
-
-
-def _describe_last(report: VerifyReport) -> str:
-    last = report.last
-    assert last is not None
-    counts = (last.missing, "missing"), (last.changed, "changed"), (last.unreadable, "unreadable")
-    wrong = ", ".join(f"{number:,} {what}" for number, what in counts if number)
-    part = {"sample": " in a sample", "older": " that were due"}.get(last.scope, "")
-    ended = "" if last.complete else ", incomplete"
-    day = format_day(datetime.fromtimestamp(last.at, UTC))
-    return (
-        f"The last verification, on {day} by {last.by}: "
-        f"{last.checked:,} of {last.listed:,} files{part}{ended}, {wrong or 'all as listed'}."
     )
 
 

@@ -24,6 +24,7 @@ from mydata_like.cli.output import (
     choose_shape,
     log_event,
     print_lines,
+    reword,
     summarise,
 )
 from mydata_like.cli.stdin_commands import follow_commands, stopped_by_signals
@@ -138,7 +139,7 @@ def _watch(order: WatchRequest, shape: Shape) -> None:
     settings = _load_settings(order)
     lower_own_priority(settings)
     cancel = CancelFlag()
-    report: RunOutput = WatchLines()
+    report: RunOutput = WatchLines(settings)
     if shape is not Shape.TEXT:
         report = EventLines(sys.stdout, brief=shape is Shape.BRIEF)
     with ExitStack() as stack:
@@ -203,22 +204,23 @@ class UnseenFailures:
 class WatchLines:
     """Writes the important events of a watch as lines, for the terminal or the journal."""
 
-    def __init__(self) -> None:
-        self._lines = PlainLines(_write)
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._lines = PlainLines(_write, self._settings)
         self._partial = False  # whether the run looks at a part of the data only
 
     def show(self, event: Event) -> None:
         """Print the event, if it is worth a line."""
         match event:
             case RunStarted(at=at, data_directory=directory, reason=reason):
-                self._lines = PlainLines(_write)  # each run names its own problems
+                self._lines = PlainLines(_write, self._settings)  # each run names its own problems
                 self._partial = reason in PARTIAL_REASONS
                 why = REASONS.get(reason, reason)
                 print_lines([f"{_local(at)} A run over {format_path(directory)} begins ({why})."])
             case RunFinished(run="", problem=problem) if problem:
                 self._lines.show(Notice(problem=problem))
             case RunFinished(at=at):
-                lines = summarise(event, partial=self._partial)
+                lines = reword(summarise(event, partial=self._partial), self._settings)
                 print_lines(f"{_local(at)} {line}" for line in lines)
             case RunScheduled(at=None, kind=kind):
                 print_lines([f"No further run is due: runs start {_SCHEDULES.get(kind, kind)}."])

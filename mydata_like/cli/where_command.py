@@ -10,7 +10,13 @@ import typer
 from mydata_like.app.file_status_service import find_files, find_status
 from mydata_like.app.settings_service import load_settings
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
-from mydata_like.cli.output import describe_problem, format_comparison, print_json, print_lines
+from mydata_like.cli.output import (
+    describe_problem,
+    format_comparison,
+    print_json,
+    print_lines,
+    reword,
+)
 from mydata_like.core.file_status import FileSafety, FileStatus, KnownOutcome, UnknownReason
 from mydata_like.core.formatting import format_path, format_size
 from mydata_like.core.model import EntryState
@@ -68,13 +74,14 @@ def where(
     if as_json:
         print_json({"files": [file.as_record() for file in found]})
     elif nothing is not None:
-        print_lines([f"Nothing is known of {text}: no run has sent it or found it on the server."])
+        unknown = f"Nothing is known of {text}: no run has sent it or found it on the server."
+        print_lines(reword([unknown], settings))
         if nothing.outcome is not None:
             print_lines([_describe_outcome(nothing.outcome)])
         elif nothing.unknown is not None:
             print_lines([_UNKNOWN[nothing.unknown]])
     else:
-        print_lines([line for file in found for line in _describe(file)])
+        print_lines(reword((line for file in found for line in _describe(file)), settings))
     raise typer.Exit(0 if found else UNKNOWN_EXIT)
 
 
@@ -86,7 +93,8 @@ def _describe(file: FileStatus) -> Iterator[str]:
     since = f", modified {modified:%Y-%m-%d %H:%M:%SZ}" if modified else ""
     yield f"  {format_size(entry.size if entry else file.size)}{since}{checksum}"
     if entry is not None:
-        yield f"  dataset: {file.web}"
+        if file.web:
+            yield f"  dataset: {file.web}"
         if entry.archive:
             yield f"  archive: {entry.archive}"
         yield f"  path on the server: {entry.remote}"

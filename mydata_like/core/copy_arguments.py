@@ -13,7 +13,7 @@ from mydata_like.core.formatting import format_path
 _SCHEME: Final = re.compile(rb"([A-Za-z][A-Za-z0-9+.-]+)://(.*)", re.DOTALL)
 _DRIVE: Final = re.compile(rb"[A-Za-z]:")
 _BRACKETS: Final = re.compile(rb"(?:[^\[\]/:]*@)?\[[^\[\]/]*\](?=:)")
-_BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
+_BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
 # As OpenSSH 9.6 refuses them: valid_hostname and valid_ruser in ssh.c.
 _UNSAFE_IN_HOST: Final = frozenset("'`\"$\\;&<>|(){}[]@,/")
 _UNSAFE_IN_USER: Final = frozenset("'`\";&<>|(){}")
@@ -170,7 +170,13 @@ def _parse_bucket(raw: bytes, rest: bytes) -> BucketTarget:
         ) from None
     if not _BUCKET.fullmatch(bucket):
         raise _refuse(f"{format_path(raw)} does not name a bucket.", "Write s3://BUCKET/PREFIX.")
-    return BucketTarget(bucket, prefix.strip("/"))
+    parts = prefix.strip("/").split("/")
+    if prefix and not {"", ".", ".."}.isdisjoint(parts):
+        raise _refuse(
+            f"{format_path(raw)} has a prefix with empty parts, or with . or .. as a part.",
+            "Write s3://BUCKET/PREFIX.",
+        )
+    return BucketTarget(bucket, "/".join(parts))
 
 
 def _parse_account(raw: bytes, account: bytes) -> tuple[str, str]:

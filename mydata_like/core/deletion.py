@@ -1,6 +1,6 @@
 """Values and ports for deleting local files that the server has."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol, Self
@@ -50,8 +50,12 @@ class OpenFile(Protocol):
     def check_unused(self) -> None:
         """Raise `ItemError` if another program may write to this file."""
 
-    def delete(self) -> None:
-        """Delete this file unless it has changed since `measure`; raises `ItemError`."""
+    def delete(self, confirm: Callable[[], None]) -> None:
+        """Delete this file unless it has changed since `measure`, or `confirm` raises an error.
+
+        That is called as late as possible, where the system allows it while the file has another
+        name. Raises `ItemError`, or the error of `confirm`.
+        """
 
 
 class FileSystem(Protocol):

@@ -1,19 +1,22 @@
 """The port to the files of a destination that has no server: what its own system does with them."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from mydata_like.core.errors import Problem
 
 OWN_FOLDER: Final = b".mydata-like"  # of this program, at the top of a destination
 DESTINATION_MARKER: Final = b"destination.json"  # in it
+SERVICE: Final = "service"  # the evidence of what was not read: the service told its checksum
+EVIDENCE: Final = ("read-back-cached", "read-back", SERVICE, "host")  # from weak to strong
 
 
 class StoredFile(NamedTuple):
     """A regular file at the destination, as its system reports it; times are its system's own.
 
-    `path` is relative to the destination.
+    `path` is relative to the destination. An object has a `tag`, its ETag without quotes, in place
+    of ctime and inode.
     """
 
     path: bytes
@@ -21,6 +24,7 @@ class StoredFile(NamedTuple):
     modified_ns: int
     ctime_ns: int
     inode: int
+    tag: str = ""
 
     @property
     def mark(self) -> int:
@@ -31,6 +35,8 @@ class StoredFile(NamedTuple):
         text = f"{self.size} {self.modified_ns} {self.ctime_ns} {self.inode}".encode()
         if not self.inode:
             text += b" " + self.path
+        if self.tag:
+            text += b" " + self.tag.encode()
         digest = hashlib.blake2b(text, digest_size=8).digest()
         return int.from_bytes(digest, "big") >> 2 or 1
 
@@ -69,7 +75,7 @@ class TreeLink(NamedTuple):
 
 
 class DestinationFiles(Protocol):
-    """The files of a destination: a folder, on a host or mounted here.
+    """The files of a destination: a folder, on a host or mounted here, or objects in a bucket.
 
     Paths are bytes as the system has them, relative to the destination, separated by `/`. Methods
     may be called from any thread; they raise `TransientError` or `ServerUnavailableError` while the
@@ -79,14 +85,33 @@ class DestinationFiles(Protocol):
 
     @property
     def evidence(self) -> str:
-        """How `prove` learns checksums: `host`, `read-back` or `read-back-cached`."""
+        """How `prove` learns checksums: `host`, `read-back`, `read-back-cached` or `service`."""
 
     @property
     def attributes_complete(self) -> bool:
-        """Whether files have a ctime and an inode, which are 0 otherwise.
+        """Whether files have a ctime and an inode, or a tag.
 
         Without them, a file that was rewritten with the same size and time looks unchanged.
         """
+
+    @property
+    def has_temporary_names(self) -> bool:
+        """Whether files are sent under temporary names, and get their final ones by `place`.
+
+        Objects appear under their final names, whole, and replace nothing.
+        """
+        return True
+
+    def find_own(self, paths: Sequence[bytes]) -> list[bool]:
+        """Return which files this program has put under these final names, in the order given.
+
+        Where there are temporary names, it puts no file there that is not proven.
+        """
+        return [False] * len(paths)
+
+    def recall(self, proven: Iterable[ProvenFile], evidence: str) -> None:
+        """Learn from the manifest which checksums belong to the tags of objects."""
+        return
 
     def open(self, *, create: bool) -> None:
         """Check that the destination is a folder that takes files; with `create`, make it."""

@@ -240,6 +240,9 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "source.overlap": ProblemInfo(
         "The source is in another source of the run, or contains it.", USER
     ),
+    "source.name-taken": ProblemInfo(
+        "Another folder goes to the same place at the destination.", USER
+    ),
     "source.later": ProblemInfo(
         "The run has already uploaded the source or is ending; the next run uploads it.", USER
     ),
@@ -432,6 +435,9 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     ),
     "destination.no-manifest": ProblemInfo(
         "The manifest of the destination lists no files, so there is nothing to verify.", USER
+    ),
+    "destination.evidence": ProblemInfo(
+        "The destination proves files in a weaker way than was demanded.", USER
     ),
     "destination.inside": ProblemInfo("The destination is in a source, or a source in it.", USER),
     "destination.manifest": ProblemInfo(
@@ -697,6 +703,7 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         USER,
         SET_UP,
     ),
+    "settings.no-server": ProblemInfo("The data goes to no MyTardis server.", NOBODY),
     "settings.invalid": ProblemInfo("A setting is wrong.", USER, OPEN_SETTINGS),
     "settings.toml": ProblemInfo("The settings file cannot be read.", USER, OPEN_SETTINGS),
     "settings.locked": ProblemInfo("A setting is locked.", ADMINISTRATOR, OPEN_SETTINGS),
@@ -932,6 +939,9 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     ),
     "free.unproven-server": ProblemInfo(
         "Nothing is freed: the connection is not encrypted.", NOBODY
+    ),
+    "free.unproven-destination": ProblemInfo(
+        "Nothing is freed: the destination is read from a cache.", NOBODY
     ),
     "free.http-only": ProblemInfo("Nothing is freed: no storage box was approved.", NOBODY),
     "free.nothing-sent": ProblemInfo("Nothing is freed: nothing was sent from here.", NOBODY),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from mydata_like.core.archives import ArchiveRecord
 from mydata_like.core.errors import ItemError, Problem
@@ -15,6 +15,7 @@ from mydata_like.core.model import (
     DatasetFolder,
     Entry,
     FileRecord,
+    KeptCopy,
     Registration,
 )
 from mydata_like.engine.pipeline import StageInput
@@ -77,9 +78,8 @@ class FolderView(Protocol):
     def place(self, file: LocalFile) -> str:
         """Return where the transport puts the bytes of a file without a record."""
 
-    @property
-    def irreplaceable(self) -> Problem:
-        """Why a file is not replaced whose record has no replica in the storage box."""
+    def find_obstacle(self, record: Datafile) -> Problem | None:
+        """Return why a file must not be replaced whose record has no replica in our storage box."""
 
     def is_archive(self, file: LocalFile) -> bool:
         """Return whether a local file has the name of an archive of other files."""
@@ -89,6 +89,16 @@ class FolderView(Protocol):
 
     def find_verified(self, path: str) -> ArchiveRecord | None:
         """Return an archive whose bytes are verified, according to the ledger."""
+
+
+class BroughtBack(NamedTuple):
+    """What stands for kept bytes that are in their place again, and what is kept instead of them.
+
+    The times of `newer` are still 0; it is None if nothing was in their place.
+    """
+
+    datafile: DatafileId
+    newer: KeptCopy | None
 
 
 class Catalogue(Protocol):
@@ -131,6 +141,13 @@ class Catalogue(Protocol):
 
     def withdraw(self, files: Sequence[FileRecord]) -> None:
         """Say nothing more about the bytes of these, which are about to be replaced; durable."""
+
+    def bring_back(self, copy: KeptCopy) -> BroughtBack | None:
+        """Put kept bytes in their place again, and keep the present ones instead.
+
+        None if that needs a channel, and a change of the record. Raises `ItemError` if these bytes
+        are not what was kept, or cannot be put there; nothing is lost then.
+        """
 
     def change_records(self, changes: Sequence[Registration]) -> None:
         """Change existing records in one request."""

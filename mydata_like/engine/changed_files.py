@@ -260,7 +260,8 @@ def describe_hold(file: LocalFile | ChangedFile, copy: VerifiedCopy, hold: HoldR
     verified = copy.verified_at[:10]
     verified_on = f", verified on {verified} by the server's clock" if verified else ""
     there, path = f"{format_size(copy.size)}{verified_on}", format_path(file.key)
-    stored = "verified copy" if verified else "copy"  # also one that the server contradicts
+    # Also one that the server contradicts, or that somebody else has put there.
+    stored = "verified copy" if verified else "copy"
     hint = (
         f'To replace the copy, run: mydata-like changed replace "{path}". To keep it, run: '
         f'mydata-like changed keep "{path}".'
@@ -277,20 +278,20 @@ def describe_hold(file: LocalFile | ChangedFile, copy: VerifiedCopy, hold: HoldR
             return Problem(
                 HELD,
                 f"Many files changed within a day. The local file ({local}) differs from the "
-                f"verified copy on the server ({there}).",
+                f"{stored} on the server ({there}).",
                 hint,
             )
         case HoldReason.HOST:
             return Problem(
                 HELD,
-                f"The local file ({local}) differs from the verified copy on the server "
+                f"The local file ({local}) differs from the {stored} on the server "
                 f"({there}), which the staging area cannot keep in addition to the new content.",
                 hint,
             )
         case HoldReason.HTTP:
             return Problem(
                 HELD,
-                f"The local file ({local}) differs from the verified copy on the server "
+                f"The local file ({local}) differs from the {stored} on the server "
                 f"({there}), which uploads over HTTP cannot replace.",
                 f'To keep the copy, run: mydata-like changed keep "{path}". To upload the local '
                 "file as well, rename it.",
@@ -298,6 +299,6 @@ def describe_hold(file: LocalFile | ChangedFile, copy: VerifiedCopy, hold: HoldR
         case _:
             return Problem(
                 HELD,
-                f"The local file ({local}) differs from the verified copy on the server ({there}).",
+                f"The local file ({local}) differs from the {stored} on the server ({there}).",
                 hint,
             )

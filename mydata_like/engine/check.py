@@ -365,8 +365,13 @@ class Check:
     def _require_place(self, view: FolderView, wanted: FileRecord) -> FileRecord | Problem:
         """Return a file to send, unless its record cannot be replaced."""
         record = wanted.earlier
-        hopeless = record and record.replicas and not record.find_replica(self._box)
-        return view.irreplaceable if hopeless and self._changed.can_replace else wanted
+        if record and self._is_elsewhere(record) and self._changed.can_replace:
+            return view.find_obstacle(record) or wanted
+        return wanted
+
+    def _is_elsewhere(self, record: Datafile) -> bool:
+        """Return whether what a record describes was not put there by us."""
+        return bool(record.replicas) and not record.find_replica(self._box)
 
     def _find_copy(
         self, view: FolderView, wanted: FileRecord, entry: Entry | None
@@ -377,6 +382,8 @@ class Check:
             stored = record.find_replica(self._box) or record.replicas[0]
             verified_at = stored.verified_at if stored.verified else None
             proven = stored.verified or self._was_verified(wanted.file, record, entry)
+            # A file of others that may be replaced must not be lost either.
+            proven = proven or (self._is_elsewhere(record) and view.find_obstacle(record) is None)
             # What shrinks is held even if the server does not verify its copy, or not yet.
             if (proven or has_shrunk(wanted.file, record)) and not record.unfinished:
                 copy = VerifiedCopy(record.size, record.checksum, verified_at or "")

@@ -88,6 +88,12 @@ class Proof(Protocol[E]):
     def was_verified_again(self, proof: Datafile) -> bool:
         """Return whether the bytes were verified again, recently enough to count."""
 
+    def confirm(self, entry: Entry) -> None:
+        """Raise `ItemError` if a last look shows that the destination does not have a file.
+
+        Where the system allows it, the local file has another name meanwhile.
+        """
+
     def find_doubted(self, entry: Entry, problem: Problem) -> Recheck | None:
         """Return what must be checked again, if a problem contradicts the ledger."""
 
@@ -212,8 +218,8 @@ class LocalCleanup(Generic[E]):
             return
         self._deeds.note(freed)
         try:
-            held.delete()
-        except ItemError as error:
+            held.delete(lambda: self._proof.confirm(freed.entry))
+        except (ItemError, RunError) as error:
             self._deeds.take_back(freed, error.problem)
             raise
 

@@ -27,6 +27,7 @@ from mydata_like.core.model import (
 from mydata_like.core.parsing import moment_of_ns
 from mydata_like.core.ports import SentFile, UnsentFile
 from mydata_like.core.staging_path import is_kept
+from mydata_like.engine.catalogue import BroughtBack
 from mydata_like.engine.changed_files import KEPT_THERE
 from mydata_like.engine.replace import MISSING, TOGETHER, KeptCopies, describe_undo, discard
 from mydata_like.engine.run_context import RunContext
@@ -129,6 +130,13 @@ class Recovery:
     def _note_undo(self, undone: Undo) -> None:
         """Record that kept bytes are to take their place again; other local ones are changed."""
         undo = undone.copy
+        try:
+            if done := self._context.catalogue.bring_back(undo):
+                self._record_undo(undone, done)
+                return
+        except ItemError as error:
+            self._context.emit(FileFailed(path=undo.key, size=undo.size, problem=error.problem))
+            return
         self._unreported.keys.add(undo.key)
         record = (self._fetch([undo.datafile]) or {}).get(undo.datafile)
         if record is None:
@@ -154,6 +162,28 @@ class Recovery:
             newer = undo._replace(modified=record.modified)
         self._ledger.record_kept([newer])
         self._ledger.record_replacements([back])
+
+    def _record_undo(self, undone: Undo, back: BroughtBack) -> None:
+        """Record and report kept bytes that are in their place again."""
+        copy = undone.copy
+        state = EntryState.CHANGED if undone.local else EntryState.VERIFIED
+        entry = Entry(
+            copy.key,
+            copy.size,
+            0,
+            state,
+            copy.dataset,
+            copy.checksum,
+            copy.remote,
+            back.datafile,
+        )
+        self._ledger.record([entry])
+        if undone.local:
+            self._ledger.record_changed(undone.local)
+        self._ledger.forget_kept([copy])
+        if back.newer:
+            self._copies.keep(back.newer)
+        self._report_undo(copy.key, copy.size, copy.checksum)
 
     def _drop_complete(self, left: Sequence[Replacement]) -> list[Replacement]:
         """Remove replacements that are verified according to the ledger; return the rest."""
@@ -307,14 +337,16 @@ class Recovery:
         if entry and (entry.state, entry.checksum) == (EntryState.REPAIRED, it.checksum):
             self._ledger.record([entry._replace(state=EntryState.VERIFIED, datafile=it.datafile)])
         self._ledger.forget_replacements([it])
-        if not self._undo or self._undo.copy.key != it.key:
-            return
-        if local := self._undo.local:
-            self._see(it.key, local.size)
-            self._context.emit(FileSkipped(path=it.key, size=local.size, problem=KEPT_THERE))
+        if self._undo and self._undo.copy.key == it.key:
+            self._report_undo(it.key, it.size, it.checksum)
+
+    def _report_undo(self, key: bytes, size: int, checksum: str) -> None:
+        if self._undo and (local := self._undo.local):
+            self._see(key, local.size)
+            self._context.emit(FileSkipped(path=key, size=local.size, problem=KEPT_THERE))
         else:
-            self._see(it.key, it.size)
-            self._context.emit(FileVerified(path=it.key, size=it.size, checksum=it.checksum))
+            self._see(key, size)
+            self._context.emit(FileVerified(path=key, size=size, checksum=checksum))
 
     def _report(self, it: Replacement, problem: Problem) -> None:
         """Report an outcome for a file that the run has not found; it counts like any other."""

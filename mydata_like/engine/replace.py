@@ -62,6 +62,11 @@ class KeptCopies:
         if kept:
             self._ledger.record_kept(kept)
 
+    def keep(self, copy: KeptCopy) -> None:
+        """Record bytes that have just been kept."""
+        now = int(self._context.clock.now().timestamp())
+        self._ledger.record_kept([copy._replace(at=now, until=now + self._seconds)])
+
     def give_up(self, it: Replacement) -> None:
         """Record and report that earlier bytes were replaced without keeping them."""
         if copy := self._find(it):

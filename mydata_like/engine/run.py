@@ -261,9 +261,13 @@ class Run:
             yield group
 
     def _check(self, groups: StageInput[FileGroup]) -> Iterator[CheckedGroup]:
-        """Check files; prepare the transport as soon as there is one to send."""
+        """Check files; prepare the transport as soon as there is one to send.
+
+        Not in a dry run: preparing makes the location if it is missing.
+        """
+        sends = not self._context.dry_run
         for checked in self._stages.check(groups):
-            if any(file.state is EntryState.FOUND for file in checked.open):
+            if sends and any(file.state is EntryState.FOUND for file in checked.open):
                 self._context.transport.prepare()
             yield checked
 

@@ -6,7 +6,7 @@ import os
 import stat
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, NamedTuple, Self
 
@@ -84,8 +84,8 @@ class FileToDelete(ABC):
         """Raise `FileChangedError` if another program may write to the file."""
 
     @abstractmethod
-    def delete(self) -> None:
-        """Delete exactly this file; raises `FileChangedError` if it has changed."""
+    def delete(self, confirm: Callable[[], None]) -> None:
+        """Delete exactly this file, as `OpenFile` says."""
 
     @abstractmethod
     def find_named(self) -> os.stat_result:

@@ -8,7 +8,7 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Final, Self
 
@@ -42,7 +42,7 @@ class _FileInFolder(FileToDelete):
         with WriteGuard(self.descriptor) as guard:
             self._check_use(guard)
 
-    def delete(self) -> None:
+    def delete(self, confirm: Callable[[], None]) -> None:
         """Delete exactly this file; raises `FileChangedError` if it has changed.
 
         From before the last check until the deletion, other programs cannot open it for writing.
@@ -55,6 +55,7 @@ class _FileInFolder(FileToDelete):
             with errors_translated(self.entry.key):
                 os.rename(self._name, aside, src_dir_fd=self._folder, dst_dir_fd=self._folder)
             try:
+                confirm()
                 self._check_aside(aside, guard)
                 with errors_translated(self.entry.key):
                     os.unlink(aside, dir_fd=self._folder)

@@ -11,7 +11,7 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import filterfalse
 from typing import Final, Self
@@ -71,7 +71,7 @@ if sys.platform == "win32":
             if found := FileWriters()([file]):
                 raise self.changed("free.open", f"is open in a program ({found[key]})")
 
-        def delete(self) -> None:
+        def delete(self, confirm: Callable[[], None]) -> None:
             """Delete exactly this file; raises `FileChangedError` if it has changed.
 
             Fails if another program has opened it for writing. From before the last check until
@@ -84,6 +84,7 @@ if sys.platform == "win32":
             ):
                 self._directory.require_no_link(key, alone)
                 self.check_unchanged(os.fstat(alone))
+                confirm()
                 _delete(alone)
 
         def find_named(self) -> os.stat_result:

@@ -18,7 +18,7 @@ from mydata_like.settings.schedule_section import Schedule
 from mydata_like.settings.sections import (
     Advanced,
     Data,
-    Destination,
+    DataDestination,
     Filters,
     Instrument,
     Monitor,
@@ -31,7 +31,7 @@ __all__ = [
     "Advanced",
     "Archive",
     "Data",
-    "Destination",
+    "DataDestination",
     "Filters",
     "Instrument",
     "Limits",
@@ -51,7 +51,7 @@ __all__ = [
 class Settings(Section):
     """All settings; valid without any file, but not ready to run (see `find_missing`)."""
 
-    destination: Destination = Destination()
+    destination: DataDestination = DataDestination()
     server: Server = Server()
     instrument: Instrument = Instrument()
     data: Data = Data()
@@ -131,7 +131,7 @@ def check_values(
         found = dict(sections[section].conflicts()) | wrong
         problems |= {f"{section}.{name}": text for name, text in found.items()}
     destination, data = sections["destination"], sections["data"]
-    if isinstance(destination, Destination) and destination.takes_tree:
+    if isinstance(destination, DataDestination) and destination.takes_tree:
         sections["data"] = data.of(vars(data) | {"layout": Layout.DATASET})
     problems |= {
         f"{section}.{name}": "is not a setting" for section in tables for name in tables[section]

@@ -35,7 +35,7 @@ TARGETS: Final[Mapping[str, type[CopyTarget]]] = MappingProxyType(
 )
 
 
-class Destination(Section):
+class DataDestination(Section):
     """Where the data goes."""
 
     kind: Literal["mytardis", "host", "folder", "s3"] = setting(

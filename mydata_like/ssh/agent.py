@@ -8,10 +8,9 @@ import struct
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from threading import Thread
 from types import MappingProxyType
 from typing import Final
-
-import paramiko
 
 from mydata_like.core.errors import SettingsError
 from mydata_like.ssh.keys import PublicKey, split_string
@@ -20,6 +19,7 @@ from mydata_like.ssh.sftp_protocol import pack
 # The types of keys on FIDO devices: OpenSSH's PROTOCOL.u2f.
 FIDO_KEYS: Final = ("sk-ssh-ed25519@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com")
 
+_FAILURE: Final = 5
 _REQUEST_IDENTITIES: Final = 11
 _IDENTITIES_REPLY: Final = 12
 _SIGN_REQUEST: Final = 13
@@ -64,14 +64,14 @@ class Agent:
     def sign(self, key: PublicKey, data: bytes, algorithm: str) -> bytes:
         """Return a signature of the data; raises OSError if the agent refuses."""
         flags = struct.pack(">I", _FLAGS.get(algorithm, 0))
-        reply = self._request(_SIGN_REQUEST, _SIGN_RESPONSE, pack(key.blob) + pack(data) + flags)
+        reply = self.request(_SIGN_REQUEST, _SIGN_RESPONSE, pack(key.blob) + pack(data) + flags)
         try:
             return split_string(reply)[0]
         except ValueError as error:
             raise _invalid_reply() from error
 
     def _list_keys(self) -> tuple[PublicKey, ...]:
-        rest = self._request(_REQUEST_IDENTITIES, _IDENTITIES_REPLY)
+        rest = self.request(_REQUEST_IDENTITIES, _IDENTITIES_REPLY)
         try:
             (count,) = struct.unpack_from(">I", rest)
             rest = rest[4:]
@@ -84,57 +84,73 @@ class Agent:
             raise _invalid_reply() from error
         return tuple(keys)
 
-    def _request(self, kind: int, reply_kind: int, body: bytes = b"") -> bytes:
+    def request(self, kind: int, reply_kind: int, body: bytes = b"") -> bytes:
         """Return the body of the reply; raises OSError if it is of another kind."""
         self._socket.sendall(pack(bytes([kind]) + body))
-        length = int.from_bytes(self._receive(4), "big")
-        if not 0 < length <= _LARGEST:
-            raise _invalid_reply()
-        reply = self._receive(length)
+        reply = _receive_message(self._socket)
         if reply[0] != reply_kind:
             raise OSError("the agent refused")
         return reply[1:]
 
-    def _receive(self, size: int) -> bytes:
-        received = b""
-        while len(received) < size:
-            more = self._socket.recv(size - len(received))
-            if not more:
-                raise OSError("it closed the connection")
-            received += more
-        return received
 
+class OneKeyAgent:
+    """An agent for libssh with one of the keys of the user's agent, which signs.
 
-class AgentKey(paramiko.PKey):
-    """A key for paramiko's authentication that signs with an agent.
-
-    `failure` is the reason why signing failed.
+    Libssh would offer a host all keys of an agent. It is given the socket `remote`, which it owns
+    from then on. `failure` is the reason why signing failed.
     """
 
-    def __init__(self, agent: Agent, public: PublicKey) -> None:
-        self._agent = agent
-        self._public = public
+    def __init__(self, agent: Agent, key: PublicKey) -> None:
         self.failure = ""
+        self._agent = agent
+        self._key = key
+        self._socket, self.remote = socket.socketpair()
+        self._thread = Thread(target=self._serve, name="ssh-agent", daemon=True)
+        self._thread.start()
 
-    def get_name(self) -> str:
-        """Return the type of the key."""
-        return self._public.type
+    def close(self) -> None:
+        """Close both connections."""
+        self._agent.close()
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._socket.close()
 
-    def asbytes(self) -> bytes:
-        """Return the public key in SSH's wire format."""
-        return self._public.blob
+    def _serve(self) -> None:
+        with suppress(OSError):
+            while True:
+                self._socket.sendall(pack(self._answer(_receive_message(self._socket))))
 
-    def sign_ssh_data(self, data: bytes, algorithm: str | None = None) -> paramiko.Message:
-        """Return a signature, or an empty one on failure, which the host refuses."""
-        # Work-around: paramiko 5.1.0 ends the connection when a key cannot sign, although another
-        # key may be accepted on it. No report known; see
-        # test_a_key_that_is_not_signed_with_does_not_keep_others_from_being_tried.
-        # Remove when an error of a key only ends the attempt with this key.
-        try:
-            return paramiko.Message(self._agent.sign(self._public, data, algorithm or ""))
-        except OSError as error:
-            self.failure = str(error)
-            return paramiko.Message()
+    def _answer(self, request: bytes) -> bytes:
+        if request[0] == _REQUEST_IDENTITIES:
+            only = struct.pack(">I", 1) + pack(self._key.blob) + pack(b"")
+            return bytes([_IDENTITIES_REPLY]) + only
+        if request.startswith(bytes([_SIGN_REQUEST]) + pack(self._key.blob)):
+            try:
+                signature = self._agent.request(_SIGN_REQUEST, _SIGN_RESPONSE, request[1:])
+            except OSError as error:
+                self.failure = str(error)
+            else:
+                return bytes([_SIGN_RESPONSE]) + signature
+        return bytes([_FAILURE])
+
+
+def _receive_message(connection: socket.socket) -> bytes:
+    """Return the type and body of a message; raises OSError if it is invalid or none comes."""
+    length = int.from_bytes(_receive(connection, 4), "big")
+    if not 0 < length <= _LARGEST:
+        raise _invalid_reply()
+    return _receive(connection, length)
+
+
+def _receive(connection: socket.socket, size: int) -> bytes:
+    received = b""
+    while len(received) < size:
+        more = connection.recv(size - len(received))
+        if not more:
+            raise OSError("it closed the connection")
+        received += more
+    return received
 
 
 def _invalid_reply() -> OSError:

@@ -6,7 +6,7 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from socket import socket
-from typing import Protocol
+from typing import Protocol, cast
 
 from mydata_like.core.errors import (
     AccessDeniedError,
@@ -16,12 +16,14 @@ from mydata_like.core.errors import (
     TransientError,
 )
 from mydata_like.ssh import dialing
+from mydata_like.ssh.credentials import SharedLogin
 from mydata_like.ssh.keys import (
     KeyPair,
     PublicKey,
     check_host_key,
     is_trusted,
     load_key,
+    parse_key,
     preferred_types,
 )
 from mydata_like.ssh.libssh_version import may_receive
@@ -36,7 +38,7 @@ class _Connection(Protocol):
 
     def handshake(self, host_keys: tuple[str, ...]) -> PublicKey: ...
 
-    def authenticate(self, key: KeyPair) -> None: ...
+    def authenticate(self, key: KeyPair | None) -> None: ...
 
     def session(self) -> OpenSession: ...
 
@@ -50,8 +52,13 @@ def connect(endpoint: Endpoint) -> OpenSession:
     with ciphers that it does not check. Raises `HostKeyError`, `AccessDeniedError` if our key is
     refused, `SettingsError` if it is not usable, `StagingError` if there is no common encryption,
     and `TransientError` if the host does not answer.
+
+    With a login that is shared, this is one of the sessions over it.
     """
-    key = load_key(endpoint.key_file)
+    if login := _find_shared(endpoint):
+        shared: OpenSession = login.share()
+        return shared
+    key = _find_key(endpoint)
     usable = _for_key(endpoint, key)
     with _find_route(endpoint) as dial:
         return _log_in(usable, key, dial).session()
@@ -75,10 +82,15 @@ def find_accepted_key(
             connection = _open_known(endpoint._replace(stack="paramiko"), dial)
             try:
                 found = _try_keys(connection, waiting, refused)
-            finally:
+            except BaseException:
                 connection.abort()
-            if found or not waiting:
+                raise
+            if found:
+                _keep_answered(endpoint, connection)
                 return found
+            connection.abort()
+            if not waiting:
+                return None
 
 
 def _try_keys(
@@ -101,6 +113,31 @@ def _try_keys(
         else:
             return waiting[0]
     return None
+
+
+def answer_questions(endpoint: Endpoint) -> None:
+    """Log in without a key, so that the `credentials` have the answers to the host's questions.
+
+    Raises `AccessDeniedError` if the host asks nothing, and as `connect` does.
+    """
+    with _find_route(endpoint) as dial:
+        connection = _log_in(endpoint._replace(stack="paramiko"), None, dial)
+        _keep_answered(endpoint, connection)
+
+
+def _keep_answered(endpoint: Endpoint, connection: _Connection) -> None:
+    """Share a login for which questions were answered, also of jump hosts; else end it."""
+    credentials = endpoint.credentials
+    if credentials and any(credentials.has_answers(hop.account) for hop in endpoint.way):
+        credentials.logins[endpoint.account] = cast(SharedLogin, connection)
+    else:
+        connection.abort()
+
+
+def _find_shared(endpoint: Endpoint) -> SharedLogin | None:
+    """Return the login of an endpoint that is shared, if it is still open."""
+    login = endpoint.credentials and endpoint.credentials.logins.get(endpoint.account)
+    return login if login and login.is_open else None
 
 
 def fetch_host_key(endpoint: Endpoint) -> PublicKey:
@@ -169,7 +206,10 @@ def _find_route(endpoint: Endpoint) -> Iterator[_Dial]:
     from mydata_like.ssh.session_paramiko import ParamikoTransport
 
     jump = endpoint.via._replace(stack="paramiko")
-    key = load_key(jump.key_file)
+    if isinstance(login := _find_shared(jump), ParamikoTransport):
+        yield partial(JumpHost(login).dial, endpoint)  # never released, so it does not end
+        return
+    key = _find_key(jump)
     usable = _for_key(jump, key)
     with _find_route(jump) as dial:
         connection = _log_in(usable, key, dial)
@@ -178,15 +218,30 @@ def _find_route(endpoint: Endpoint) -> Iterator[_Dial]:
             yield partial(host.dial, endpoint)
 
 
-def _for_key(endpoint: Endpoint, key: KeyPair) -> Endpoint:
+def _find_key(endpoint: Endpoint) -> KeyPair | None:
+    """Return the endpoint's key, if it has one; raises `SettingsError`."""
+    if endpoint.keyless:
+        return None
+    if endpoint.credentials and (text := endpoint.credentials.keys.get(endpoint.key_file)):
+        return parse_key(endpoint.key_file, text)
+    return load_key(endpoint.key_file)
+
+
+def _for_key(endpoint: Endpoint, key: KeyPair | None) -> Endpoint:
     """Return the endpoint with a library that can use this key; raises `SettingsError`."""
+    credentials = endpoint.credentials
+    if key is None or (credentials and credentials.has_answers(endpoint.account)):
+        return endpoint._replace(stack="paramiko")  # libssh's binding cannot answer questions
     if key.whole:
+        return endpoint
+    device = key.public.type.startswith("sk-")
+    if endpoint.agent and not device:
         return endpoint
     if endpoint.agent and endpoint.stack != "libssh":
         return endpoint._replace(stack="paramiko")
     raise SettingsError(
         f"The private key of {key.path} is stored on a device or in an agent.",
-        hint='Set transfer.ssh to "auto": libssh does not use agents.'
+        hint='Set transfer.ssh to "auto": libssh does not use keys of FIDO devices.'
         if endpoint.agent
         else "Add the key to an SSH agent (ssh-add), and switch transfer.ssh_agent on. On Windows, "
         "use a key file without a passphrase.",
@@ -194,7 +249,7 @@ def _for_key(endpoint: Endpoint, key: KeyPair) -> Endpoint:
     )
 
 
-def _log_in(endpoint: Endpoint, key: KeyPair, dial: _Dial) -> _Connection:
+def _log_in(endpoint: Endpoint, key: KeyPair | None, dial: _Dial) -> _Connection:
     """Return an authenticated connection to the expected host."""
     connection = _open_known(endpoint, dial)
     try:

@@ -368,13 +368,43 @@ def key_refused(endpoint: Endpoint) -> AccessDeniedError:
     )
 
 
+def not_signed(endpoint: Endpoint, why: str) -> AccessDeniedError:
+    """Return the error for a key that an agent does not sign with."""
+    return AccessDeniedError(
+        f"The uploader's key for {endpoint.host} cannot be used: {why}.",
+        hint="The agent or the device with the key did not sign.",
+        code="ssh.key-refused",
+    )
+
+
 def second_factor_wanted(endpoint: Endpoint, methods: Sequence[str]) -> StagingError:
     """Return the error for a server that accepts our key, but wants another proof as well."""
     return StagingError(
         f"{endpoint.host} accepts the uploader's key for {endpoint.username}, but wants "
         f"{' or '.join(sorted(methods)) or 'another proof'} as well.",
-        hint="No one is there to answer during an upload. The host's administrator can exempt this "
+        hint="Run the command on a terminal, where the host's questions can be answered, or ask "
+        "its administrator to exempt this account from them."
+        if endpoint.user_known_hosts
+        else "No one is there to answer during an upload. The host's administrator can exempt this "
         "account from the second factor, or renew its password if that has expired.",
+        code="ssh.second-factor",
+    )
+
+
+def answer_refused(endpoint: Endpoint) -> StagingError:
+    """Return the error for a host that does not accept what the user has typed."""
+    return StagingError(
+        f"{endpoint.host} did not accept the answers for {endpoint.username}.",
+        hint="Run the same command again.",
+        code="ssh.second-factor",
+    )
+
+
+def fresh_answer_wanted(endpoint: Endpoint) -> StagingError:
+    """Return the error for a host that does not accept the same answers again."""
+    return StagingError(
+        f"The session with {endpoint.host} has ended, and the host wants a new code for another.",
+        hint="Run the same command again. It sends only what is missing.",
         code="ssh.second-factor",
     )
 

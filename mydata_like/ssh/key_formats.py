@@ -5,6 +5,7 @@ module only if necessary.
 """
 
 from pathlib import Path
+from typing import Final
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
@@ -19,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from mydata_like.core.errors import SettingsError
 
+LOCKED: Final = "key.passphrase"
 _PrivateKey = ed25519.Ed25519PrivateKey | rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 
 
@@ -40,13 +42,25 @@ def read_key(path: Path, text: bytes) -> str:
         raise SettingsError(
             f"The private key {path} is protected by a passphrase.",
             hint="Uploads run unattended; use a key without a passphrase.",
-            code="key.passphrase",
+            code=LOCKED,
         ) from error
     except (ValueError, UnsupportedAlgorithm) as error:
         raise _unusable(path) from error
     if not isinstance(key, _PrivateKey):
         raise _unusable(path)
     return _public(key)
+
+
+def unlock_key(text: bytes, passphrase: str) -> bytes | None:
+    """Return an encrypted private key without its passphrase, or None if that is wrong."""
+    load = load_ssh_private_key if b"OPENSSH PRIVATE KEY" in text else load_pem_private_key
+    try:
+        key = load(text, password=passphrase.encode())
+    except (ValueError, UnsupportedAlgorithm):
+        return None
+    if not isinstance(key, _PrivateKey):
+        return None
+    return key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
 
 
 def _unusable(path: Path) -> SettingsError:

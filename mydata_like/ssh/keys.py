@@ -132,6 +132,11 @@ def load_key(path: Path) -> KeyPair:
             hint=f"Restrict its permissions: chmod 600 {path}",
             code="key.exposed",
         )
+    return parse_key(path, text)
+
+
+def parse_key(path: Path, text: bytes) -> KeyPair:
+    """Return the private key in the content of its file; raises `SettingsError`."""
     content = _decode_openssh(text)
     public = _parse_public(content)
     if public and public.type.startswith("sk-"):

@@ -2,13 +2,16 @@
 
 import hashlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from mydata_like.core.errors import AccessDeniedError, HostKeyError, SettingsError
+from mydata_like.core.errors import AccessDeniedError, HostKeyError, SettingsError, StagingError
 from mydata_like.settings.atomic_write import write_private
 from mydata_like.ssh.agent import FIDO_KEYS, Agent
-from mydata_like.ssh.connect import fetch_host_key, find_accepted_key
+from mydata_like.ssh.connect import answer_questions, connect, fetch_host_key, find_accepted_key
+from mydata_like.ssh.credentials import ATTEMPTS, Ask, LoginCredentials
+from mydata_like.ssh.key_formats import LOCKED, unlock_key
 from mydata_like.ssh.keys import (
     CHANGED,
     UNKNOWN,
@@ -18,6 +21,7 @@ from mydata_like.ssh.keys import (
     ensure_key,
     find_public_key,
     load_key,
+    parse_key,
 )
 from mydata_like.ssh.session import Endpoint, UserKnownHosts, signatures
 from mydata_like.ssh.user_config import Login
@@ -25,6 +29,13 @@ from mydata_like.ssh.user_config import Login
 Confirm = Callable[[str, str, str], bool]  # host, fingerprint and type of a host key
 
 _MOST_KEYS: Final = 8  # that are tried on a host
+
+
+class Prompts(NamedTuple):
+    """Questions to the user: about host keys, and for what is typed if `ask` is set."""
+
+    confirm: Confirm
+    ask: Ask | None = None
 
 
 class Trust(NamedTuple):
@@ -39,13 +50,17 @@ class Trust(NamedTuple):
     confirm: Confirm | None = None
 
 
-def log_in(login: Login, own_key: Path, trust: Trust) -> Endpoint:
+def log_in(
+    login: Login, own_key: Path, trust: Trust, credentials: LoginCredentials | None = None
+) -> Endpoint:
     """Return an endpoint with a key that the host accepted, as have the jump hosts before it.
 
-    Our own key is tried last. It is created if no key is accepted, for the hint of the error. An
-    agent's key becomes a file with its public key in the folder of our own. Raises `HostKeyError`,
-    `AccessDeniedError`, and as `connect` does.
+    Our own key is tried after all others that have no passphrase. If none is accepted, the user is
+    asked for passphrases, then for what the host asks. Our own key is created if nothing is
+    accepted, for the hint of the error. An agent's key becomes a file with its public key in the
+    folder of our own. Raises `HostKeyError`, `AccessDeniedError`, and as `connect` does.
     """
+    credentials = credentials or LoginCredentials()
     endpoint = Endpoint(
         host=login.host,
         port=login.port,
@@ -55,11 +70,12 @@ def log_in(login: Login, own_key: Path, trust: Trust) -> Endpoint:
         host_keys=tuple(key.line() for key in login.host_keys.keys),
         also_trusted=tuple(key.fingerprint for key in login.host_keys.portless),
         agent=login.agent,
-        via=log_in(login.via, own_key, trust) if login.via else None,
+        via=log_in(login.via, own_key, trust, credentials) if login.via else None,
         user_known_hosts=UserKnownHosts(login.known_hosts, login.host_keys.name),
         revoked=tuple(key.fingerprint for key in login.host_keys.revoked),
+        credentials=credentials,
     )
-    search = _KeySearch(login, own_key)
+    search = _KeySearch(login, own_key, credentials)
     keys = search.find_keys()
     try:
         key = find_accepted_key(endpoint, keys, search.note_refusal)
@@ -67,20 +83,28 @@ def log_in(login: Login, own_key: Path, trust: Trust) -> Endpoint:
         _decide(endpoint, trust, error)
         key = find_accepted_key(endpoint, keys, search.note_refusal)
     if key is None:
+        for unlocked in search.unlock_keys():
+            if key := find_accepted_key(endpoint, [unlocked], search.note_refusal):
+                break
+    if key is None:
+        if credentials.ask and _ask_host(endpoint):
+            return _settle(endpoint._replace(keyless=True))
         raise _denied(login, search.tried, search.skipped, own_key)
     if key.whole:
-        return endpoint._replace(key_file=key.path, agent="")
-    return endpoint._replace(key_file=_store_public(key, own_key))
+        return _settle(endpoint._replace(key_file=key.path, agent=""))
+    return _settle(endpoint._replace(key_file=_store_public(key, own_key)))
 
 
 class _KeySearch:
     """Finds the keys that may be tried on a host; `skipped` names others, with the reasons."""
 
-    def __init__(self, login: Login, own_key: Path) -> None:
+    def __init__(self, login: Login, own_key: Path, credentials: LoginCredentials) -> None:
         self.tried: list[str] = []
         self.skipped: list[str] = []
+        self._locked: list[Path] = []
         self._login = login
         self._own_key = own_key
+        self._credentials = credentials
         self._agent_keys = self._list_agent()
 
     def find_keys(self) -> list[KeyPair]:
@@ -89,6 +113,23 @@ class _KeySearch:
         for key in self._find_all():
             found.setdefault(key.public, key)
         return list(found.values())[:_MOST_KEYS]
+
+    def unlock_keys(self) -> Iterator[KeyPair]:
+        """Yield the keys whose passphrases the user types."""
+        credentials = self._credentials
+        for path in self._locked:
+            text, question = path.read_bytes(), f"Passphrase of {path} (empty: without this key): "
+            for _ in range(ATTEMPTS):
+                typed = credentials.ask(question, shown=False) if credentials.ask else ""
+                if not typed:
+                    break
+                if unlocked := unlock_key(text, typed):
+                    credentials.keys[path] = unlocked
+                    yield parse_key(path, unlocked)
+                    break
+            if path not in credentials.keys:
+                why = "its passphrase was not given" if credentials.ask else _REASONS[LOCKED]
+                self.skipped.append(f"{path} ({why})")
 
     def note_refusal(self, key: KeyPair, error: AccessDeniedError) -> None:
         """Remember that the host refused a key, or that the agent did not sign with it."""
@@ -123,6 +164,9 @@ class _KeySearch:
 
     def _load(self, path: Path) -> Iterator[KeyPair]:
         """Yield the key of a file, or the same key of the agent; else remember why not."""
+        if text := self._credentials.keys.get(path):  # as for a jump host before this one
+            yield parse_key(path, text)
+            return
         try:
             key = load_key(path)
         except SettingsError as error:
@@ -130,6 +174,8 @@ class _KeySearch:
             if public in self._agent_keys:
                 assert public is not None
                 yield KeyPair(path, public.line().encode(), public, whole=False)
+            elif error.problem_code == LOCKED:
+                self._locked.append(path)
             else:
                 self.skipped.append(_describe_failure(path, error))
             return
@@ -150,9 +196,32 @@ class _KeySearch:
         return agent.keys
 
 
+def _ask_host(endpoint: Endpoint) -> bool:
+    """Let the user answer what the host asks; return whether it asks anything."""
+    try:
+        answer_questions(endpoint)
+    except AccessDeniedError:
+        return False
+    return True
+
+
+def _settle(endpoint: Endpoint) -> Endpoint:
+    """Return the endpoint; stop sharing its login if the same answers open another session."""
+    credentials = endpoint.credentials
+    if credentials is None or not (login := credentials.logins.pop(endpoint.account, None)):
+        return endpoint
+    if all(credentials.may_repeat(hop.account) for hop in endpoint.way):
+        with suppress(StagingError):
+            connect(endpoint).close()
+            login.abort()
+            return endpoint
+    credentials.logins[endpoint.account] = login
+    return endpoint
+
+
 _AGENT_TIMEOUT: Final = 10.0  # seconds
 _REASONS: Final = {
-    "key.passphrase": "it has a passphrase, and the agent does not have it",
+    LOCKED: "it has a passphrase, which is only asked on a terminal, and no agent has it",
     "key.exposed": "other users can read it",
     "key.unreadable": "it cannot be read",
     "key.unusable": "it is not a private key that can be used",

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, Protocol
 
 from mydata_like.core.errors import RejectedError
 from mydata_like.settings.values import CIPHERS
+from mydata_like.ssh.credentials import LoginCredentials
 
 KEY_EXCHANGES: Final = (
     "mlkem768x25519-sha256",
@@ -64,6 +65,7 @@ class Endpoint(NamedTuple):
     `known_hosts` or `also_trusted`. `pinned_by_server` tells them from those of the settings.
     With `user_known_hosts`, they come from there, and the hints are those of `copy`. A `revoked`
     fingerprint is never trusted.
+    A host that accepts no key asks instead; the `credentials` have what the user has typed.
     `inward` are the ciphers allowed for received data, if they are others than `ciphers`. Timeouts
     are in seconds; `stall_timeout` limits every wait without progress.
     """
@@ -86,6 +88,13 @@ class Endpoint(NamedTuple):
     via: "Endpoint | None" = None  # the jump host before this one
     user_known_hosts: UserKnownHosts | None = None
     revoked: tuple[str, ...] = ()
+    keyless: bool = False
+    credentials: LoginCredentials | None = None
+
+    @property
+    def account(self) -> str:
+        """The account, as it is named in questions."""
+        return f"{self.username}@{self.host}" + (f":{self.port}" if self.port != 22 else "")
 
     @property
     def way(self) -> tuple["Endpoint", ...]:

@@ -20,13 +20,14 @@ from typing import Any, Final, NoReturn
 from ssh import options
 from ssh.channel import Channel
 from ssh.exceptions import EOF, AuthenticationDenied, AuthenticationPartial, BaseSSHError
-from ssh.key import SSHKey, import_privkey_base64
+from ssh.key import import_privkey_base64
 from ssh.session import SSH_AUTH_AGAIN, SSH_CLOSED_ERROR, SSH_WRITE_PENDING
 from ssh.session import Session as LibrarySession
 
-from mydata_like.core.errors import TransientError
+from mydata_like.core.errors import AccessDeniedError, TransientError
 from mydata_like.settings.values import CIPHERS
 from mydata_like.ssh import dialing
+from mydata_like.ssh.agent import Agent, OneKeyAgent
 from mydata_like.ssh.keys import KeyPair, PublicKey
 from mydata_like.ssh.libssh_version import select_inward
 from mydata_like.ssh.session import (
@@ -362,12 +363,32 @@ class LibsshTransport(SharedSocket):
         length = int.from_bytes(blob[:4], "big")
         return PublicKey(blob[4 : 4 + length].decode(), blob)
 
-    def authenticate(self, key: KeyPair) -> None:
-        """Authenticate with this key only; raises `AccessDeniedError`."""
-        private = import_privkey_base64(key.text, None)
+    def authenticate(self, key: KeyPair | None) -> None:
+        """Authenticate with this key only, or the agent's; raises `AccessDeniedError`."""
+        assert key is not None
+        if key.whole:
+            private = import_privkey_base64(key.text, None)
+            self._log_in(lambda: self.library.userauth_publickey(private))
+            return
+        agent = Agent(self.endpoint.agent, self.endpoint.stall_timeout)
+        if key.public not in agent.keys:
+            agent.close()
+            raise dialing.not_signed(self.endpoint, "the agent does not have it")
+        only = OneKeyAgent(agent, key.public)
+        try:
+            self.library.set_agent_socket(only.remote.detach())
+            self._log_in(lambda: self.library.userauth_agent(self.endpoint.username))
+        except (AccessDeniedError, TransientError) as error:  # the latter: "Out of memory"
+            if only.failure:
+                raise dialing.not_signed(self.endpoint, only.failure) from error
+            raise
+        finally:
+            only.close()
+
+    def _log_in(self, offer: Callable[[], int]) -> None:
         begun = time.perf_counter()
         try:
-            self._until(lambda: self._offer(private), SSH_AUTH_AGAIN)
+            self._until(lambda: self._offer(offer), SSH_AUTH_AGAIN)
         except AuthenticationPartial as error:
             wanted = self.library.userauth_list()
             methods = [name for bit, name in _METHODS.items() if wanted & bit]
@@ -391,9 +412,9 @@ class LibsshTransport(SharedSocket):
             self.abort()
             raise dialing.lost(self.endpoint, f"it sends with {cipher}, which is not checked")
 
-    def _offer(self, private: SSHKey) -> int:
+    def _offer(self, offer: Callable[[], int]) -> int:
         """Continue to authenticate, in a turn; return the library's status."""
-        status: int = self.library.userauth_publickey(private)
+        status = offer()
         if status == SSH_AUTH_AGAIN:
             self._keep_banner()
         return status

@@ -496,6 +496,8 @@ class StagingTransport:
 
     def _count_sessions(self) -> int:
         """Return the number of sessions that are useful and granted."""
+        if self._starter.most:
+            return 1
         granted, until = self._granted
         if self._now() >= until:
             return count_sessions(self._cpus, self.round_trip)
@@ -504,7 +506,9 @@ class StagingTransport:
     def _count_places(self) -> int:
         """Return the channels per session; one for scp, which opens a new one for each payload."""
         hosts = list(self._capabilities_by_host.values())
-        return 1 if any(it.access == "scp" for it in hosts) else STREAMS
+        if any(it.access == "scp" for it in hosts):
+            return 1
+        return self._starter.most or STREAMS
 
     def _announce(self, number: int, host: str, opened: ChannelOpened) -> None:
         capabilities = opened.capabilities

@@ -156,11 +156,12 @@ def work(connect: Connect) -> NoReturn:
     sys.setswitchinterval(_SWITCH)
     pipe = take_standard_streams()
     Thread(target=_import_ahead, name="import", daemon=True).start()
-    _process(pipe, connect)
+    process(pipe, connect)
     os._exit(0)  # other threads may use a library that would be unloaded
 
 
-def _process(pipe: Pipe, connect: Connect) -> None:
+def process(pipe: Pipe, connect: Connect = _connect, *, exits: bool = True) -> None:
+    """Process messages; with `exits`, the end of the engine ends this process at once."""
     try:
         config: WorkerConfig | WorkerService = pipe.receive()
     except EOFError:
@@ -168,7 +169,7 @@ def _process(pipe: Pipe, connect: Connect) -> None:
     if not isinstance(config, WorkerConfig):
         config.serve(pipe)
         return
-    worker = _Worker(pipe, config)
+    worker = _Worker(pipe, config, exits=exits)
     Thread(target=worker.listen, name="listen", daemon=True).start()
     try:
         session, capabilities = connect(config)
@@ -193,14 +194,15 @@ def _import_ahead() -> None:
 class _Worker:
     """The part of a worker that its channels share."""
 
-    def __init__(self, pipe: Pipe, config: WorkerConfig) -> None:
+    def __init__(self, pipe: Pipe, config: WorkerConfig, *, exits: bool) -> None:
         self._pipe = pipe
+        self._exits = exits
         self._config = config
         self._send_lock = Lock()
         self._joining: SimpleQueue[_Channel | None] = SimpleQueue()  # None: end the process
 
     def listen(self) -> None:
-        """Dispatch messages; exit the process when the engine has ended."""
+        """Dispatch messages until the other end of the pipe is closed."""
         channels: dict[int, _Channel] = {}
         try:
             while True:
@@ -211,7 +213,11 @@ class _Worker:
                 elif not isinstance(message.command, ServiceCall):
                     channels[message.channel].handle(message.command)
         except (EOFError, OSError):
-            os._exit(0)
+            if self._exits:
+                os._exit(0)
+            for channel in channels.values():
+                channel.handle(LeaveChannel())
+            self._joining.put(None)
 
     def send_reply(self, channel: int, reply: Reply) -> None:
         """Send a message of a channel to the engine."""

@@ -4,11 +4,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
-from typing import Final
+from typing import Final, Protocol
 
 from mydata_like.core.errors import TransientError
 from mydata_like.transfer.destination import StagingDestination
@@ -68,6 +68,18 @@ def start_process(command: Sequence[str]) -> tuple[subprocess.Popen[bytes], Pipe
     return process, Pipe(process.stdout, process.stdin)
 
 
+class WorkerHandle(Protocol):
+    """What is known of a worker's process, as of `subprocess.Popen`."""
+
+    def kill(self) -> None: ...
+
+    def wait(self, timeout: float) -> object: ...
+
+    def poll(self) -> int | None: ...
+
+
+Start = Callable[[], tuple[WorkerHandle, Pipe]]
+
 DYING: Final = 5.0  # seconds for a killed process to end; milliseconds are usual
 
 
@@ -80,8 +92,8 @@ class WorkerProcess:
     `recalled` from an earlier run.
     """
 
-    def __init__(self, command: Sequence[str], name: str) -> None:
-        self._process, self._pipe = start_process(command)
+    def __init__(self, command: Sequence[str] | Start, name: str) -> None:
+        self._process, self._pipe = command() if callable(command) else start_process(command)
         self.destination: StagingDestination | None = None
         self.channels: set[int] = set()
         self.founder = 0
@@ -232,10 +244,14 @@ def count_left_behind() -> int:
 
 
 class WorkerStarter:
-    """Starts workers, optionally the first one before it is needed."""
+    """Starts workers, optionally the first one before it is needed.
 
-    def __init__(self, command: Sequence[str] = ()) -> None:
+    `most` is the number of channels if all of them have to share one session, else 0.
+    """
+
+    def __init__(self, command: Sequence[str] | Start = (), most: int = 0) -> None:
         self._command = command or build_command()
+        self.most = most
         self._lock = Lock()
         self._early: WorkerProcess | None = None
         self.started = False  # whether the first one was started, or is not wanted

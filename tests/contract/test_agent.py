@@ -14,12 +14,17 @@ from mydata_like.ssh.connect import connect
 from mydata_like.ssh.keys import PublicKey, load_key
 from tests.faults.tcpproxy import seconds_for
 from tests.ssh_agent import move_into_agent, running_agent, ssh_add
-from tests.sshd_fixture import STALL, endpoint_of, needs_sshd, open_session, sshd_with
+from tests.sshd_fixture import STACKS, STALL, endpoint_of, needs_sshd, open_session, sshd_with
 
 pytestmark = [
     needs_sshd,
     pytest.mark.skipif(os.name == "nt", reason="SSH agents cannot be used on Windows"),
 ]
+
+
+@pytest.fixture(params=STACKS)
+def stack(request):
+    return request.param
 
 
 @pytest.fixture(scope="module")
@@ -78,17 +83,24 @@ def named_by(public, endpoint, agent):
     return endpoint._replace(key_file=key_file, agent=agent)
 
 
-def run_echo(endpoint):
+def run_echo(endpoint, stack="paramiko"):
     with open_session(endpoint) as session:
-        assert session.stack == "paramiko"
+        assert session.stack == stack
         assert session.run(b"echo in").output == b"in\n"
 
 
 @pytest.mark.parametrize("kind", ["ed25519", "ecdsa", "rsa"])
-def test_an_agent_may_hold_the_key(sshd, endpoint, agent, kind):
+def test_an_agent_may_hold_the_key(sshd, endpoint, agent, kind, stack):
     key_file = make_key(endpoint.key_file.with_name(kind), kind, b"caf\xe9")
+    sshd.forbid_all()
     sshd.authorize(load_key(key_file).public)
-    run_echo(hand_over(endpoint, agent, key_file=key_file))
+    run_echo(hand_over(endpoint, agent, key_file=key_file)._replace(stack=stack), stack)
+
+
+def test_the_host_is_offered_one_key_of_an_agent(sshd, endpoint, agent, stack):
+    for number in range(7):  # more than the host would allow
+        ssh_add(agent, make_key(endpoint.key_file.with_name(f"wrong{number}")))
+    run_echo(hand_over(endpoint, agent)._replace(stack=stack), stack)
 
 
 @pytest.mark.parametrize("number", [0, 1], ids=["ed25519", "ecdsa"])
@@ -130,29 +142,36 @@ def test_a_touch_is_waited_for_within_the_time_limit(sshd, endpoint):
         assert seconds_for(fail) < 3 * STALL
 
 
-def test_a_key_that_is_held_elsewhere_needs_an_agent_and_paramiko(endpoint, agent):
-    held = hand_over(endpoint, agent)
-    for impossible in (held._replace(agent=""), held._replace(stack="libssh")):
-        with pytest.raises(SettingsError) as raised:
-            connect(impossible)
-        assert raised.value.problem_code == "key.elsewhere"
+def test_a_key_that_is_held_elsewhere_needs_an_agent(endpoint, agent):
+    with pytest.raises(SettingsError) as raised:
+        connect(hand_over(endpoint, agent)._replace(agent=""))
+    assert raised.value.problem_code == "key.elsewhere"
 
 
-def test_an_agent_without_the_key_is_reported(endpoint, agent):
-    held = hand_over(endpoint, agent)
+def test_a_fido_key_needs_paramiko(endpoint):
+    with security_key() as (agent, keys), pytest.raises(SettingsError) as raised:
+        connect(named_by(keys[0], endpoint, agent)._replace(stack="libssh"))
+    assert raised.value.problem_code == "key.elsewhere"
+    assert "FIDO" in raised.value.hint
+
+
+def test_an_agent_without_the_key_is_reported(endpoint, agent, stack):
+    held = hand_over(endpoint, agent)._replace(stack=stack)
     ssh_add(agent, "-D")
     with pytest.raises(AccessDeniedError, match="does not have it"):
         connect(held)
 
 
-def test_an_agent_that_refuses_to_sign_is_named(endpoint, agent):
+def test_an_agent_that_refuses_to_sign_is_named(endpoint, agent, stack):
     with pytest.raises(AccessDeniedError, match="the agent refused") as raised:
-        connect(hand_over(endpoint, agent, "-c"))  # there is no one to confirm
+        connect(
+            hand_over(endpoint, agent, "-c")._replace(stack=stack)
+        )  # there is no one to confirm
     assert raised.value.problem_code == "ssh.key-refused"
 
 
-def test_an_agent_that_has_ended_or_is_silent_is_reported(endpoint, agent, tmp_path_factory):
-    held = hand_over(endpoint, agent)._replace(stall_timeout=STALL)
+def test_an_agent_that_has_ended_or_is_silent_is_reported(endpoint, agent, tmp_path_factory, stack):
+    held = hand_over(endpoint, agent)._replace(stall_timeout=STALL, stack=stack)
     path = str(tmp_path_factory.mktemp("b") / "s")
     with socket.socket(socket.AF_UNIX) as silent:
         silent.bind(path)

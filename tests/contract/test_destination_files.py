@@ -29,11 +29,13 @@ from tests.privileges import IS_ROOT, needs_bytes
 from tests.sshd_fixture import (
     STACKS,
     endpoint_of,
+    first_in_path,
     needs_sshd,
     noisy,
     script,
     sftp_only,
     sshd_with,
+    with_path,
     with_programs,
 )
 
@@ -63,19 +65,6 @@ exit 1
 """
 CHANGING = '/usr/bin/md5sum "$@"\nfor file do case $file in *grows) echo >> "$file";; esac; done\n'
 OTHER_ACCOUNT = 'exec setpriv --reuid 65534 --clear-groups sh -c "$SSH_ORIGINAL_COMMAND"\n'
-
-
-def first_in_path(folder, **programs):
-    """Return options of a host that finds these programs first."""
-    (folder / "bin").mkdir()
-    for name, text in programs.items():
-        script(folder / "bin" / name, text)
-    return with_path(folder, f"{folder / 'bin'}:$PATH")
-
-
-def with_path(folder, path):
-    text = f'PATH={path}; export PATH\nexec sh -c "$SSH_ORIGINAL_COMMAND"\n'
-    return (f"ForceCommand {script(folder / 'gate', text)}",)
 
 
 def only_busybox(folder):

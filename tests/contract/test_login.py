@@ -1,19 +1,29 @@
 """Logins with the user's own OpenSSH configuration, keys, agent and known hosts, to real sshds."""
 
 import os
+import pickle
 import subprocess
+from contextlib import suppress
 
 import pytest
 
 from mydata_like.core.copy_arguments import HostTarget
-from mydata_like.core.errors import AccessDeniedError, HostKeyError, SettingsError, TransientError
+from mydata_like.core.errors import (
+    AccessDeniedError,
+    HostKeyError,
+    SettingsError,
+    StagingError,
+    TransientError,
+)
 from mydata_like.ssh.connect import connect
+from mydata_like.ssh.credentials import LoginCredentials
 from mydata_like.ssh.keys import PublicKey, create_key, known_keys, load_key
 from mydata_like.ssh.login import Trust, log_in
 from mydata_like.ssh.user_config import find_login
+from tests.asking_sshd import asking_sshd, needs_pam
 from tests.faults.tcpproxy import TcpProxy
 from tests.ssh_agent import running_agent, ssh_add
-from tests.sshd_fixture import needs_sshd, open_session, sshd_with
+from tests.sshd_fixture import STACKS, needs_sshd, open_session, sshd_with
 
 pytestmark = [
     needs_sshd,
@@ -56,9 +66,22 @@ class User:
             target, self.home, self.environment, system_folder=self.home / "etc" / "ssh"
         )
 
-    def log_in(self, host, port=None, username="", **trust):
+    def log_in(self, host, port=None, username="", *, ask=None, **trust):
         login = self.find_login(host, port, username)
-        return log_in(login, self.own_key, Trust(self.own_known_hosts, **trust))
+        known = Trust(self.own_known_hosts, **trust)
+        return log_in(login, self.own_key, known, LoginCredentials(ask))
+
+
+class Typed:
+    """Types one answer after the other, and keeps the questions."""
+
+    def __init__(self, *answers):
+        self.answers = [*answers]
+        self.questions = []
+
+    def __call__(self, question, *, shown):
+        self.questions.append(question)
+        return self.answers.pop(0)
 
 
 def line_of(sshd, key=None):
@@ -74,6 +97,13 @@ def alias_of(name, sshd, *options):
 def run_echo(endpoint):
     with open_session(endpoint) as session:
         return session.run(b"echo in").output == b"in\n"
+
+
+def use_until_it_has_ended(endpoint):
+    """Use a login that breaks; its end is not noticed at once."""
+    for _ in range(1000):
+        with suppress(TransientError):
+            run_echo(endpoint)
 
 
 @pytest.fixture(scope="module")
@@ -231,6 +261,135 @@ def test_a_key_with_a_passphrase_that_no_agent_has_is_named(user, sshd):
         user.log_in("store")
 
     assert f"{user.folder / 'id_ed25519'} (it has a passphrase" in raised.value.message
+
+
+@pytest.mark.parametrize("kind", ["ed25519", "ecdsa", "rsa"])
+def test_a_passphrase_is_asked_for_once_and_every_session_uses_the_key(user, sshd, kind):
+    user.know_host(sshd)
+    user.configure(alias_of("store", sshd, "IdentityFile ~/.ssh/work"))
+    sshd.authorize(user.make_key("work", passphrase="secret", kind=kind))
+    typed = Typed("wrong", "secret")
+
+    endpoint = user.log_in("store", ask=typed)
+
+    assert (
+        typed.questions == [f"Passphrase of {user.folder / 'work'} (empty: without this key): "] * 2
+    )
+    in_worker = pickle.loads(pickle.dumps(endpoint))
+    for stack in STACKS:
+        assert run_echo(in_worker._replace(stack=stack))
+    assert "secret" not in repr(endpoint)
+    kept = [path for path in user.home.rglob("*") if path.is_file()]
+    assert not [path for path in kept if b"secret" in path.read_bytes()]
+
+
+def test_a_passphrase_is_not_asked_for_if_another_key_is_accepted(user, sshd):
+    user.know_host(sshd)
+    user.make_key("id_ed25519", passphrase="secret")
+    sshd.authorize(user.make_key("id_rsa", kind="rsa"))
+
+    assert run_echo(user.log_in("store", ask=Typed()))
+
+
+def test_a_key_whose_passphrase_is_not_given_is_named(user, sshd):
+    user.know_host(sshd)
+    sshd.authorize(user.make_key("id_ed25519", passphrase="secret"))
+
+    with pytest.raises(AccessDeniedError, match="its passphrase was not given"):
+        user.log_in("store", ask=Typed(""))
+
+
+def test_a_passphrase_serves_the_jump_host_and_the_host(user, sshd, tmp_path):
+    with sshd_with(tmp_path) as gate:
+        user.configure(alias_of("gate", gate) + alias_of("store", sshd, "ProxyJump gate"))
+        public = user.make_key("id_ed25519", passphrase="secret")
+        for host in (gate, sshd):
+            user.know_host(host)
+            host.authorize(public)
+
+        assert run_echo(user.log_in("store", ask=Typed("secret")))
+
+
+WAYS = {
+    "answers alone": ("KbdInteractiveAuthentication yes", "PubkeyAuthentication no"),
+    "a password": ("PasswordAuthentication yes", "PubkeyAuthentication no"),
+    "after a key": (
+        "KbdInteractiveAuthentication yes",
+        "AuthenticationMethods publickey,keyboard-interactive",
+    ),
+}
+
+
+@needs_pam
+@pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
+def test_what_a_host_asks_is_answered_once_for_all_sessions(user, tmp_path, options):
+    with asking_sshd(tmp_path, "secret", *options) as asking:
+        user.configure(alias_of("store", asking))
+        user.know_host(asking)
+        asking.authorize(user.make_key("id_ed25519"))
+        typed = Typed("wrong", "secret")
+
+        endpoint = user.log_in("store", ask=typed)
+
+        assert typed.questions == [f"({endpoint.account}) Password: "] * 2
+        assert run_echo(pickle.loads(pickle.dumps(endpoint)))
+        assert run_echo(endpoint)
+        assert "secret" not in repr(endpoint)
+
+
+@needs_pam
+def test_wrong_answers_end_the_login(user, tmp_path):
+    with asking_sshd(tmp_path, "secret", *WAYS["answers alone"]) as asking:
+        user.configure(alias_of("store", asking))
+        user.know_host(asking)
+
+        with pytest.raises(StagingError, match="did not accept the answers") as raised:
+            user.log_in("store", ask=Typed("a", "b", "c"))
+
+    assert raised.value.problem_code == "ssh.second-factor"
+
+
+@needs_pam
+def test_where_nobody_can_answer_the_remedy_is_named(user, tmp_path):
+    with asking_sshd(tmp_path, "secret", *WAYS["after a key"]) as asking:
+        user.configure(alias_of("store", asking))
+        user.know_host(asking)
+        asking.authorize(user.make_key("id_ed25519"))
+
+        with pytest.raises(StagingError) as raised:
+            user.log_in("store")
+
+    assert "Run the command on a terminal" in raised.value.hint
+
+
+@needs_pam
+def test_a_host_that_wants_another_code_for_each_session_gets_one_session(user, tmp_path):
+    with asking_sshd(tmp_path, "111 222 333", *WAYS["answers alone"]) as asking:
+        user.configure(alias_of("store", asking))
+        user.know_host(asking)
+        endpoint = user.log_in("store", ask=Typed("111"))
+
+        with open_session(endpoint):  # whose end leaves the login
+            assert run_echo(endpoint)
+        assert asking.log.count("Accepted keyboard-interactive") == 1
+        asking.kill_sessions()
+        with pytest.raises(StagingError, match="wants a new code"):
+            use_until_it_has_ended(endpoint)
+
+
+@needs_pam
+def test_a_code_for_a_jump_host_is_asked_for_once(user, sshd, tmp_path):
+    with asking_sshd(tmp_path, "111 222 333", *WAYS["after a key"]) as gate:
+        user.configure(alias_of("gate", gate) + alias_of("store", sshd, "ProxyJump gate"))
+        public = user.make_key("id_ed25519")
+        for host in (gate, sshd):
+            user.know_host(host)
+            host.authorize(public)
+
+        endpoint = user.log_in("store", ask=Typed("111"))
+
+        assert run_echo(endpoint)
+        assert run_echo(endpoint)
 
 
 def test_an_agent_that_does_not_answer_is_named(user, sshd):

@@ -9,16 +9,17 @@ import stat
 import subprocess
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.copy_site import (
     KINDS,
-    CopySite,
     check_with_md5sum,
     find_differences,
     find_false_claims,
     hash_file,
     look,
+    open_copy_site,
     read_checksums,
 )
 from tests.mounts import MOUNTS, needs_mounts
@@ -51,9 +52,8 @@ def sshd(tmp_path_factory):
 
 @pytest.fixture(params=KINDS)
 def site(request, tmp_path, sshd):
-    site = CopySite(tmp_path / request.param, request.param, sshd)
-    yield site
-    site.close()
+    with open_copy_site(tmp_path / request.param, request.param, sshd) as site:
+        yield site
 
 
 @pytest.fixture
@@ -316,6 +316,46 @@ def test_a_file_of_somebody_else_is_not_replaced(site, source, size, when):
     assert look(theirs) == before
     assert find_false_claims(site.there) == []
     assert b"src/" + os.fsencode(name) not in {name for name, _ in read_checksums(site.there)}
+
+
+@pytest.mark.parametrize("size", ["same", "other"])
+def test_a_file_of_somebody_else_is_kept_beside_ours_if_overwriting_is_asked_for(
+    site, source, size
+):
+    local, theirs = source / "run 1/4.raw", site.there / "src/run 1/4.raw"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_bytes(local.read_bytes()[::-1] if size == "same" else b"of somebody else")
+    same = site.there / "src/run 1/7.raw"
+    shutil.copy2(source / "run 1/7.raw", same)
+    before, untouched = hash_file(theirs), os.lstat(same).st_ino
+
+    ended = site.copy(source, "--overwrite")
+
+    old = b"run 1/.mydata-old-%b-4.raw" % before.encode()
+    assert (ended.code, ended.sums["verified"]) == (0, 30)
+    assert complete(site, source, others=[old]) == []
+    assert hash_file(site.there / "src" / os.fsdecode(old)) == before
+    assert os.lstat(same).st_ino == untouched
+    assert [it["event"] for it in ended.lines].count("file_replaced") == 1
+    assert sent(site.copy(source)) == 0
+
+
+def test_overwriting_stops_before_it_replaces_many_files_of_somebody_else(site, source):
+    for name in names_of(source):
+        theirs = site.there / "src" / os.fsdecode(name)
+        theirs.parent.mkdir(parents=True, exist_ok=True)
+        theirs.write_bytes((source / os.fsdecode(name)).read_bytes()[::-1])
+
+    ended = site.copy(source, "--overwrite")
+
+    held = [it for it in ended.lines if it["event"] == "file_waiting"]
+    assert (ended.code, ended.sums["verified"], ended.sums["held"]) == (1, 20, 10)
+    assert find_false_claims(site.there) == []
+    message = held[0]["problem"]["message"]
+    assert "Many files changed" in message
+    assert "verified copy" not in message
+    released = site.copy(source, "--overwrite", "--replace-changed")
+    assert (released.code, released.sums["verified"]) == (0, 30)
 
 
 @pytest.mark.parametrize("kind", ["folder", "link to a file", "dangling link", "pipe"])
@@ -664,6 +704,23 @@ def test_a_dry_run_changes_nothing(site, source, there):
     assert look(site.data) == here
 
 
+def test_a_dry_run_prepares_no_channel(site):
+    source = site.data / "src"
+    source.mkdir()
+    for number in range(3000):
+        (source / str(number)).touch()
+
+    process = site.start(source, site.target, "--dry-run", "--events")
+    assert process.stdout
+    for _ in range(1500):  # then it waits, since the pipe is too small for the others
+        process.stdout.readline()
+    started = psutil.Process(process.pid).children()
+    ended = finish_reading(process)
+
+    assert (ended.code, started) == (0, [])
+    assert not site.there.exists()
+
+
 def test_patterns_choose_the_files(site, source):
     (source / "skip").mkdir()
     (source / "skip" / "it").write_bytes(b"1")
@@ -794,10 +851,15 @@ def find_false_claims_but_twice(there):
     return [it for it in find_false_claims(there) if "times" not in it]
 
 
-def test_a_copy_whose_sessions_are_killed_goes_on(tmp_path, sshd):
-    site = CopySite(tmp_path / "site", "host", sshd)
-    source = make_large_source(site.data / "src")
-    process = site.start(source, site.target, "--events", "--bandwidth", "4")
+@pytest.fixture
+def host(tmp_path, sshd):
+    with open_copy_site(tmp_path / "site", "host", sshd) as site:
+        yield site
+
+
+def test_a_copy_whose_sessions_are_killed_goes_on(host, sshd):
+    source = make_large_source(host.data / "src")
+    process = host.start(source, host.target, "--events", "--bandwidth", "4")
     wait_for(process, "transfer_progressed")
 
     sshd.kill_sessions()
@@ -806,20 +868,19 @@ def test_a_copy_whose_sessions_are_killed_goes_on(tmp_path, sshd):
     ended = finish_reading(process)
 
     assert ended.code == 0, ended
-    assert complete(site, source) == []
+    assert complete(host, source) == []
 
 
-def test_a_copy_whose_sessions_are_killed_at_its_end_goes_on(tmp_path, sshd):
-    site = CopySite(tmp_path / "site", "host", sshd)
-    source = make_large_source(site.data / "src")
-    process = site.start(source, site.target, "--events")
+def test_a_copy_whose_sessions_are_killed_at_its_end_goes_on(host, sshd):
+    source = make_large_source(host.data / "src")
+    process = host.start(source, host.target, "--events")
     wait_for(process, "file_verified")
 
     sshd.kill_sessions()
     ended = finish_reading(process)
 
     assert ended.code == 0, ended
-    assert complete(site, source) == []
+    assert complete(host, source) == []
 
 
 def test_a_copy_can_be_stopped(site):

@@ -126,10 +126,12 @@ class Reader:
         )
 
     def make_copies(self) -> None:
-        """Have a folder of one month, and nothing at the destination."""
+        """Have what the page copies, and nothing at the destination."""
         shutil.rmtree(self.folder / "archive", ignore_errors=True)
-        (self._data / "2026-11").mkdir()
-        (self._data / "2026-11" / "notes.txt").write_bytes(os.urandom(1000))
+        for name in ("2026-11/notes.txt", "source/main.c", "film.raw", "disk.img"):
+            path = self._data / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(os.urandom(1000))
 
     def make_archive(self) -> None:
         """Have an archive made, and download it."""

@@ -2,9 +2,7 @@
 
 import os
 import subprocess
-import sys
 import tarfile
-import venv
 import zipfile
 from pathlib import Path
 
@@ -12,37 +10,9 @@ import pytest
 
 from mydata_like import __version__
 
-ROOT = Path(__file__).parents[2]
 PATIENCE = 120
 
 pytestmark = pytest.mark.e2e
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    """The folder with the wheel and the sources, as they would be published."""
-    folder = tmp_path_factory.mktemp("built")
-    words = ("-m", "hatchling", "build", "-t", "wheel", "-t", "sdist", "-d", str(folder))
-    subprocess.run([sys.executable, *words], cwd=ROOT, check=True, timeout=PATIENCE)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def installed(built, tmp_path_factory):
-    """An environment with the wheel; the libraries that it needs are those of the tests."""
-    folder = tmp_path_factory.mktemp("installed")
-    venv.create(folder, with_pip=False)
-    programs = folder / ("Scripts" if os.name == "nt" else "bin")
-    site = next(folder.rglob("site-packages"))
-    (site / "libraries.pth").write_text("\n".join(filter(is_libraries, sys.path)))
-    pip = (sys.executable, "-m", "pip", "--python", str(programs / "python"), "install")
-    options = ("--quiet", "--no-deps", "--no-index", "--no-compile")
-    subprocess.run([*pip, *options, *built.glob("*.whl")], check=True, timeout=PATIENCE)
-    return programs
-
-
-def is_libraries(path):
-    return Path(path).name == "site-packages"
 
 
 def ask(*words, home="/nowhere"):
@@ -113,6 +83,13 @@ def test_an_installed_program_reports_that_all_its_parts_work(installed, tmp_pat
     assert ended.returncode == 0
 
 
+def test_a_part_is_checked_alone_and_leaves_nothing(installed, tmp_path):
+    ended = ask(installed / "mydata-like", "--self-test", "tampering", home=tmp_path)
+
+    assert ended.stdout.startswith("ok        tampering  40 changed packets were refused")
+    assert (ended.returncode, ended.stderr, list(tmp_path.iterdir())) == (0, "", [])
+
+
 def test_a_part_that_is_broken_is_reported_with_the_reason(installed, tmp_path):
     icons = next(installed.parent.rglob("mydata_like/resources/icons"))
     away = icons.rename(icons.with_name("away"))
@@ -123,4 +100,4 @@ def test_a_part_that_is_broken_is_reported_with_the_reason(installed, tmp_path):
         away.rename(icons)
 
     assert ended.returncode == 1
-    assert "0 icons" in ended.stderr
+    assert "FAILED    resources  FileNotFoundError: 0 icons" in ended.stdout

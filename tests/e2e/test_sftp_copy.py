@@ -6,14 +6,18 @@ import re
 import signal
 import stat
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from mydata_like.ssh.keys import create_key
-from tests.site import DEADLINE, NEW_GROUP, close_streams, finish, kill_group
+from tests.copy_site import (
+    CopySite,
+    find_false_claims,
+    open_copy_site,
+    read_checksums,
+)
+from tests.site import DEADLINE, close_streams, finish
 from tests.sshd_fixture import needs_sshd, script, sftp_only, sshd_with
 
 pytestmark = [
@@ -52,41 +56,11 @@ HOSTS = {
 }
 
 
-class Copying:
+class Copying(CopySite):
     """A user with data, and a host that has the folder `there`."""
 
-    def __init__(self, folder, sshd):
-        self.home = folder / "home"
-        self.data = folder / "data"
-        self.there = folder / "there"
-        self._started = []
-        ssh = self.home / ".ssh"
-        ssh.mkdir(parents=True, mode=0o700)
-        sshd.authorize(create_key(ssh / "id_ed25519").public)
-        lines = ("Host store", f"HostName {sshd.host}", f"Port {sshd.port}")
-        (ssh / "config").write_text("\n ".join((*lines, f"User {sshd.username}")) + "\n")
-        (ssh / "known_hosts").write_text(f"[{sshd.host}]:{sshd.port} {sshd.host_key.line()}\n")
-
-    def start(self, command, *words):
-        kept = {name: value for name, value in os.environ.items() if "MYDATA_" not in name}
-        kept.pop("SSH_AUTH_SOCK", None)
-        own = {"HOME": str(self.home), "MYDATA_LIKE_HOME": str(self.home / "own files")}
-        process = subprocess.Popen(
-            [sys.executable, "-m", "mydata_like", command, *words],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-            start_new_session=True,
-            env=kept | own | {"COLUMNS": "110"},
-            creationflags=NEW_GROUP,
-        )
-        self._started.append(process)
-        return process
-
     def start_copy(self, *words):
-        return self.start("copy", str(self.data), f"store:{self.there}", *words)
+        return self.start(self.data, self.target, *words)
 
     def copy(self, *words):
         """Copy; return the exit code, and the output without its figures of time."""
@@ -104,35 +78,22 @@ class Copying:
         return [it for it in (self.there / "data").rglob("*") if it.is_file()]
 
     def check_there(self):
-        """Let a program compare what is listed; return the number of files.
-
-        All that is there is compared with what is here.
-        """
-        listed = sorted((self.there / ".mydata-like/manifest").rglob("*.md5"))
-        lines = b"".join(path.read_bytes() for path in listed)
-        checked = subprocess.run(
-            ["md5sum", "-c", "--quiet", "--strict"], input=lines, cwd=self.there, check=False
-        )
-        assert checked.returncode == 0
+        """Compare all that is there with what is here; return the number of listed files."""
+        assert find_false_claims(self.there) == []
         subprocess.run(
             ["diff", "-r", "--no-dereference", self.data, self.there / "data"], check=True
         )
-        return lines.count(b"\n")
-
-    def close(self):
-        for process in self._started:
-            if process.poll() is None:
-                kill_group(process)
-                close_streams(process)
+        return read_checksums(self.there).total()
 
 
 @pytest.fixture(params=HOSTS)
 def site(request, tmp_path):
     (tmp_path / "host").mkdir()
-    with sshd_with(tmp_path / "host", *HOSTS[request.param](tmp_path / "host")) as sshd:
-        site = Copying(tmp_path / "site", sshd)
+    with (
+        sshd_with(tmp_path / "host", *HOSTS[request.param](tmp_path / "host")) as sshd,
+        open_copy_site(tmp_path / "site", "host", sshd, Copying) as site,
+    ):
         yield site
-        site.close()
 
 
 def flip_byte(path, *, later):
@@ -171,6 +132,19 @@ def test_a_copy_is_proven_by_reading_it_back(site):
     assert again[1].endswith("4 files: 4 proven earlier, of the same size and time there\n")
 
 
+def test_a_stronger_proof_than_the_host_gives_is_refused_before_anything_is_sent(site):
+    site.make(b"a", b"content")
+
+    refused = finish(site.start_copy("--evidence", "host"), DEADLINE)
+
+    assert refused.code == 2
+    assert "gives a weaker proof (read-back) than --evidence host demands" in refused.complaints
+    assert not site.there.exists()
+    assert site.copy("--evidence", "read-back")[0] == 0
+    (segment,) = (site.there / ".mydata-like/manifest").rglob("*.jsonl")
+    assert '"evidence": "read-back"' in segment.read_text()
+
+
 def test_a_file_that_was_changed_there_is_noticed_by_its_time_and_the_others_by_verify(site):
     for number in range(4):
         site.make(b"%d" % number, os.urandom(1000))
@@ -180,7 +154,7 @@ def test_a_file_that_was_changed_there_is_noticed_by_its_time_and_the_others_by_
     (site.there / "data/3").unlink()
 
     code, text = site.copy()
-    verified = finish(site.start("verify", f"store:{site.there}"), DEADLINE)
+    verified = finish(site.start_command("verify", site.target), DEADLINE)
 
     assert code == 0
     assert text.endswith(
@@ -192,6 +166,7 @@ def test_a_file_that_was_changed_there_is_noticed_by_its_time_and_the_others_by_
     assert verified.code == 1
     assert "Changed: data/2 " in verified.output
     assert "3 of 4 files are as listed" in verified.output
+    flip_byte(site.there / "data/2", later=0)  # as it was
 
 
 def test_a_copy_that_was_killed_goes_on(site):
@@ -222,7 +197,7 @@ def test_a_destination_may_be_relative_to_the_home_of_the_account(site):
     site.make(b"file", b"content")
     relative = os.path.relpath(site.there, pwd.getpwuid(os.getuid()).pw_dir)
 
-    ended = finish(site.start("copy", str(site.data), f"store:{relative}"), DEADLINE)
+    ended = finish(site.start(site.data, f"store:{relative}"), DEADLINE)
 
     assert ended.code == 0, ended.output
     assert site.check_there() == 1

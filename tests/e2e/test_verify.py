@@ -233,6 +233,24 @@ def test_all_files_are_as_listed(site):
     )
 
 
+def test_status_shows_what_copies_and_checks_have_found(empty):
+    make_files(empty.data, {f"src/{number}": b"text" for number in range(3)})
+    empty.copy("src")
+    before = finish(empty.start("status"))
+    flip_byte(empty.there / "src/1")
+    empty.verify()
+
+    after = finish(empty.start("status"))
+    (known,) = json.loads(finish(empty.start("status", "--json")).output)["copies"]
+
+    copied = f":{empty.there}: 3 of 3 files proven on "
+    assert copied in before.output
+    assert "verification" not in before.output
+    assert copied in after.output
+    assert ": 3 of 3 files, 1 changed.\n" in after.output
+    assert (known["run"]["proven"], known["check"]["changed"]) == (3, 1)
+
+
 def test_what_is_wrong_is_named(site):
     top = site.there / "src"
     flip_byte(top / "sub/1.bin")

@@ -7,11 +7,12 @@ import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socket import SHUT_RDWR, socket
 from threading import Lock, Thread
 from typing import NamedTuple
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
@@ -33,10 +34,14 @@ def refusal(code: str, status: int = 400, message: str = "no", **headers: str) -
     return Answer(status, text.encode(), tuple(headers.items()))
 
 
+Headers = tuple[tuple[str, str], ...]
+
+
 class Upload(NamedTuple):
     key: str
     begun: datetime
     parts: dict[int, bytes]
+    metadata: Headers
 
 
 class Request(NamedTuple):
@@ -59,6 +64,8 @@ class Request(NamedTuple):
             return "CreateMultipartUpload" if self.method == "POST" else "ListMultipartUploads"
         if "uploadId" in self.query:
             return {"POST": "CompleteMultipartUpload"}.get(self.method, "AbortMultipartUpload")
+        if "list-type" in self.query:
+            return "ListObjectsV2"
         if self.method == "PUT":
             return "CopyObject" if "x-amz-copy-source" in self.headers else "PutObject"
         return {"GET": "GetObject", "HEAD": "HeadObject", "DELETE": "DeleteObject"}[self.method]
@@ -73,6 +80,8 @@ class ObjectServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), _Handler)
         self.objects: dict[str, bytes] = {}
         self.tags: dict[str, str] = {}
+        self.times: dict[str, datetime] = {}
+        self.metadata: dict[str, Headers] = {}
         self.uploads: dict[str, Upload] = {}
         self.requests: list[Request] = []
         self.interfere: Callable[[Request], Answer | None] = lambda _: None
@@ -136,20 +145,55 @@ def _xml(name: str, *fields: str) -> Answer:
     return Answer(body=f"<{name}>{''.join(fields)}</{name}>".encode())
 
 
-def _keep(server, key, data, told):
-    server.objects[key], server.tags[key] = data, told
+def _keep(server, key, data, told, metadata):
+    server.objects[key], server.tags[key], server.metadata[key] = data, told, metadata
+    server.times[key] = datetime.now(UTC)
+
+
+def _find_metadata(request):
+    return tuple(it for it in request.headers.items() if it[0].startswith("x-amz-meta-"))
+
+
+def _is_refused(server, request):
+    return request.headers.get("if-none-match") == "*" and request.key in server.objects
 
 
 def _put(server, request):
-    _keep(server, request.key, request.body, tag(request.body))
+    if _is_refused(server, request):
+        return refusal("PreconditionFailed", 412)
+    _keep(server, request.key, request.body, tag(request.body), _find_metadata(request))
     return Answer(headers=(("ETag", tag(request.body)),))
 
 
 def _head(server, request):
-    data = server.objects.get(request.key)
+    data, key = server.objects.get(request.key), request.key
     if data is None:
         return refusal("NoSuchKey", 404)
-    return Answer(body=data, headers=(("ETag", server.tags[request.key]),))
+    if request.headers.get("if-match", server.tags[key]) != server.tags[key]:
+        return refusal("PreconditionFailed", 412)
+    headers = [
+        ("ETag", server.tags[key]),
+        ("Last-Modified", format_datetime(server.times[key], True)),
+    ]
+    return Answer(body=data, headers=(*headers, *server.metadata[key]))
+
+
+def _list_objects(server, request):
+    prefix, first = request.query.get("prefix", ""), request.query.get("continuation-token", "")
+    keys = sorted(key for key in server.objects if key.startswith(prefix) and key >= first)
+    most = min(int(request.query.get("max-keys", 1000)), 1000)
+    rows = (
+        f"<Contents><Key>{quote(key)}</Key><Size>{len(server.objects[key])}</Size>"
+        f"<ETag>{escape(server.tags[key])}</ETag>"
+        f"<LastModified>{server.times[key]:%Y-%m-%dT%H:%M:%S.%fZ}</LastModified></Contents>"
+        for key in keys[:most]
+    )
+    more = "".join(
+        f"<NextContinuationToken>{escape(key)}</NextContinuationToken>"
+        for key in keys[most : most + 1]
+    )
+    cut = f"<IsTruncated>{str(bool(more)).lower()}</IsTruncated>{more}"
+    return _xml("ListBucketResult", "<EncodingType>url</EncodingType>", cut, *rows)
 
 
 def _delete(server, request):
@@ -166,13 +210,14 @@ def _copy(server, request):
     data = _origin(server, request)
     if data is None:
         return refusal("NoSuchKey", 404)
-    _keep(server, request.key, data, tag(data))
+    origin = unquote(request.headers["x-amz-copy-source"]).lstrip("/").partition("/")[2]
+    _keep(server, request.key, data, tag(data), server.metadata[origin])
     return _xml("CopyObjectResult", f"<ETag>{escape(tag(data))}</ETag>")
 
 
 def _create(server, request):
     number = uuid.uuid4().hex
-    server.uploads[number] = Upload(request.key, datetime.now(UTC), {})
+    server.uploads[number] = Upload(request.key, datetime.now(UTC), {}, _find_metadata(request))
     return _xml("InitiateMultipartUploadResult", f"<UploadId>{number}</UploadId>")
 
 
@@ -202,10 +247,12 @@ def _complete(server, request):
     parts = [upload.parts[number] for number in sorted(upload.parts)]
     if named != [tag(part) for part in parts]:
         return refusal("InvalidPart")
+    if _is_refused(server, request):
+        return refusal("PreconditionFailed", 412)
     del server.uploads[request.query["uploadId"]]
     digests = b"".join(hashlib.md5(part).digest() for part in parts)
     whole = f'"{hashlib.md5(digests).hexdigest()}-{len(parts)}"'
-    _keep(server, request.key, b"".join(parts), whole)
+    _keep(server, request.key, b"".join(parts), whole, upload.metadata)
     return _xml("CompleteMultipartUploadResult", f"<ETag>{escape(whole)}</ETag>")
 
 
@@ -236,6 +283,7 @@ _OPERATIONS = {
     "CompleteMultipartUpload": _complete,
     "AbortMultipartUpload": _abort,
     "ListMultipartUploads": _list,
+    "ListObjectsV2": _list_objects,
 }
 
 

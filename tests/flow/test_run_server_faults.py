@@ -156,9 +156,10 @@ def test_a_pause_that_the_server_asks_for_is_told_and_resume_ends_it_when_it_is_
     while "is paused" not in (status := site.command("status").output):
         assert process.poll() is None
 
-    site.command("resume")
+    resumed = site.command("resume").output
 
     ended = finish_reading(process)
+    assert resumed == "The run continues.\n"
     assert problem["code"] == "server.wait-requested"
     assert "asks us to wait until" in problem["message"]
     assert problem["message"] in status

@@ -5,8 +5,9 @@
 A cycle has five rounds with one source, on a host or in a folder. In each round local files are
 added, appended to, rewritten and removed. Somebody else truncates, overwrites, removes and touches
 files at the destination, puts links in their place, and makes files where local ones are to arrive.
-In some rounds the ledger is lost, and in some cycles segments of the manifest are damaged or
-removed. The real command is killed after a random event, and the same command continues.
+`verify` must then name the files that are not as listed, and no others. In some rounds the ledger
+is lost, and in some cycles segments of the manifest are damaged or removed. The real command is
+killed after a random event, and the same command continues.
 
 After each kill, and each continuation, an own walk and the real md5sum check that no file is listed
 with other bytes, but those that somebody else has changed since then. At the end of a round all
@@ -38,9 +39,10 @@ from tests.copy_site import (
     read_checksums,
 )
 from tests.openssh import open_ssh
-from tests.site import Ended, close_streams, kill_group
+from tests.site import Ended, close_streams, finish, kill_group
 
 ROUNDS_OF_A_CYCLE = 5
+PATIENCE = 120.0  # seconds
 LATEST = 1.3  # of the events of an undisturbed run, up to which a run is killed
 ENDINGS = (b".tif", b"\xff.raw", b" '.txt", b"\n", b"\\n", b"-\r", b"*", b".")
 FOLDERS = (b"", b"run 1", b"run 1/deep/er", b"-rf", b"caf\xe9", b"new\nline")
@@ -60,13 +62,15 @@ class Report:
     files: int = 0
     replaced: int = 0
     disturbed: int = 0
+    faults: int = 0  # that `verify` has found
     occupied: int = 0
     wrongs: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         return (
             f"{self.rounds} rounds, {self.kills} kills ({self.inside} inside), {self.files} files "
-            f"at the ends, {self.replaced} replaced, {self.disturbed} disturbed there, "
+            f"at the ends, {self.replaced} replaced, {self.disturbed} disturbed there "
+            f"({self.faults} noticed by verify), "
             f"{self.occupied} occupied, {len(self.wrongs)} wrongs"
         )
 
@@ -96,6 +100,7 @@ class Cycle:
         for number in range(rounds):
             if number:
                 self._disturb()
+                self._verify()
                 self._change()
             self._interrupt()
             ended = self._site.copy(
@@ -200,6 +205,26 @@ class Cycle:
         if self._damages and self._site.segments:
             self._damage(self._chance.choice(self._site.segments))
 
+    def _verify(self) -> None:
+        """Check that `verify` finds what is not as listed, and nothing else."""
+        if self._damaged:
+            return  # what is listed in one file of a segment may be missing in another
+        process = self._site.start_command("verify", self._site.target, "--json")
+        said = finish(process, PATIENCE).sums
+        faults = sorted(it["path"] for it in said["files"])
+        false = sorted(
+            format_path(name)
+            for name, checksum in read_checksums(self._site.there)
+            if not self._is_listed_truly(name, checksum)
+        )
+        if faults != false:
+            self._wrong(f"verify has found {faults}, and not {false}")
+        self._report.faults += len(faults)
+
+    def _is_listed_truly(self, name: bytes, checksum: str) -> bool:
+        full = os.path.join(os.fsencode(self._site.there), name)
+        return os.path.isfile(full) and not os.path.islink(full) and hash_file(full) == checksum
+
     def _damage(self, segment: Path) -> None:
         self._damaged = True
         match self._chance.randrange(3):
@@ -239,10 +264,9 @@ class Cycle:
         false: set[bytes] = set()
         listed: set[bytes] = set()
         for (name, checksum), number in read_checksums(self._site.there).items():
-            full, path = os.path.join(os.fsencode(self._site.there), name), name[4:]
+            path = name[4:]
             listed.add(path)
-            right = os.path.isfile(full) and not os.path.islink(full)
-            if not (right and hash_file(full) == checksum):
+            if not self._is_listed_truly(name, checksum):
                 false.add(path)
                 if path not in self._doubtful:
                     self._wrong(f"{when}: {name!r} is listed with other bytes")
@@ -283,6 +307,8 @@ class Cycle:
             if left:
                 self._wrong(f"{len(left)} contents are lost in {folder!r}: {left}")
                 checksums -= left
+        if ended.sums["verified"] != len(paths) - len(failed):
+            self._wrong(f"{ended.sums['verified']} files are verified, {len(failed)} failed")
         if ended.code != bool(problems):
             self._wrong(f"exit code {ended.code}: {ended.complaints[-500:]} {ended.output[-800:]}")
         self._report.files += len(paths)

@@ -36,6 +36,7 @@ FOREIGN = {
     "AbortIncompleteMultipartUpload",
     "CurrentUser",
     "FORMER_ADDRESS",
+    "ListBucket",
     "ListBucketMultipartUploads",
     "LongPathsEnabled",
     "ProgramFiles",

@@ -19,7 +19,11 @@ NAMES = {
 TEXTS = re.compile(r"f?'[^'\n]*'|f?\"[^\"\n]*\"")
 # The implementation of each kind: how its bytes travel, and how the program uses it.
 PLACES = {
-    "s3": ("mydata_like.transfer.s3.", "mydata_like.app.transports.s3_kind"),
+    "s3": (
+        "mydata_like.transfer.s3.",
+        "mydata_like.app.bucket_place",  # without a server
+        "mydata_like.app.transports.s3_kind",
+    ),
     "folder": (
         "mydata_like.transfer.folder.",
         "mydata_like.app.plain_destination",  # without a server: a host, or a folder
@@ -47,6 +51,8 @@ LISTS = {
     "gui.setting_labels",
     "gui.settings_editor.form",
     "gui.speed_test.speedtest_texts",
+    "gui.wizard.destination_steps",
+    "settings.sections",
     "settings.transfer_sections",
     "settings.server_layer",
 }
@@ -74,7 +80,8 @@ EXCEPTIONS = {
         "demo.uploaders",
         # The URL of a bucket as a destination of a copy.
         "core.copy_arguments",
-        "app.plain_destination",
+        "cli.copy_command",
+        "cli.verify_command",
     },
     # The user confirms a new one.
     "folder": {

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from mydata_like.catalogues.manifest.prove import Prove
+from mydata_like.catalogues.manifest.prove import USUAL_MODE, Prove
 from mydata_like.catalogues.manifest.segments import MARKER, format_marker, read_marker
 from mydata_like.catalogues.manifest.stored_view import (
     BOX,
@@ -13,8 +13,8 @@ from mydata_like.catalogues.manifest.stored_view import (
     StoredView,
     number_dataset,
 )
-from mydata_like.core.destination_files import DestinationFiles
-from mydata_like.core.errors import StagingError
+from mydata_like.core.destination_files import DestinationFiles, Placement, ProvenFile, StoredFile
+from mydata_like.core.errors import ItemError, Problem, StagingError
 from mydata_like.core.model import (
     Batch,
     Datafile,
@@ -23,13 +23,21 @@ from mydata_like.core.model import (
     DatasetFolder,
     Entry,
     FileRecord,
+    KeptCopy,
     Registration,
     Replacement,
     Replica,
 )
-from mydata_like.engine.catalogue import Stage
+from mydata_like.core.parsing import moment_of_ns
+from mydata_like.core.staging_path import kept_path
+from mydata_like.engine.catalogue import BroughtBack, Stage
 from mydata_like.engine.pipeline import SingleFlight, StageInput
 
+NOT_KEPT: Final = Problem(
+    "changed.nothing-kept",
+    "The earlier content that was kept is gone, or is not what was kept.",
+    "mydata-like where shows what is kept of a file.",
+)
 SINGLE: Final = b"single files"  # stands for all files that are copied one by one
 
 
@@ -93,7 +101,7 @@ class ManifestCatalogue:
         """Return what is stored now under the names of files that were being replaced."""
         where, wanted = self._destination, set(ids)
         left = [it for it in where.ledger.find_replacements() if it.datafile in wanted]
-        paths = [it.remote.encode("utf-8", "surrogateescape") for it in left]
+        paths = [_encode(it.remote) for it in left]
         found = where.call(lambda: where.files.prove(paths)) if paths else []
         now = where.gate.clock.now().isoformat()
         records = []
@@ -110,9 +118,39 @@ class ManifestCatalogue:
         """Do nothing: `fetch_records` reads the stored bytes."""
 
     def withdraw(self, files: Sequence[FileRecord]) -> None:
-        paths = {it.remote.encode("utf-8", "surrogateescape") for it in files}
+        paths = {_encode(it.remote) for it in files}
         if paths:
             self._destination.call(lambda: self._destination.manifest.withdraw(paths))
+
+    def bring_back(self, copy: KeptCopy) -> BroughtBack:
+        where, place, kept = self._destination, _encode(copy.remote), _encode(copy.path)
+        stored, present = where.call(lambda: where.files.prove([kept, place]))
+        if stored is None or (stored.file.size, stored.checksum) != (copy.size, copy.checksum):
+            raise _refuse(NOT_KEPT)
+        where.call(lambda: where.manifest.withdraw([place]))
+        newer = None
+        if present:
+            newer = copy._replace(
+                path=kept_path(copy.remote, present.checksum),
+                size=present.file.size,
+                checksum=present.checksum,
+                modified=moment_of_ns(present.file.modified_ns).isoformat(),
+                verified_at=where.gate.clock.now().isoformat(),
+                at=0,
+                until=0,
+            )
+            self._move(place, _encode(newer.path))
+        file = self._move(kept, place)
+        at = int(where.gate.clock.now().timestamp())
+        where.call(lambda: where.manifest.add([ProvenFile(file, copy.checksum)], at))
+        return BroughtBack(DatafileId(file.mark), newer)
+
+    def _move(self, path: bytes, final: bytes) -> StoredFile:
+        where, placement = self._destination, Placement(path, final, USUAL_MODE)
+        (result,) = where.call(lambda: where.files.place([placement]))
+        if isinstance(result, Problem):
+            raise _refuse(result)
+        return result
 
     def note_new(self, entries: Sequence[Entry]) -> None:
         """Do nothing: the ledger believes nothing that was not proven or listed with it."""
@@ -122,6 +160,14 @@ class ManifestCatalogue:
 
     def finish_audit(self) -> None:
         """Do nothing; see `note_new`."""
+
+
+def _refuse(problem: Problem) -> ItemError:
+    return ItemError(problem.message, hint=problem.hint, code=problem.code)
+
+
+def _encode(path: str) -> bytes:
+    return path.encode("utf-8", "surrogateescape")
 
 
 def _record(replaced: Replacement, size: int, checksum: str, replica: Replica) -> Datafile:

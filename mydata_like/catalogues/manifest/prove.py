@@ -94,6 +94,7 @@ class Prove:
             return
         for record, result in verified:
             record.state, record.datafile = EntryState.VERIFIED, DatafileId(result.file.mark)
+            record.remote = result.file.path.decode("utf-8", "surrogateescape")
         if verified:
             yield [record for record, _ in verified]
         if again := [record for record in wrong if self._may_be_sent_again(record)]:
@@ -151,7 +152,7 @@ class Prove:
     def _find_final(self, record: FileRecord) -> bytes | None:
         """Return the final path of bytes that have a temporary one."""
         path, temporary = _encode(record.remote), self._destination.temporary
-        return path[len(temporary) :] if path.startswith(temporary) else None
+        return path[len(temporary) :] if temporary and path.startswith(temporary) else None
 
     def _placement(self, record: FileRecord) -> Placement:
         final = self._find_final(record)
@@ -161,6 +162,7 @@ class Prove:
     def _may_be_sent_again(self, record: FileRecord) -> bool:
         """Prepare a file whose bytes are wrong to be sent again; report one that cannot be."""
         ours = record.earlier is None or bool(record.earlier.find_replica(BOX))
+        ours = ours or self._destination.overwrite
         if record.round or not ours:
             self._fail(record, DIFFERS if ours else OCCUPIED)
             return False

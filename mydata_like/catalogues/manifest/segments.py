@@ -12,9 +12,12 @@ import hashlib
 import json
 import logging
 import re
+import secrets
+import time
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from mydata_like.core.destination_files import (
@@ -34,6 +37,9 @@ logger = logging.getLogger(__name__)
 MARKER: Final = OWN_FOLDER + b"/" + DESTINATION_MARKER
 TEMPORARY: Final = OWN_FOLDER + b"/tmp/"
 MANIFEST: Final = OWN_FOLDER + b"/manifest/"
+TURN: Final = OWN_FOLDER + b"/withdrawing"  # names the uploader that writes segments again
+LONGEST_TURN: Final = 120.0  # seconds after which it counts as killed
+LOOK_AGAIN: Final = 0.1  # seconds
 FORMAT: Final = 1
 LARGEST: Final = 50_000  # files of a segment
 _CHECKSUM: Final = re.compile("[0-9a-f]{32}")
@@ -65,6 +71,7 @@ def format_segment(proven: Iterable[ProvenFile], evidence: str, at: int) -> byte
     for file, checksum in proven:
         name = base64.b64encode(file.path).decode()
         values = [name, file.size, checksum, file.modified_ns, file.ctime_ns, file.inode]
+        values += [file.tag] if file.tag else []
         lines.append(json.dumps(values, separators=(",", ":")))
     head = {"format": FORMAT, "evidence": evidence, "at": at, "files": len(lines)}
     return "\n".join([json.dumps(head), *lines, ""]).encode()
@@ -80,11 +87,11 @@ def parse_segment(content: bytes) -> Iterator[Listed]:
     if head.get("files", len(lines) - 1) != len(lines) - 1:
         raise ValueError("lines of it are missing")
     for line in lines[1:]:
-        name, size, checksum, modified_ns, ctime_ns, inode = parse_json(line)
+        name, size, checksum, modified_ns, ctime_ns, inode, *tag = parse_json(line)
         if not _CHECKSUM.fullmatch(checksum) or not 0 <= size < _NO_SIZE:
             raise ValueError("a line of it is damaged")
         path = base64.b64decode(name, validate=True)
-        file = StoredFile(path, int(size), int(modified_ns), int(ctime_ns), int(inode))
+        file = StoredFile(path, int(size), int(modified_ns), int(ctime_ns), int(inode), *tag)
         yield Listed(ProvenFile(file, str(checksum)), evidence, at)
 
 
@@ -190,7 +197,7 @@ class Manifest:
 
     def withdraw(self, paths: Collection[bytes]) -> None:
         """Write the segments again that list one of these files, without them."""
-        with self._lock:
+        with self._lock, self._alone():
             # What people check goes first: it never says more than what counts.
             names = list(self._list())
             for name in names:
@@ -199,6 +206,28 @@ class Manifest:
             for name in names:
                 if name.endswith(_ENDING):
                     self._withdraw_listed(name, paths)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Wait until no other uploader writes segments again: each would undo what the other does.
+
+        Our own earlier turn was interrupted by a kill.
+        """
+        mine = self._own + secrets.token_hex(8).encode()
+        seen, since = b"", time.monotonic()
+        while not self._write_new(TURN, mine):
+            found = self._files.read(TURN) or b""
+            if found != seen:
+                seen, since = found, time.monotonic()
+            if found.startswith(self._own) or time.monotonic() - since > LONGEST_TURN:
+                self._files.remove([TURN])
+            else:
+                time.sleep(LOOK_AGAIN)
+        try:
+            yield
+        finally:
+            if self._files.read(TURN) == mine:
+                self._files.remove([TURN])
 
     def withdraw_earlier(self, paths: Collection[bytes]) -> None:
         """Withdraw those of these files that were listed before this run."""
@@ -243,7 +272,7 @@ class Manifest:
         """Return what a segment lists; nothing if it is damaged."""
         content = self._files.read(name)
         try:
-            return list(parse_segment(content or b""))
+            listed = list(parse_segment(content or b""))
         except (ValueError, TypeError, KeyError) as error:
             logger.warning("A segment of the manifest cannot be read: %s", error)
             self._report(
@@ -254,7 +283,10 @@ class Manifest:
                     "of the destination.",
                 )
             )
-        return []
+            return []
+        if listed:
+            self._files.recall((it.proven for it in listed), listed[0].evidence)
+        return listed
 
 
 def _find_segment(name: bytes) -> bytes:

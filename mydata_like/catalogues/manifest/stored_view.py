@@ -4,6 +4,7 @@ import hashlib
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 from types import MappingProxyType
@@ -43,16 +44,19 @@ COMPARED_AT_ONCE: Final = 500  # files without a line in the manifest that are h
 OCCUPIED: Final = Problem(
     "destination.occupied",
     "The destination has another file of this name, which this program has not put there.",
-    "Nothing was replaced. Rename or remove one of the two, or choose another destination.",
+    "Nothing was replaced. Rename or remove one of the two, or copy again with --overwrite, which "
+    "keeps the other file beside it for 30 days.",
 )
 
 
 class ManifestContext(NamedTuple):
     """What the views and stages of a run share.
 
-    `temporary` is the folder of bytes that have no name yet. With `accept_missing`, any number of
+    `temporary` is the folder of bytes that have no name yet, or empty if they are sent under their
+    final names. With `accept_missing`, any number of
     proven files may be missing: they are sent again. The ledger is not `trusted` if segments that
-    it knows are gone from the manifest: what these listed is proven and listed again.
+    it knows are gone from the manifest: what these listed is proven and listed again. With
+    `overwrite`, files that the manifest does not list are replaced as changed ones are.
     """
 
     files: DestinationFiles
@@ -63,6 +67,7 @@ class ManifestContext(NamedTuple):
     temporary: bytes
     accept_missing: bool = False
     trusted: bool = True
+    overwrite: bool = False
 
     def call(self, action: Callable[[], T]) -> T:
         """Return the result of an action on the files, waiting at the gate while necessary.
@@ -94,7 +99,6 @@ class StoredView:
 
     compared: datetime | None = None
     unread = False
-    irreplaceable = OCCUPIED
     requested: Mapping[DatafileId, Datafile | None] = MappingProxyType({})
 
     def __init__(
@@ -115,7 +119,10 @@ class StoredView:
         self._listed: dict[bytes, Listed] | None = None  # what the manifest has of these
         self._checksums: dict[bytes, str] = {}  # of those that were hashed there
         self._unhashed: defaultdict[bytes, list[bytes]] = defaultdict(list)  # by folder
+        self._own: dict[bytes, bool] = {}  # whether this program has put unlisted files there
+        self._unasked: defaultdict[bytes, list[bytes]] = defaultdict(list)
         seen = destination.call(lambda: self._compare(find_key, list_stored))
+        self.dataset = replace(dataset, files=seen + len(self._others))
         self.agrees = True
         if seen < destination.ledger.count_records(dataset.id).total:
             self.agrees = not destination.call(self._check_rows)
@@ -192,8 +199,7 @@ class StoredView:
     def find(self, file: LocalFile) -> Datafile | None:
         """Return what is stored under a file's name, as a record.
 
-        If this program has not put it there, its replica is in another box than ours: it is
-        compared, and never replaced.
+        If this program has not put it there, its replica is in another box than ours.
         """
         path = self._place_of(file)
         stored = self._others.get(path)
@@ -210,15 +216,24 @@ class StoredView:
         return self._describe(file, stored, checksum, replica)
 
     def _find_unlisted(self, file: LocalFile, stored: StoredFile) -> Datafile:
-        """Return what is stored and not listed; it is ours if the ledger has its mark."""
+        """Return what is stored and not listed; it is ours if the ledger has its mark.
+
+        An interrupted run may have put it there as well.
+        """
         path = stored.path
         row = self._destination.ledger.find_entries([file.key]).get(file.key)
         if row and row.datafile == stored.mark and row.dataset == self.dataset.id:
             replica = Replica(_text(path), BOX, verified=False, verified_at=None)
             return self._describe(file, stored, row.checksum, replica)
-        checksum = self._hash(path) if stored.size == file.size else ""
-        replica = Replica(_text(path), "", verified=False, verified_at=None)
+        own = self._is_own(path)
+        wanted = own or self._destination.overwrite or stored.size == file.size
+        checksum = self._hash(path) if wanted else ""
+        replica = Replica(_text(path), BOX if own else "", verified=False, verified_at=None)
         return self._describe(file, stored, checksum, replica)
+
+    def find_obstacle(self, record: Datafile) -> Problem | None:
+        """Return why a file of others is not replaced; also if it is unknown what would be lost."""
+        return None if self._destination.overwrite and record.checksum else OCCUPIED
 
     def _find_known(self, file: LocalFile, path: bytes) -> Datafile | None:
         """Return what the ledger knows, if the destination has it unchanged."""
@@ -267,13 +282,7 @@ class StoredView:
     def _hash(self, path: bytes) -> str:
         """Return the checksum of a stored file; those beside it are hashed in the same request."""
         if path not in self._checksums:
-            if not self._unhashed:
-                for it in self._others:
-                    self._unhashed[it.rpartition(b"/")[0]].append(it)
-            beside = self._unhashed[path.rpartition(b"/")[0]]
-            paths = list(dict.fromkeys([path, *beside[-COMPARED_AT_ONCE:]]))
-            del beside[-COMPARED_AT_ONCE:]
-            where = self._destination
+            paths, where = self._take_beside(path, self._unhashed), self._destination
             found = where.call(lambda: where.files.prove(paths))
             self._checksums.update(
                 (name, proven.checksum if proven else "")
@@ -281,8 +290,28 @@ class StoredView:
             )
         return self._checksums[path]
 
+    def _is_own(self, path: bytes) -> bool:
+        where = self._destination
+        if where.files.has_temporary_names:
+            return False
+        if path not in self._own:
+            paths = self._take_beside(path, self._unasked)
+            found = where.call(lambda: where.files.find_own(paths))
+            self._own.update(zip(paths, found, strict=True))
+        return self._own[path]
+
+    def _take_beside(self, path: bytes, left: defaultdict[bytes, list[bytes]]) -> list[bytes]:
+        """Return a path, and some of those that are `left` of its folder, which are removed."""
+        if not left:
+            for it in self._others:
+                left[it.rpartition(b"/")[0]].append(it)
+        beside = left[path.rpartition(b"/")[0]]
+        paths = list(dict.fromkeys([path, *beside[-COMPARED_AT_ONCE:]]))
+        del beside[-COMPARED_AT_ONCE:]
+        return paths
+
     def place(self, file: LocalFile) -> str:
-        """Return the temporary path of a file; it gets its name when its bytes are proven."""
+        """Return the path under which a file is sent; see `ManifestContext.temporary`."""
         return _text(self._destination.temporary + self._place_of(file))
 
     def _place_of(self, file: LocalFile) -> bytes:

@@ -86,7 +86,8 @@ class LastVerify(NamedTuple):
 
     `at` is its end in seconds since 1970, `by` the user and computer. `scope` is `all`, `sample` or
     `older`. `listed` files are in the manifest, of which `chosen` were to be checked, and `checked`
-    ones were. `unlisted` is None if it is not known.
+    ones were. `unlisted` is None if it is not known. The files were `read`, unless they are objects
+    of which the service only told its ETags.
     """
 
     at: int
@@ -101,6 +102,7 @@ class LastVerify(NamedTuple):
     unreadable: int
     unlisted: int | None
     damaged: int
+    read: bool = True
 
     def format(self) -> bytes:
         """Return it as the content of the file."""
@@ -129,6 +131,7 @@ def parse_last(content: bytes | None) -> LastVerify | None:
             int(record["unreadable"]),
             None if unlisted is None else int(unlisted),
             int(record["damaged"]),
+            record.get("read", True) is True,
         )
     except (ValueError, TypeError, KeyError) as error:
         logger.warning("The result of the last check cannot be read: %s", error)

@@ -487,6 +487,7 @@ class ApiClient:
             self.rest(rest)
         elif rest > 0:
             try:
+                self._pause.enter_look()
                 self._look()
             except WaitRequestedError as error:
                 if request.writes or self.pause_at is None:
@@ -496,7 +497,6 @@ class ApiClient:
 
     def _look(self) -> None:
         """End a requested pause if the server answers; else raise `WaitRequestedError`."""
-        self._pause.enter_look()
         self._exchange(self._account_request(), looks=True)
         if self._pause.rest > 0:
             raise self._pause.error()

@@ -501,8 +501,7 @@ class DatasetView:
         directory, name = file.directory.decode(), file.name.decode()
         return staged_path(self.dataset.name, self.dataset.id, directory, name)
 
-    @property
-    def irreplaceable(self) -> Problem:
+    def find_obstacle(self, record: Datafile) -> Problem | None:
         return ELSEWHERE
 
     def find_archive(self, path: str) -> tuple[ArchiveRecord | None, Datafile | None]:

@@ -25,6 +25,7 @@ from mydata_like.core.model import (
     DatasetId,
     Entry,
     FileRecord,
+    KeptCopy,
     Registration,
 )
 from mydata_like.core.ports import Emit, Ledger
@@ -99,6 +100,9 @@ class MyTardis:
 
     def withdraw(self, files: Sequence[FileRecord]) -> None:
         """Do nothing: a record that describes other bytes counts as changed."""
+
+    def bring_back(self, copy: KeptCopy) -> None:
+        """Do nothing: a channel moves the bytes, and the record changes after that."""
 
     def change_records(self, changes: Sequence[Registration]) -> None:
         self._gate.call(lambda: self._server.register(changes))

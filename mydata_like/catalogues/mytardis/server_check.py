@@ -160,6 +160,9 @@ class ServerCheck:
         """Return whether the server has verified a record again, recently enough to count."""
         return self._reverify is None or self._reverify.was_asked(proof.id)
 
+    def confirm(self, entry: Entry) -> None:
+        """Do nothing: the server has just verified its copy again."""
+
     def find_doubted(self, entry: Entry, problem: Problem) -> Recheck | None:
         """Return what must be checked again, if a problem contradicts the ledger."""
         if problem in (NOT_INSIDE, DAMAGED):

@@ -14,6 +14,7 @@ from mydata_like.core.errors import (
     UploaderError,
 )
 from mydata_like.core.formatting import format_text
+from mydata_like.transfer.destination_problems import OCCUPIED
 from mydata_like.transfer.s3.s3_client import Bucket
 
 _SHOWN: Final = 200  # characters of the service's own text
@@ -98,7 +99,7 @@ _ANSWERS: Final = (
         code="s3.failed",
         names=(
             *("NoSuchUpload", "InvalidPart", "RequestTimeout", "OperationAborted"),
-            "InternalError",
+            *("InternalError", "ConditionalRequestConflict"),
         ),
         message="The object storage could not do this now: {said}.",
         statuses=(408, 500, 502, 504),
@@ -121,6 +122,13 @@ _ANSWERS: Final = (
         hint="Shorten the names of the file and its folders.",
     ),
     _Rule(
+        RejectedError,
+        code=OCCUPIED,
+        names=("PreconditionFailed",),
+        message="An object in the bucket is not as expected, and was not replaced: {said}.",
+        statuses=(412,),
+    ),
+    _Rule(
         StagingError,
         code="s3.denied",
         names=("AccessDenied", "AccountProblem", "AllAccessDisabled"),
@@ -138,6 +146,15 @@ _REFUSED: Final = _Rule(
     hint="Contact the administrator of the object storage.",
 )
 _FAILURES: Final = (
+    _Rule(
+        AccessDeniedError,
+        code="s3.key",
+        names=(
+            *("NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError"),
+            *("SSOError", "TokenRetrievalError"),
+        ),
+        message="There are no valid credentials for {host}: {said}.",
+    ),
     _Rule(
         StagingError,
         code="s3.certificate",
@@ -173,6 +190,19 @@ _FAILURES: Final = (
         hint="Check transfer.s3_bucket.",
     ),
 )
+_CHECK_ADDRESS: Final = (
+    "Check the name of the bucket, AWS_ENDPOINT_URL and AWS_REGION, or ~/.aws/config."
+)
+# The hints by code where address and account are not those of the settings.
+_AWS_HINTS: Final = {
+    "s3.key": "Check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ~/.aws/credentials.",
+    "s3.no-bucket": _CHECK_ADDRESS,
+    "s3.elsewhere": _CHECK_ADDRESS,
+    "s3.unreachable": _CHECK_ADDRESS,
+    "s3.strange-answer": _CHECK_ADDRESS,
+    "s3.certificate": "If its certificate was issued by a private authority, set AWS_CA_BUNDLE.",
+    "server.proxy": "Check HTTPS_PROXY and HTTP_PROXY.",
+}
 # What botocore says ends with the address of the object, which is not that of the service.
 _ADDRESS: Final = re.compile(r'(for |endpoint |proxy )?(URL: )?"?https?://[^" ]*"?').sub
 _STRANGE: Final = _Rule(
@@ -235,4 +265,5 @@ def _build(rule: _Rule, bucket: Bucket, said: str) -> UploaderError:
         "account": format_text(bucket.access_key),
         "said": text if len(text) <= _SHOWN else f"{text[:_SHOWN]} [...]",
     }
-    return rule.kind(rule.message.format(**fields), hint=rule.hint, code=rule.code)
+    hint = _AWS_HINTS.get(rule.code, rule.hint) if bucket.from_aws else rule.hint
+    return rule.kind(rule.message.format(**fields), hint=hint, code=rule.code)

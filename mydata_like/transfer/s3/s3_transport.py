@@ -2,12 +2,21 @@
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any, Final
 
-from mydata_like.core.errors import FULL, ItemError, Problem, StagingError, TransientError
+from mydata_like.core.errors import (
+    FULL,
+    ItemError,
+    Problem,
+    RejectedError,
+    StagingError,
+    TransientError,
+)
 from mydata_like.core.file_transport import FileChannel, FileTransport
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import FileRecord, Payload, Replacement
@@ -15,11 +24,25 @@ from mydata_like.core.ports import Emit, Progress, SentFile, UnsentFile
 from mydata_like.core.staging_path import is_kept
 from mydata_like.transfer.archive_writer import open_content
 from mydata_like.transfer.channel import CUT, describe_member
+from mydata_like.transfer.destination_problems import (
+    OCCUPIED,
+    describe_occupied,
+    describe_refusal,
+)
 from mydata_like.transfer.member_results import describe_held
 from mydata_like.transfer.s3.s3_client import Bucket
 from mydata_like.transfer.s3.s3_errors import s3_errors
-from mydata_like.transfer.s3.s3_upload import PARTS, SMALL, CutOff, Flow, PartLimit, S3Upload
+from mydata_like.transfer.s3.s3_upload import (
+    PART,
+    SMALL,
+    CutOff,
+    Flow,
+    PartLimit,
+    S3Upload,
+    part_size,
+)
 from mydata_like.transfer.temporary_files import AGE
+from mydata_like.transfer.worker_messages import Member
 
 DELAYS: Final = (1.0, 4.0, 10.0, 20.0)  # seconds before a part is sent again
 COPY: Final = 512 * 1024 * 1024  # bytes that the service copies in one request
@@ -27,8 +50,23 @@ _KEPT_PREFIX: Final = ".mydata-old"
 _GONE: Final = frozenset({"404", "NoSuchKey", "NotFound"})
 
 
+@dataclass(frozen=True, slots=True)
+class NewObjects:
+    """How the objects of a destination of `copy` are made: none replaces another one.
+
+    `conditional` is whether the service obeys the header If-None-Match; if not, keys are looked up
+    before. `checksums` collects the MD5s of objects of several parts, by their tags.
+    """
+
+    checksums: MutableMapping[str, str]
+    conditional: bool = True
+
+
 class S3Transport(FileTransport):
-    """A bounded number of channels that send to one bucket, each one file at a time."""
+    """A bounded number of channels that send to one bucket, each one file at a time.
+
+    Without `new`, objects are those of a MyTardis server: they may replace others.
+    """
 
     rung = "s3"
 
@@ -40,12 +78,15 @@ class S3Transport(FileTransport):
         channels: int,
         mark: bytes = b"",
         emit: Emit | None = None,
+        new: NewObjects | None = None,
     ) -> None:
         super().__init__(bucket.host, channels, emit)
         self.client = client
         self.bucket = bucket
         self.mark = mark  # of this uploader in temporary names
-        self.copied_at_once = COPY
+        self.new = new
+        # Copies in the parts that they were sent in have the same tags.
+        self.copied_at_once = PART if new else COPY
         self.part_limit = PartLimit()
         self.delays = DELAYS
         self.round_trip = 0.0  # the shortest time of a tiny file, which includes the service's own
@@ -92,8 +133,10 @@ class S3Transport(FileTransport):
         if size <= self.copied_at_once:
             client.copy_object(**where, **origin)
             return
-        upload = {**where, "UploadId": client.create_multipart_upload(**where)["UploadId"]}
-        piece = max(self.copied_at_once, -(-size // PARTS))
+        metadata = found.get("Metadata", {})
+        answer = client.create_multipart_upload(**where, Metadata=metadata)
+        upload = {**where, "UploadId": answer["UploadId"]}
+        piece = max(self.copied_at_once, part_size(size))
         parts = []
         try:
             for number, start in enumerate(range(0, size, piece), 1):
@@ -108,11 +151,13 @@ class S3Transport(FileTransport):
             raise
 
     def key(self, path: str) -> str:
-        """Return the key of a path; those of kept objects have a prefix of their own.
+        """Return the key of a path.
 
-        So a rule of the bucket can apply to them.
+        Those of kept objects of a MyTardis server have a prefix of their own, so that a rule of the
+        bucket can apply to them.
         """
-        return self.bucket.key(f"{_KEPT_PREFIX}/{path}" if is_kept(path) else path)
+        apart = is_kept(path) and not self.new
+        return self.bucket.key(f"{_KEPT_PREFIX}/{path}" if apart else path)
 
     def close(self) -> None:
         """Make sends in progress raise `TransientError` at their next bytes."""
@@ -144,6 +189,7 @@ class S3Channel(FileChannel):
     def send_file(
         self, index: int, wanted: FileRecord, progress: Progress
     ) -> SentFile | UnsentFile:
+        member = describe_member(wanted, self._transport.mark)
         flow = Flow(
             bucket=self._rate,
             limit=self._transport.part_limit,
@@ -153,22 +199,48 @@ class S3Channel(FileChannel):
         )
         try:
             self.check_open()
-            member = describe_member(wanted, self._transport.mark)
-            key = self._bucket.key(member.remote.decode("utf-8"))
             with open_content(member) as source:
-                upload = S3Upload(self._client, self._bucket, key, flow)
+                upload = self._start(member, flow, wanted.remote)
                 begun = time.monotonic()
                 checksum = upload.send(source)
                 if source.size <= SMALL:
                     seconds, known = time.monotonic() - begun, self._transport.round_trip
                     self._transport.round_trip = min(seconds, known or seconds)
+                if self._transport.new and "-" in upload.tag:
+                    self._transport.new.checksums[upload.tag] = checksum
                 return SentFile(index, checksum, inside=source.inside)
         except ItemError as error:
-            return UnsentFile(index, error.problem, again=isinstance(error, TransientError))
+            problem = error.problem
+            if problem.code == OCCUPIED:
+                problem = describe_occupied(member.remote)
+            return UnsentFile(index, problem, again=isinstance(error, TransientError))
         except StagingError as error:
             if error.problem_code != FULL:
                 raise
             return UnsentFile(index, error.problem, again=True)  # a smaller file may fit
+
+    def _start(self, member: Member, flow: Flow, final: str) -> S3Upload:
+        """Return the upload of a file; raises `RejectedError` if its object cannot be made.
+
+        `final` is the path that it gets, perhaps after another object was replaced.
+        """
+        new = self._transport.new
+        key = self._bucket.key(decode_key(member.remote))
+        if new is None:
+            return S3Upload(self._client, self._bucket, key, flow)
+        if not (member.aside or new.conditional):
+            with s3_errors(self._bucket):
+                if find_object(self._client, self._bucket, key) is not None:
+                    raise RejectedError("The key is taken.", code=OCCUPIED)
+        modified = f"{Decimal(member.modified_ns).scaleb(-9):f}"  # as rclone keeps it
+        return S3Upload(
+            self._client,
+            self._bucket,
+            key,
+            flow,
+            {"mtime": modified, **describe_origin(self._bucket, final)},
+            may_replace=member.aside or not new.conditional,
+        )
 
     def replace(
         self, replacements: Sequence[Replacement], files: Mapping[bytes, FileRecord]
@@ -222,6 +294,24 @@ class S3Channel(FileChannel):
         """Remove what is stored under these paths and no longer wanted."""
         for path in paths:
             self._transport.remove(path)
+
+
+def describe_origin(bucket: Bucket, path: str) -> dict[str, str]:
+    """Return the metadata by which an object that this program has put there is recognised.
+
+    A copy under another key, or in another bucket, does not match.
+    """
+    text = f"{bucket.name}/{bucket.key(path)}".encode()
+    return {"mydata-like": hashlib.blake2b(text, digest_size=16).hexdigest()}
+
+
+def decode_key(path: bytes) -> str:
+    """Return a path as a part of a key; raises `RejectedError` if it is not valid UTF-8."""
+    try:
+        return path.decode("utf-8")
+    except UnicodeDecodeError:
+        problem = describe_refusal(path, b"Illegal byte sequence")
+        raise RejectedError(problem.message, hint=problem.hint, code=problem.code) from None
 
 
 def find_object(client: Any, bucket: Bucket, key: str) -> Any:

@@ -12,11 +12,12 @@ import logging
 import re
 import time
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from threading import Event, Lock
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from mydata_like.core import md5
@@ -30,6 +31,7 @@ from mydata_like.core.errors import (
 from mydata_like.core.formatting import format_size
 from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.transfer.archive_writer import ArchiveSource
+from mydata_like.transfer.destination_problems import OCCUPIED
 from mydata_like.transfer.file_source import FileSource
 from mydata_like.transfer.s3.s3_client import Bucket
 from mydata_like.transfer.s3.s3_errors import s3_errors
@@ -155,12 +157,29 @@ class PartBody(io.RawIOBase):
 
 
 class S3Upload:
-    """The upload of one file to one key."""
+    """The upload of one file to one key.
 
-    def __init__(self, client: Any, bucket: Bucket, key: str, flow: Flow) -> None:
+    The object gets the `metadata`. Unless it `may_replace` another one, the service is asked to
+    refuse that, and an object that it damaged is removed again. After `send`, `tag` is the ETag
+    that the object has if the service makes it of checksums.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        bucket: Bucket,
+        key: str,
+        flow: Flow,
+        metadata: Mapping[str, str] = MappingProxyType({}),
+        *,
+        may_replace: bool = True,
+    ) -> None:
+        self.tag = ""
         self._client = client
         self._bucket = bucket
         self._where = {"Bucket": bucket.name, "Key": key}
+        self._metadata = {"Metadata": dict(metadata)} if metadata else {}
+        self._condition = {} if may_replace else {"IfNoneMatch": "*"}
         self._flow = flow
         self._sent = 0
         self._furthest = 0
@@ -182,7 +201,8 @@ class S3Upload:
         if source.size <= PART:
             return self._send_whole(source)
         with s3_errors(self._bucket):
-            upload = self._client.create_multipart_upload(**self._where)["UploadId"]
+            answer = self._client.create_multipart_upload(**self._where, **self._metadata)
+            upload = answer["UploadId"]
         try:
             with self._flow.limit.one_more():
                 tags = self._send_parts(source, upload)
@@ -199,9 +219,17 @@ class S3Upload:
         body: bytes | PartBody = PartBody(data, self._flow, self._count)
         if len(data) <= SMALL:
             body = self._wait(bytes(data))
-        with s3_errors(self._bucket):
-            answer = self._client.put_object(**self._where, Body=body, ContentMD5=part.header)
-        _compare(answer, part.checksum)
+        self.tag = part.checksum
+        options = {"ContentMD5": part.header, **self._metadata, **self._condition}
+        try:
+            with s3_errors(self._bucket):
+                answer = self._client.put_object(**self._where, Body=body, **options)
+        except RejectedError as error:
+            # An attempt whose answer was lost may have put it there.
+            if error.problem_code != OCCUPIED or not self._is_there(self.tag, source.size):
+                raise
+        else:
+            self._accept(answer)
         return part.checksum
 
     def _wait(self, data: bytes) -> bytes:
@@ -282,18 +310,28 @@ class S3Upload:
     def _complete(self, upload: str, tags: list[str], size: int) -> None:
         """Make the object of its parts; after a lost answer, look whether it is there."""
         self._check()
-        tag = combine(tags)
+        self.tag = combine(tags)
         parts = [{"PartNumber": number, "ETag": f'"{it}"'} for number, it in enumerate(tags, 1)]
+        options = {"UploadId": upload, "MultipartUpload": {"Parts": parts}, **self._condition}
         try:
             with s3_errors(self._bucket):
-                answer = self._client.complete_multipart_upload(
-                    **self._where, UploadId=upload, MultipartUpload={"Parts": parts}
-                )
+                answer = self._client.complete_multipart_upload(**self._where, **options)
         except (ItemError, RunError):
-            if not self._is_there(tag, size):
+            if not self._is_there(self.tag, size):
                 raise
         else:
-            _compare(answer, tag)
+            self._accept(answer)
+
+    def _accept(self, answer: Any) -> None:
+        """Raise `TransientError` if the service has made an object of other bytes."""
+        try:
+            _compare(answer, self.tag)
+        except TransientError:
+            if self._condition:
+                version = {"VersionId": it} if (it := answer.get("VersionId")) else {}
+                with suppress(ItemError, RunError), s3_errors(self._bucket):
+                    self._client.delete_object(**self._where, **version)
+            raise
 
     def _is_there(self, tag: str, size: int) -> bool:
         try:
@@ -301,7 +339,8 @@ class S3Upload:
                 found = self._client.head_object(**self._where)
         except (ItemError, RunError):
             return False
-        return (found["ETag"].strip('"'), found["ContentLength"]) == (tag, size)
+        same = found["ETag"].strip('"') == tag or (self._condition and is_encrypted(found))
+        return bool(same) and found["ContentLength"] == size
 
     def _abort(self, upload: str) -> None:
         """Remove the parts; those that stay are removed by a later run."""
@@ -343,12 +382,16 @@ def combine(tags: Sequence[str]) -> str:
     return f"{hashlib.md5(joined, usedforsecurity=False).hexdigest()}-{len(tags)}"
 
 
+def is_encrypted(answer: Any) -> bool:
+    """Return whether an object is encrypted in a way by which its ETag is no checksum."""
+    coding = str(answer.get("ServerSideEncryption", ""))
+    return coding.startswith("aws:kms") or "SSECustomerAlgorithm" in answer
+
+
 def _compare(answer: Any, tag: str) -> None:
     """Raise `TransientError` if an answer names another MD5; encrypted objects have other tags."""
     told = str(answer.get("ETag", "")).strip('"').lower()
-    coding = str(answer.get("ServerSideEncryption", ""))
-    encrypted = coding.startswith("aws:kms") or "SSECustomerAlgorithm" in answer
-    if tag and told != tag and _MD5_TAG.fullmatch(told) and not encrypted:
+    if tag and told != tag and _MD5_TAG.fullmatch(told) and not is_encrypted(answer):
         raise TransientError(
             "The object storage received other bytes than were sent.", code="s3.damaged"
         )

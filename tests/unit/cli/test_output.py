@@ -214,7 +214,7 @@ def test_a_dry_run_reports_folder_by_folder_what_is_there():
         preview.show(event)
         progress.add(event)
 
-    folder, sums = preview.lines(progress.totals)
+    folder, sums = preview.lines(progress.totals, takes_tree=False)
 
     assert folder == (
         "jo/Set 1: dataset Set 1, experiment named after jo: 3 found, 2 on the server"
@@ -227,7 +227,7 @@ def look(*events):
     for event in events:
         preview.show(event)
         progress.add(event)
-    return preview.lines(progress.totals)
+    return preview.lines(progress.totals, takes_tree=False)
 
 
 def test_a_dry_run_names_what_waits_and_what_is_left_out():

@@ -61,6 +61,7 @@ def plan(*sources, real_path=os.path.normpath):
         ("ssh://[::1]/x", HostTarget("::1", b"/x")),
         ("s3://bucket", BucketTarget("bucket", "")),
         ("s3://bucket/a/b/", BucketTarget("bucket", "a/b")),
+        ("s3://b/c", BucketTarget("b", "c")),
         ("folder", FolderTarget(b"folder")),
         ("/a:b", FolderTarget(b"/a:b")),
         ("./a:b", FolderTarget(b"./a:b")),
@@ -132,6 +133,8 @@ def test_drives_and_backslashes_are_local_on_windows(text, target):
         ("s3://", "bucket"),
         ("s3:///x", "bucket"),
         (b"s3://bucket/\xe9", "UTF-8"),
+        ("s3://bucket/a//b", "empty parts"),
+        ("s3://bucket/../b", "as a part"),
     ],
 )
 def test_a_destination_that_is_not_clear_is_refused(text, message):

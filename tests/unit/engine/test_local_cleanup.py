@@ -43,7 +43,8 @@ class SlowDisk:
     def check_unused(self):
         pass
 
-    def delete(self):
+    def delete(self, confirm):
+        confirm()
         self.deleted.append(self._entry.key)
 
 

@@ -54,7 +54,7 @@ def delete(premises, between, name=NAME):
         held.measure(CancelFlag())
         between()
         with pytest.raises(FileChangedError) as refusal:
-            held.delete()
+            held.delete(lambda: None)
     return refusal.value.problem_code
 
 
@@ -62,7 +62,7 @@ def test_a_file_is_measured_and_deleted_and_its_folder_stays(premises, folder):
     content = (folder / NAME).read_bytes()
     with premises.hold(entry()) as held:
         assert held.measure(CancelFlag()) == md5(content).hexdigest()
-        held.delete()
+        held.delete(lambda: None)
 
     assert list((folder / "a/b").iterdir()) == []
 
@@ -110,7 +110,7 @@ def test_a_whole_drive_is_a_source(folder):
         assert [(one.key, one.problem) for one in premises.find(row.key)] == [(row.key, None)]
         with premises.hold(row) as held:
             held.measure(CancelFlag())
-            held.delete()
+            held.delete(lambda: None)
     assert not (folder / NAME).exists()
 
 
@@ -142,7 +142,7 @@ def test_a_folder_that_is_replaced_by_a_link_leads_nowhere_else(premises, folder
         held.measure(CancelFlag())
         (folder / "a").rename(folder / "old")
         (folder / "a").symlink_to(elsewhere)
-        held.delete()
+        held.delete(lambda: None)
 
     assert (elsewhere / "b/scan.tif").exists()
     assert not (folder / "old/b/scan.tif").exists()
@@ -154,7 +154,7 @@ def test_another_folder_that_gets_the_folders_name_leads_nowhere_else(premises, 
     (folder.parent / "elsewhere").rename(folder)
     with suppress(FileChangedError), premises.hold(entry()) as held:
         held.measure(CancelFlag())
-        held.delete()
+        held.delete(lambda: None)
 
     assert (folder / NAME).exists()
     assert not elsewhere.exists()
@@ -198,9 +198,9 @@ def test_a_process_that_opens_the_file_to_write_does_not_disturb_the_program(pre
     with premises.hold(entry()) as held:
         held.measure(CancelFlag())
         with (folder / NAME).open("ab"), pytest.raises(FileChangedError):
-            held.delete()
+            held.delete(lambda: None)
         with (folder / NAME).open("rb"):
-            held.delete()
+            held.delete(lambda: None)
     assert not (folder / NAME).exists()
 
 
@@ -218,7 +218,7 @@ with SafeDirectory(os.fsencode(sys.argv[1])) as premises:
     with premises.hold(entry()) as held:
         held.measure(CancelFlag())
         try:
-            held.delete()
+            held.delete(lambda: None)
         except FileChangedError as error:
             print(error.problem_code)
 """
@@ -266,7 +266,7 @@ def test_what_is_written_while_files_are_deleted_is_never_lost(tmp_path):
                 noted.note(DeletedFile(row.key, 1000, row, DatafileId(1)))
                 with suppress(FileChangedError):
                     held.measure(CancelFlag())
-                    held.delete()
+                    held.delete(lambda: None)
                     deleted += 1
 
     there = [name for name in racer.written if (tmp_path / "data" / name).exists()]

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from mydata_like.ssh.libssh_version import is_fixed
+
 # Prints in which order modules are looked for.
 RECORDED = """
 import sys
@@ -33,3 +35,20 @@ def test_threads_begin_with_the_same_one_of_modules_that_import_each_other(code)
     ended = subprocess.run(command, check=True, capture_output=True, text=True)
 
     assert ended.stdout.split() == ["ssh.channel", "ssh.session"]
+
+
+@pytest.mark.parametrize(
+    ("version", "fixed"),
+    [
+        ("0.9.8", False),
+        ("0.11.4/openssl/zlib", False),
+        ("0.11.5/openssl/zlib", True),
+        ("0.12.0/openssl/zlib", False),
+        ("0.12.1", True),
+        ("1.0.0", True),
+        ("development", False),
+        ("", False),
+    ],
+)
+def test_only_versions_that_are_known_to_check_aes_gcm_may_receive_with_it(version, fixed):
+    assert is_fixed(version) is fixed

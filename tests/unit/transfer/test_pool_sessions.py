@@ -55,6 +55,8 @@ class Worker:
 
 
 class Starter:
+    most = 0
+
     def __init__(self):
         self.answers = {}  # by host: what opens, or the error
         self.started = []

@@ -3,11 +3,13 @@
 import hashlib
 import subprocess
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
 from mydata_like.catalogues.manifest.segments import (
     MARKER,
+    TURN,
     Manifest,
     format_checksums,
     format_marker,
@@ -93,6 +95,51 @@ def test_each_addition_is_a_segment_that_others_do_not_touch(files):
         b"us/000001.jsonl",
         b"us/000002.jsonl",
     ]
+
+
+class Interrupted(LocalFiles):
+    """Files that do something else once, before they write a segment, and tell who waits."""
+
+    before_segment = None
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.waits = Event()
+
+    def read(self, path):
+        if path == TURN:
+            self.waits.set()
+        return super().read(path)
+
+    def write(self, path, content, *, replace=False):
+        if path.endswith(b".jsonl") and self.before_segment:
+            act, self.before_segment = self.before_segment, None
+            act()
+        return super().write(path, content, replace=replace)
+
+
+def test_two_uploaders_that_withdraw_at_once_do_not_undo_each_other(tmp_path):
+    ours, theirs = (Interrupted(bytes(tmp_path / "there")) for _ in range(2))
+    ours.open(create=True)
+    theirs.open(create=True)
+    open_manifest(ours).add([proven(b"a"), proven(b"b"), proven(b"c")], 1)
+
+    def withdraw_theirs():
+        open_manifest(theirs, "they").withdraw({b"b"})
+        theirs.waits.set()
+
+    def begin_theirs():
+        thread.start()
+        assert theirs.waits.wait(60)  # they wait for their turn, or are through
+
+    thread = Thread(target=withdraw_theirs)
+    ours.before_segment = begin_theirs
+    open_manifest(ours).withdraw({b"a"})
+    thread.join(60)
+
+    assert [path for path, _ in listed(ours)] == [b"c"]
+    ours.close()
+    theirs.close()
 
 
 def test_what_is_withdrawn_is_listed_nowhere(files):

@@ -1,0 +1,77 @@
+"""What this computer knows of its destinations of `copy`: the last run, and the last check."""
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from mydata_like.app.settings_service import find_places, find_state
+from mydata_like.catalogues.manifest.verify_records import LastVerify as LastVerify
+from mydata_like.settings.schema import Settings
+from mydata_like.state.state_files import load_record, save_record, to_plain
+
+COPIES: Final = "copies"  # the folder of the state of all copies
+_RUN: Final = "run-*.json"
+_CHECK: Final = "check-*.json"
+
+
+class CopyRun(NamedTuple):
+    """The last run to a destination: its end, the files that it found, and those proven then."""
+
+    destination: str
+    at: datetime
+    found: int
+    proven: int
+
+
+class CopyCheck(NamedTuple):
+    """The last check of a destination that was made on this computer."""
+
+    destination: str
+    result: LastVerify
+
+
+class KnownCopy(NamedTuple):
+    """A destination; `check` is None if it was not verified on this computer."""
+
+    destination: str
+    run: CopyRun | None
+    check: LastVerify | None
+
+    def as_record(self) -> Mapping[str, object]:
+        """Return it as plain values for JSON; docs/headless.md describes them."""
+        record: Mapping[str, object] = to_plain(self)
+        return record
+
+
+def note_run(run: CopyRun, config: Path | None) -> None:
+    """Keep the result of a run; an error of the disk is only logged."""
+    save_record(_find_file(_RUN, run.destination, config), run)
+
+
+def note_check(check: CopyCheck, config: Path | None) -> None:
+    """Keep the result of a check; an error of the disk is only logged."""
+    save_record(_find_file(_CHECK, check.destination, config), check)
+
+
+def list_copies(config: Path | None) -> list[KnownCopy]:
+    """Return the known destinations in alphabetical order."""
+    folder = _find_folder(config)
+    runs = [load_record(it, CopyRun) for it in folder.glob(_RUN)]
+    checks = [load_record(it, CopyCheck) for it in folder.glob(_CHECK)]
+    run_by_name = {it.destination: it for it in runs if it}
+    check_by_name = {it.destination: it.result for it in checks if it}
+    return [
+        KnownCopy(name, run_by_name.get(name), check_by_name.get(name))
+        for name in sorted({*run_by_name, *check_by_name})
+    ]
+
+
+def _find_folder(config: Path | None) -> Path:
+    return find_state(Settings(), find_places(config)) / COPIES
+
+
+def _find_file(pattern: str, destination: str, config: Path | None) -> Path:
+    digest = hashlib.sha256(destination.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return _find_folder(config) / pattern.replace("*", digest)

@@ -1,0 +1,126 @@
+"""`copy` while bits are flipped on the way, and while the host loses what was written.
+
+No file may be listed that does not have exactly these bytes, and no wrong one may get a name.
+"""
+
+import os
+from contextlib import ExitStack
+
+import pytest
+
+from mydata_like.selftest.tampering import TamperingProxy
+from tests.copy_site import KINDS, find_differences, find_false_claims, open_copy_site
+from tests.mounts import SmallDisk, may_mount_disks
+from tests.openssh import open_ssh
+from tests.site import finish_reading, wait_for
+from tests.sshd_fixture import first_in_path, needs_sshd, sftp_only, sshd_with
+
+pytestmark = [
+    pytest.mark.e2e,
+    needs_sshd,
+    pytest.mark.skipif(os.name == "nt", reason="the host is this computer"),
+]
+
+PLACES = (0.02, 0.3, 0.9)  # shares of what is sent in one direction; the first is of the login
+# Each does its work, and once something to the first of our temporary files.
+ONCE = """
+{program} "$@"; status=$?
+for f in $(find {there}/.mydata-like/tmp -name '[0-9]*.raw' | sort | head -n 1); do
+[ -e {there}/../done ] || {{ : > {there}/../done; {harm}; }}; done
+exit $status
+"""
+LOST = {
+    "cut after it was flushed": ("sync", 'truncate -s 5 "$f"'),
+    "empty after it was flushed": ("sync", ': > "$f"'),
+    "gone after it was flushed": ("sync", 'rm "$f"'),
+    "zeroed after it was flushed": ("sync", 's=$(wc -c < "$f"); : > "$f"; truncate -s $s "$f"'),
+    "swapped after it was hashed": ("md5sum", 'cp "$f" "$f~"; echo x >> "$f~"; mv "$f~" "$f"'),
+    "cut after it was hashed": ("md5sum", 'truncate -s 5 "$f"'),
+}
+
+
+@pytest.fixture
+def stack():
+    with ExitStack() as stack:
+        yield stack
+
+
+def make_source(site):
+    source = site.data / "src"
+    source.mkdir()
+    for number in range(30):
+        (source / f"{number}.raw").write_bytes(f"content of {number}\n".encode() * (number + 1))
+    (source / "large").write_bytes(os.urandom(2_000_000))
+    os.utime(source, (1_000_000_000, 1_000_000_000))  # SFTP has whole seconds
+    return source
+
+
+@pytest.mark.parametrize("inward", [False, True], ids=["to the host", "from the host"])
+@pytest.mark.parametrize("access", ["shell", "SFTP"])
+def test_a_bit_that_is_flipped_on_the_way_leads_to_no_false_claim(tmp_path, stack, access, inward):
+    options = sftp_only() if access == "SFTP" else ()
+    sshd = stack.enter_context(sshd_with(tmp_path, *options))
+    site = stack.enter_context(open_copy_site(tmp_path / "site", "host", sshd))
+    proxy = stack.enter_context(TamperingProxy(sshd.port))
+    for name in ("config", "known_hosts"):
+        path = site.home / ".ssh" / name
+        path.write_text(path.read_text().replace(str(sshd.port), str(proxy.port)))
+    source = make_source(site)
+    assert site.copy(source).code == 0
+    passed = proxy.count(inward=inward)
+
+    for number, place in enumerate(PLACES):
+        site.there = site.folder / f"there {place}"
+        proxy.flip(inward=inward, after=int(place * passed), bit=number)
+        ended = site.copy(source)
+        assert proxy.changed.is_set()
+        assert find_false_claims(site.there) == []
+        if ended.code:
+            assert ended.problem in ("link.refused", "link.lost")
+            ended = site.copy(source)
+        assert ended.code == 0, ended
+        assert find_differences(source, site.there, b"src") == []
+
+
+@pytest.mark.parametrize("what", LOST)
+def test_a_file_that_the_host_loses_before_it_has_its_name_is_sent_again(tmp_path, stack, what):
+    program, harm = LOST[what]
+    there = tmp_path / "site" / "there"
+    text = ONCE.format(program=f"/usr/bin/{program}", there=there, harm=harm)
+    (tmp_path / "host").mkdir()
+    sshd = stack.enter_context(
+        sshd_with(tmp_path / "host", *first_in_path(tmp_path / "host", **{program: text}))
+    )
+    site = stack.enter_context(open_copy_site(tmp_path / "site", "host", sshd))
+    source = make_source(site)
+
+    ended = site.copy(source)
+
+    assert (site.folder / "done").exists()
+    assert ended.code == 0, ended
+    assert find_differences(source, site.there, b"src") == []
+
+
+@pytest.mark.skipif(not may_mount_disks(), reason="mounting is not permitted")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_copy_to_a_full_disk_is_continued_when_there_is_room(tmp_path, stack, kind):
+    sshd = stack.enter_context(open_ssh(tmp_path / "sshd"))
+    site = stack.enter_context(open_copy_site(tmp_path / "site", kind, sshd))
+    source = make_source(site)
+    for number in range(5):
+        (source / f"more {number}").write_bytes(os.urandom(1_000_000))
+    site.there.mkdir()
+    disk = stack.enter_context(SmallDisk(site.there, "4m"))
+
+    process = site.start(source, site.target, "--events")
+    problem = wait_for(process, "run_paused")[-1]["problem"]
+    assert find_false_claims(site.there) == []
+    process.terminate()
+    paused = finish_reading(process)
+    disk.enlarge()
+    ended = site.copy(source)
+
+    assert (problem["code"], problem["message"]) == ("staging.full", "The destination is full.")
+    assert (paused.code, paused.problem) == (130, "run.interrupted")
+    assert ended.code == 0, ended
+    assert find_differences(source, site.there, b"src") == []
