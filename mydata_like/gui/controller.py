@@ -372,9 +372,9 @@ class WindowController(QObject):
 
     @Slot(object)
     def _use_settings(self, loaded: Loaded, *, restart: bool) -> None:
-        if loaded.settings.data != self.settings.data:
-            self._set(last=None, whole=None, interrupted=None)  # these runs concerned other data
         before, after = self.settings, loaded.settings
+        if (after.data, after.destination) != (before.data, before.destination):
+            self._set(last=None, whole=None, interrupted=None)  # these runs concerned other data
         if (after.server.url, after.destination) != (before.server.url, before.destination):
             self._set(server=ServerIndicator.UNKNOWN, answered=None, heard=False)
         self.loaded, self.settings = loaded, loaded.settings

@@ -1,5 +1,6 @@
 """The dialog of a dry run, with the files that would be uploaded from each folder."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +34,7 @@ from mydata_like.hostos.clock import SystemClock
 
 translate = QCoreApplication.translate
 FOLDER, MISSING = 0, 6  # the numbers of columns; the folder gets the rest of the width
+OF_SERVER = (1, 2, 3)  # those of what only a MyTardis server has
 # Files to name: those that would not be sent, and those that would replace others.
 LeftFile = FileWaiting | FileSkipped | FileFailed | FileWanted
 Left = LeftFile | FolderSkipped | FolderFailed
@@ -63,6 +65,7 @@ class PlanModel(RowsModel[PlannedFolder]):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._places: dict[bytes, int] = {}
+        self._early: Counter[bytes] = Counter()  # files of folders that are reported after them
         self.columns = (
             Column("folder", self.tr("Folder"), lambda row: row.path),
             Column("owner", self.tr("Owner"), lambda row: row.owner, width=12),
@@ -83,7 +86,9 @@ class PlanModel(RowsModel[PlannedFolder]):
         counted = [event for event in events if isinstance(event, FilesSeen | FilesKnown)]
         for files in counted:
             place = self._places.get(files.folder)
-            if place is not None and isinstance(files, FilesSeen):
+            if isinstance(files, FilesSeen) and place is None:
+                self._early[files.folder] += files.files
+            elif isinstance(files, FilesSeen) and place is not None:
                 self.rows[place].found += files.files
             elif place is not None:
                 self.rows[place].known += files.files
@@ -95,7 +100,9 @@ class PlanModel(RowsModel[PlannedFolder]):
         owner = event.owner or self.tr("(the account)")
         title = event.title or self.tr("(named after the owner)")
         plain = texts.plain
-        return PlannedFolder(plain(event.path), plain(owner), plain(title), plain(event.dataset))
+        path = plain(event.path) or self.tr("(files in no folder)")
+        found = self._early.pop(event.path, 0)
+        return PlannedFolder(path, plain(owner), plain(title), plain(event.dataset), found)
 
 
 def _count_column(
@@ -175,6 +182,9 @@ class DryRunDialog(Dialog):
         self._table = set_up_table(QTableView(self), self._model, self.tr("Folders"))
         header = self._table.horizontalHeader()
         header.setSectionResizeMode(FOLDER, QHeaderView.ResizeMode.Stretch)
+        if self._controller.settings.destination.takes_tree:
+            for column in OF_SERVER:
+                self._table.hideColumn(column)
         self._left = LeftModel(self)
         remarks = self.tr("Files and folders with remarks")
         self._left_table = set_up_table(QTableView(self), self._left, remarks)

@@ -8,12 +8,13 @@ import sys
 
 import pytest
 from PySide6.QtCore import QCoreApplication, Qt
-from PySide6.QtWidgets import QTreeView
+from PySide6.QtWidgets import QTableView, QTreeView
 
 from mydata_like.app.settings_service import load_settings, save_settings
 from mydata_like.demo.ssh_servers import PrivateSshd
 from mydata_like.gui.drop.drop_dialog import DropDialog
 from mydata_like.gui.drop.drop_model import SourceColumn
+from mydata_like.gui.dry_run import DryRunDialog, PlanModel
 from mydata_like.gui.tables.folder_tree import TOP
 from mydata_like.gui.tables.table_panel import list_levels
 from mydata_like.gui.theme.destination_translator import DestinationTranslator, name_destination
@@ -63,6 +64,28 @@ def test_every_page_names_the_host_instead_of_the_server(host):
     assert not re.search(r"the server|on server|Server|Your account|MyTardis", json.dumps(look))
     tree = look["folders"]["tables"][0]["rows"]
     assert [row["path"] for row in tree if not row["above"]] == ["alice", "bob"]
+
+
+@needs_sshd
+def test_a_dry_run_lists_folders_without_owners(host, open_context, qtbot):
+    config, data, there = host
+    (data / "notes.txt").write_text("in no folder")
+    context = open_context(config)
+    qtbot.waitUntil(lambda: context.controller.state.phase == "idle")
+    dialog = DryRunDialog(context)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    qtbot.waitUntil(lambda: dialog.ended)
+    table, model = dialog.findChild(QTableView), dialog.findChild(PlanModel)
+
+    shown = [it for it in range(model.columnCount()) if not table.isColumnHidden(it)]
+    assert [[model.index(row, column).data() for column in shown] for row in range(3)] == [
+        ["(files in no folder)", "1", "0", "1"],
+        ["alice", "6", "0", "6"],
+        ["bob", "22", "0", "22"],
+    ]
+    assert not there.exists()
 
 
 @needs_sshd
@@ -119,5 +142,7 @@ def test_texts_name_the_destination(named, qapp):
     assert named("host", "store:x", "engine", "/on the server/a is new.") == (
         "/on the server/a is new."
     )
+    button = "Check key and approva&l…"
+    assert named("folder", "/mnt", "OverviewHeadline", button) == "Check the &login…"
     assert named("mytardis", "") == TEXT
     assert qapp.findChild(DestinationTranslator) is None

@@ -57,14 +57,16 @@ def _list_words(destination: DataDestination) -> dict[str, str]:
         "destination",
         "on the server: in NAME; On the server: In NAME; on server: in NAME; "
         "by the server: in NAME; The server is checking: Checking; The server: The destination; "
-        "the server: the destination; Server: Destination",
+        "the server: the destination; Server: Destination; "
+        "Check key and approval: Check the login; Check key and approva&l: Check the &login",
     )
     if destination.kind == "host":
         pairs = translate(
             "destination",
             "on the server: on NAME; On the server: On NAME; on server: on NAME; "
             "by the server: on NAME; The server is checking: Checking; The server: NAME; "
-            "the server: NAME; Server: NAME",
+            "the server: NAME; Server: NAME; "
+            "Check key and approval: Check the login; Check key and approva&l: Check the &login",
         )
     words = dict(pair.split(": ", 1) for pair in pairs.split("; "))
     # Numbers after "%" would be taken for the place of an argument.

@@ -41,7 +41,7 @@ class PreviewModel(RowsModel[LayoutSample]):
         return texts.plain(sample.experiment or f"{self.instrument} - …")
 
     def _folder(self, sample: LayoutSample) -> str:
-        return texts.plain(sample.path) or self.tr("(files in none of them)")
+        return texts.plain(sample.path) or self.tr("(files in no folder)")
 
 
 def _files(sample: LayoutSample) -> str:

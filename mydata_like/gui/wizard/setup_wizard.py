@@ -170,7 +170,8 @@ class SetupWizard(QDialog):
         self._take(beginning)
         path = self.path
         undone = (index for index, step in enumerate(path) if not step.is_done(beginning))
-        found = next(undone, len(path) - 1)
+        # With nothing undone, the user wants to see why the login fails.
+        found = next(undone, path.index(self.key) if self.key in path else 1)
         self._show_step(found if self._first is None else self._first)
         self._first = None
 
