@@ -321,3 +321,28 @@ def test_a_name_that_is_not_valid_utf_8_fails_alone(site):
     assert ended.code == 1
     assert "The destination cannot store the name data/caf\\xe9." in ended.output
     assert ended.output.endswith(f"2 files: 1 {BY_ETAG}\n")
+
+
+def test_runs_of_the_settings_send_to_a_bucket_and_free_what_it_has(site):
+    for name in ("run 1/a", "run 1/b", "loose"):
+        site.make(name, os.urandom(3000))
+        os.utime(site.data / name, (1_700_000_000, 1_700_000_000))
+    own = site.data.parent / "own files"
+    own.mkdir(exist_ok=True)
+    (own / "settings.toml").write_text(
+        f'destination.kind = "s3"\ndestination.address = "s3://{BUCKET}/{PREFIX}"\n'
+        f"data.directory = {json.dumps(str(site.data))}\n"
+    )
+    first, second = (finish(site.start("run", "--json")) for _ in range(2))
+    here = {name: (site.data / name).read_bytes() for name in ("run 1/a", "run 1/b", "loose")}
+    site.put("run 1/b", b"x" * 3000)
+    freed = finish(site.start("free", "--yes", "--json", str(site.data / "run 1")))
+
+    assert (first.code, first.sums["verified"], first.sums["sent"]) == (0, 3, 3)
+    assert (second.code, second.sums["verified"], second.sums["sent"]) == (0, 3, 0)
+    assert {name: site.read(name) for name in ("run 1/a", "loose")} == {
+        name: here[name] for name in ("run 1/a", "loose")
+    }
+    assert (freed.sums["freed"], freed.sums["kept"]) == (1, 1)
+    assert not (site.data / "run 1" / "a").exists()
+    assert (site.data / "run 1" / "b").exists()

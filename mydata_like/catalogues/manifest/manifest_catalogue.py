@@ -124,6 +124,12 @@ class ManifestCatalogue:
 
     def bring_back(self, copy: KeptCopy) -> BroughtBack:
         where, place, kept = self._destination, _encode(copy.remote), _encode(copy.path)
+        if not where.files.has_temporary_names:
+            raise ItemError(
+                "In a bucket, earlier content cannot be brought back by this program.",
+                hint=f"It is kept as {copy.path}: copy that object to where it is needed.",
+                code=NOT_KEPT.code,
+            )
         stored, present = where.call(lambda: where.files.prove([kept, place]))
         if stored is None or (stored.file.size, stored.checksum) != (copy.size, copy.checksum):
             raise _refuse(NOT_KEPT)
