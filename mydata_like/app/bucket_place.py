@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from mydata_like.app.transports.transport_access import UNMEASURED
 from mydata_like.core.copy_arguments import BucketTarget
 from mydata_like.core.ports import Transport
 from mydata_like.transfer.s3.bucket_files import AT_ONCE, BucketFiles, probe_bucket
@@ -72,6 +73,10 @@ class BucketPlace:
     def identity(self) -> str:
         """Its identity for the ledger, with the service."""
         return f"{self.name} {self.bucket.endpoint}"
+
+    def find_measured(self, access: "TransportParts", folder: str) -> tuple[None, str]:
+        """Return why a speed test does not measure it."""
+        return None, f"{UNMEASURED}: files are sent to object storage."
 
     def open_files(self) -> BucketFiles:
         """Return the access to its objects."""

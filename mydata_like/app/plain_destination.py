@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, cast
 
 from mydata_like.app.bucket_place import BucketPlace
 from mydata_like.app.connection import ensure_uuid
@@ -18,6 +18,7 @@ from mydata_like.app.run_destination import OpenedDestination, RunBasis, RunDest
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.settings_service import find_places, find_state
 from mydata_like.app.transports.ssh_kind import RememberedHosts
+from mydata_like.app.transports.transport_access import UNMEASURED
 from mydata_like.catalogues.manifest.manifest_catalogue import ManifestCatalogue, identify
 from mydata_like.catalogues.manifest.segments import MARKER, TEMPORARY, Manifest, format_marker
 from mydata_like.catalogues.manifest.stored_view import BOX, ManifestContext
@@ -54,7 +55,7 @@ from mydata_like.core.file_access import system_path
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import DatasetFolder, StagingArea
 from mydata_like.core.openat import join
-from mydata_like.core.ports import Clock, Emit, Transport
+from mydata_like.core.ports import Clock, Emit
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.walk import refuse_destination
 from mydata_like.settings.atomic_write import make_private_folder
@@ -77,6 +78,9 @@ from mydata_like.transfer.ssh.host_files import HostFiles
 from mydata_like.transfer.ssh.sftp_files import SftpFiles
 from mydata_like.transfer.ssh.staging_host import StagingHost
 from mydata_like.transfer.worker_process import WorkerStarter
+
+if TYPE_CHECKING:
+    from mydata_like.app.transports.transport_access import OpenDestination
 
 KNOWN_ID: Final = "destination-id"  # the ledger's key for the id in the destination's marker
 SEGMENTS: Final = "segments"  # the ledger's key for the number of our newest segment
@@ -156,7 +160,17 @@ class HostPlace:
             raise
         return session, HostCapabilities("shell", checksum=facts.checksum)
 
-    def open_transport(self, access: "TransportParts") -> Transport:
+    def find_measured(
+        self, access: "TransportParts", folder: str
+    ) -> "tuple[OpenDestination | None, str]":
+        """Return what a speed test measures, in a `folder` of its own."""
+        # Only a speed test needs it.
+        from mydata_like.speedtest.remote_host import RemoteHost
+
+        host, open_pool = StagingHost(self.endpoint, self.path), partial(_open_pool, self, access)
+        return partial(RemoteHost, host, folder, open_pool), ""
+
+    def open_transport(self, access: "TransportParts") -> StagingTransport:
         """Return the transport to it; no channel is open yet."""
         endpoint = self.endpoint
         area = StagingArea(
@@ -206,7 +220,24 @@ class FolderPlace:
         """Return the bytes that are free for new files."""
         return shutil.disk_usage(system_path(self.path)).free
 
-    def open_transport(self, access: "TransportParts") -> Transport:
+    def find_measured(
+        self, access: "TransportParts", folder: str
+    ) -> "tuple[OpenDestination | None, str]":
+        """Return what a speed test measures, in a `folder` of its own."""
+        # Only a speed test needs it.
+        from mydata_like.speedtest.mounted_folder import MountedFolder
+
+        with closing(self.open_files()) as files:
+            files.open(create=False)
+            marker = files.read(MARKER)
+        if marker is None:
+            return None, f"{UNMEASURED}: no run has sent anything to it yet."
+        mounted = FolderDestination(self.path, BOX, "", MARKER, marker)
+        stall_timeout = access.settings.transfer.stall_timeout
+        open_pool = partial(_open_pool, self, access._replace(marker=marker))
+        return partial(MountedFolder, mounted, stall_timeout, folder, open_pool), ""
+
+    def open_transport(self, access: "TransportParts") -> StagingTransport:
         """Return the transport to it; no channel is open yet."""
         folder = FolderDestination(self.path, BOX, "", MARKER, access.marker)
         area = StagingArea(box=BOX, location=os.fsdecode(self.path), username="", hosts=())
@@ -300,15 +331,23 @@ def _adjust(endpoint: Endpoint, transfer: Transfer) -> Endpoint:
 
 
 class TransportParts(NamedTuple):
-    """What a transport is opened with; `marker` is the content of the destination's marker."""
+    """What a transport is opened with; a folder is only used if its marker has this content."""
 
     settings: Settings
     emit: Emit
     owner: str
     state: Path
     clock: Clock
-    workers: WorkerStarter
-    marker: bytes
+    workers: WorkerStarter | None = None
+    marker: bytes = b""
+
+
+def _open_pool(
+    place: HostPlace | FolderPlace, access: TransportParts, transfer: Transfer
+) -> StagingTransport:
+    """Return the transport with other settings."""
+    settings = Settings.of(vars(access.settings) | {"transfer": transfer})
+    return place.open_transport(access._replace(settings=settings))
 
 
 class NewDestination:

@@ -2,15 +2,17 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from mydata_like.app.connection import Connection, require_complete
+from mydata_like.app.connection import Connection, ensure_uuid, require_complete
 from mydata_like.app.directory_lock import directory_locked
+from mydata_like.app.plain_destination import TransportParts
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connected
+from mydata_like.app.settings_destination import open_place
 from mydata_like.app.settings_service import (
     find_places,
     find_state,
@@ -18,6 +20,7 @@ from mydata_like.app.settings_service import (
     prepare_places,
 )
 from mydata_like.app.speedtest_records import keep_speed_test
+from mydata_like.app.transports.staging_kind import PROBED
 from mydata_like.app.transports.transport_access import TransportAccess
 from mydata_like.app.transports.transport_kinds import find_kind
 from mydata_like.catalogues.mytardis.client import Query
@@ -104,17 +107,23 @@ def open_speed_test(
     state, root = find_state(settings, places), settings.data.directory or Path()
     request = RunRequest(settings=settings, config=order.config, dry_run=True)
     gate = build_gate(request, observer, clock)
-    with (
-        directory_locked(state, os.fsencode(root), clock, observer.cancel.set),
-        connected(request, observer, gate) as connection,
-    ):
-        access = TransportAccess(request, observer, connection)
-        destination, why = find_kind(settings).find_measured(access)
+    questions: Questions = {}
+    with ExitStack() as stack:
+        stack.enter_context(directory_locked(state, os.fsencode(root), clock, observer.cancel.set))
+        if settings.destination.takes_tree:
+            place, uuid = open_place(settings, order.config), ensure_uuid(settings, places)
+            parts = TransportParts(settings, observer.emit, uuid, state, clock)
+            destination, why = place.find_measured(parts, PROBED + uuid)
+        else:
+            connection = stack.enter_context(connected(request, observer, gate))
+            access = TransportAccess(request, observer, connection)
+            destination, why = find_kind(settings).find_measured(access)
+            questions = _ask(connection)
         target = SpeedTestTarget(
             root=root,
             state=state,
             transfer=settings.transfer,
-            questions=_ask(connection),
+            questions=questions,
             destination=destination,
             why=why,
             records=tuple(_recall_records(settings, places)),

@@ -76,7 +76,8 @@ def measure_api(questions: Questions, budget: SpeedTestBudget) -> Iterator[Measu
 class SpeedTestTarget:
     """The target of a speed test: the data directory, the server's API and its staging area.
 
-    Without a `destination` in the staging area, `why` is the reason. The test's own files are
+    Without a server there are no `questions` to its API. Without a `destination` in the staging
+    area, `why` is the reason. The test's own files are
     written to `state`. `records` has the files a second of earlier runs whose bottleneck was the
     API.
     """
@@ -161,9 +162,10 @@ class SpeedTestRunner:
         yield from self._try("The disk of this computer", partial(measure_source, sample, budget))
         if self._target.records:
             yield Measurement(StageResult.API, RECORDS, Unit.FILES, self._target.records)
-        else:
+        elif self._target.questions:
             self._unknown.append(_NO_RECORDS)
-        yield from self._try("The API", partial(measure_api, self._target.questions, budget))
+        if self._target.questions:
+            yield from self._try("The API", partial(measure_api, self._target.questions, budget))
         pieces = read_pieces(sample)
         destination = self._target.destination and self._target.destination(budget)
         if destination is None or destination.is_encrypted:

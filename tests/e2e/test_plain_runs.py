@@ -183,11 +183,22 @@ def test_a_watch_sends_what_appears(site):
     assert (site.there / "run 2" / "late.raw").exists()
 
 
+def test_the_speed_test_measures_the_destination_and_leaves_nothing_there(site):
+    run(site)
+    before = sorted(site.there.rglob("*"))
+
+    ended = site.call("doctor", "--quick", "--anyway", "--json")
+
+    measured = {it["what"] for it in ended.sums["findings"]["stages"]}
+    assert {"together, large files", "together, tiny files"} <= measured
+    assert sorted(site.there.rglob("*")) == before
+
+
 def test_what_needs_a_server_says_so(site):
-    for words in (("register",), ("doctor",)):
-        ended = site.call(*words)
-        assert ended.code == 2, words
-        assert "This is only for MyTardis servers" in ended.complaints + ended.output
+    ended = site.call("register")
+
+    assert ended.code == 2
+    assert "This is only for MyTardis servers" in ended.complaints + ended.output
 
 
 @pytest.mark.parametrize(
