@@ -15,12 +15,15 @@ from mydata_like.demo.ssh_servers import PrivateSshd
 from mydata_like.gui.drop.drop_dialog import DropDialog
 from mydata_like.gui.drop.drop_model import SourceColumn
 from mydata_like.gui.dry_run import DryRunDialog, PlanModel
+from mydata_like.gui.pages.where_page import WherePage
 from mydata_like.gui.tables.folder_tree import TOP
 from mydata_like.gui.tables.table_panel import list_levels
 from mydata_like.gui.theme.destination_translator import DestinationTranslator, name_destination
+from mydata_like.gui.where.free_dialog import FreeDialog
 from mydata_like.settings.schema import DataDestination
 from mydata_like.ssh.keys import create_key
 from tests.gui.conftest import DEADLINE, QUICK
+from tests.gui.test_where_page import button, said, wait
 from tests.site import make_data
 from tests.sshd_fixture import needs_sshd
 
@@ -122,6 +125,36 @@ def test_a_dropped_folder_goes_to_a_folder_of_its_name_on_the_host(
     assert (there / "Day one" / "raw" / "b.tif").read_text() == "raw/b.tif"
     levels = list_levels(load_settings(config).settings, config, [TOP])
     assert [group.dataset for group in levels[TOP]] == ["Day one"]
+
+
+@needs_sshd
+def test_space_is_freed_after_a_check_on_the_host(host, open_context, qtbot):
+    config, data, there = host
+    context = open_context(config)
+    controller = context.controller
+    qtbot.waitUntil(lambda: controller.state.phase == "idle")
+    controller.start()
+    qtbot.waitUntil(lambda: controller.state.last is not None)
+    qtbot.waitUntil(lambda: not controller.state.at_work)
+    file = next((data / "alice" / "Tomogram 7").rglob("*.*"))
+    page = WherePage(context)
+    qtbot.addWidget(page)
+    page.show()
+    page.look_for(str(file))
+    wait(qtbot, page, "Use Check now to find out")
+    assert "Registered" not in said(page)
+    assert not button(page, "Open on").isVisible()
+
+    button(page, "Check now").click()
+    wait(qtbot, page, "Yes")
+    button(page, "Free space").click()
+    dialog = page.findChild(FreeDialog)
+    wait(qtbot, dialog, "1 file(s) can be deleted")
+    button(dialog, "Delete 1 file(s)").click()
+    wait(qtbot, dialog, "1 file(s) were deleted")
+
+    assert not file.exists()
+    assert (there / file.relative_to(data)).exists()
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The first start with a destination that has no server, up to the first proven files."""
 
+import os
 from contextlib import contextmanager
 
 import pytest
@@ -12,6 +13,7 @@ from mydata_like.gui.wizard.step_base import Readiness
 from mydata_like.settings.schema import DataDestination
 from mydata_like.ssh.keys import create_key
 from tests.copy_site import check_with_md5sum, find_false_claims, look
+from tests.fakes.objects import ACCOUNT, BUCKET, SECRET, ObjectServer
 from tests.gui.conftest import QUICK
 from tests.gui.setting_up import Person
 from tests.site import make_data
@@ -161,6 +163,15 @@ def test_from_the_first_start_to_proven_files_on_a_host(
     assert list_files(there) == list_files(data)
 
 
+def test_a_complete_set_up_opens_at_the_page_with_the_test(open_wizard, config, data, there):
+    values = {"destination.kind": "folder", "destination.address": str(there)}
+    save_settings(config, values | {"data.directory": str(data)})
+
+    wizard = open_wizard().wizard
+
+    assert wizard.step is wizard.targets["folder"]
+
+
 def test_the_kind_decides_which_pages_follow(open_wizard, config, there):
     save_settings(config, {"destination.kind": "folder", "destination.address": str(there)})
     person = open_wizard()
@@ -174,6 +185,9 @@ def test_the_kind_decides_which_pages_follow(open_wizard, config, there):
     person.press_enter()
     person.wait_for(wizard.targets["s3"])
     assert wizard.step.bucket.text() == ""
+    wizard.back.click()
+    person.choose("folder")
+    assert wizard.step.folder.text() == ""
     wizard.back.click()
     person.choose("mytardis")
 
@@ -196,3 +210,22 @@ def test_the_address_of_a_host_is_entered_in_two_fields(account, folder, address
     assert join_host_address(account, folder) == address
     stored = DataDestination(kind="host", address=address)
     assert split_host_address(stored) == (account, folder)
+
+
+def test_from_the_first_start_to_proven_files_in_a_bucket(open_wizard, data, monkeypatch):
+    with ObjectServer() as service:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", service.url)
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCOUNT)
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+        person = open_wizard()
+        person.choose("s3")
+        page = person.wizard.targets["s3"]
+        person.type(page.bucket, f"s3://{BUCKET}/confocal")
+        person.press_enter()
+        person.wait_for(person.wizard.folders)
+        assert service.objects == {}
+        state = finish_setup(person, data)
+
+        assert state.last.safe
+        sent = {key for key in service.objects if "/.mydata-like/" not in key}
+        assert sent == {f"confocal/{os.fsdecode(path)}" for path in list_files(data)}
