@@ -22,7 +22,6 @@ from mydata_like.app.run_destination import (
     RunDestination,
 )
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, ignore
-from mydata_like.app.settings_destination import SettingsDestination
 from mydata_like.app.settings_service import (
     correct_places,
     find_places,
@@ -199,6 +198,9 @@ class _Builder:
 
     def _choose_destination(self) -> RunDestination:
         if self._request.settings.destination.takes_tree:
+            # Imported late: a log-in as OpenSSH's needs paramiko, which takes long to import.
+            from mydata_like.app.settings_destination import SettingsDestination
+
             return SettingsDestination()
         return MyTardisDestination(self._archives)
 
