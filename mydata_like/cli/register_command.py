@@ -28,7 +28,7 @@ from mydata_like.core.errors import Cancelled
 from mydata_like.settings.schema import Settings
 
 _CONCLUSIONS = {
-    StepResult.OK: "The connection works. Registering and verifying are proven by the first run.",
+    StepResult.OK: "The connection works. The first run shows the rest.",
     StepResult.UNPROVEN: "Nothing failed, but not everything could be tested.",
     StepResult.FAILED: "A step failed.",
 }
