@@ -5707,6 +5707,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 hat nicht wie ein Objektspeicher geantwortet: %2.</translation>
     </message>
     <message>
+        <source>%1 wants a new code for each session, so all channels share one. That is slower. If it breaks, run the same command again.</source>
+        <translation>%1 verlangt für jede Sitzung einen neuen Code, daher teilen sich alle Kanäle eine. Das ist langsamer. Wenn sie abbricht, rufen Sie denselben Befehl noch einmal auf.</translation>
+    </message>
+    <message>
         <source>%1 was %2 before: its files are sent again, as another dataset.</source>
         <translation>%1 hieß zuvor %2: Die Dateien darin werden noch einmal gesendet, als anderer Datensatz.</translation>
     </message>
@@ -5731,8 +5735,16 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1, Port %2, nimmt keinen Schlüssel für %3 an. Probiert: %4. Nicht probiert: %5.</translation>
     </message>
     <message>
+        <source>%1: a Match with %2 is not evaluated, so it does not apply.</source>
+        <translation>%1: Ein Match mit %2 wird nicht ausgewertet, gilt also nicht.</translation>
+    </message>
+    <message>
         <source>1 proven file is no longer at the destination.</source>
         <translation>1 nachgewiesene Datei ist nicht mehr am Ziel.</translation>
+    </message>
+    <message>
+        <source>A bucket cannot hold symbolic links, empty folders or permissions: these are not copied.</source>
+        <translation>Ein Bucket kann keine symbolischen Verknüpfungen, leeren Ordner oder Zugriffsrechte enthalten: Sie werden nicht kopiert.</translation>
     </message>
     <message>
         <source>A copy needs at least one source, and a destination.</source>
@@ -7331,6 +7343,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der Dienst berechnet die Prüfsumme jedes angekommenen Objekts.</translation>
     </message>
     <message>
+        <source>The service&apos;s ETags are no checksums, as with encryption by a key management service: each object is read back, so each byte travels twice. The service may charge for this.</source>
+        <translation>Die ETags des Dienstes sind keine Prüfsummen, wie bei Verschlüsselung durch einen Dienst zur Schlüsselverwaltung: Jedes Objekt wird zurückgelesen, also wird jedes Byte zweimal übertragen. Der Dienst kann dafür Gebühren verlangen.</translation>
+    </message>
+    <message>
         <source>The session of a channel was closed because another channel failed.</source>
         <translation>Die Sitzung eines Kanals wurde geschlossen, weil ein anderer Kanal fehlgeschlagen ist.</translation>
     </message>
@@ -7697,6 +7713,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>This run has uploaded that folder already, or accepts no more.</source>
         <translation>Dieser Lauf hat jenen Ordner schon hochgeladen oder nimmt keine weiteren an.</translation>
+    </message>
+    <message>
+        <source>This service does not obey If-None-Match: each key is looked up before an object is made, and an object that another program makes at the same moment would be replaced.</source>
+        <translation>Dieser Dienst beachtet If-None-Match nicht: Jeder Schlüssel wird nachgeschlagen, bevor ein Objekt angelegt wird, und ein Objekt, das ein anderes Programm im selben Moment anlegt, würde ersetzt.</translation>
     </message>
     <message>
         <source>This system does not report how long programs wait for its disks.</source>
