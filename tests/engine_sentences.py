@@ -48,7 +48,8 @@ SETTING_ERRORS = {"ValueError", "UnusableError", "_SyntaxError"}  # of checks of
 ALL_SENTENCES = {
     *("app.mydata_import", "app.registration", "app.settings_edit", "app.settings_service"),
     *("settings.layers", "settings.server_layer", "hostos.folder_watcher"),
-    "app.transports.folder_kind",
+    *("app.transports.folder_kind", "app.bucket_place", "app.plain_destination"),
+    "ssh.openssh_config",
 }
 # Modules whose sentences the window never shows: of the command line, of commands that the window
 # writes itself, of the service for the whole computer, and of a window that cannot open.

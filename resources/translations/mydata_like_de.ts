@@ -151,6 +151,21 @@
     </message>
 </context>
 <context>
+    <name>BucketStep</name>
+    <message>
+        <source>Which bucket?</source>
+        <translation>Welcher Bucket?</translation>
+    </message>
+    <message>
+        <source>Its access key is found as the AWS tools find it.</source>
+        <translation>Sein Zugriffsschlüssel wird so gefunden, wie ihn die Werkzeuge von AWS finden.</translation>
+    </message>
+    <message>
+        <source>&amp;Address</source>
+        <translation>&amp;Adresse</translation>
+    </message>
+</context>
+<context>
     <name>BundleDialog</name>
     <message>
         <source>Include names of files and folders</source>
@@ -209,6 +224,25 @@
     </message>
 </context>
 <context>
+    <name>ConnectionRemedy</name>
+    <message>
+        <source>T&amp;rust this host</source>
+        <translation>Diesem Rechner &amp;vertrauen</translation>
+    </message>
+    <message>
+        <source>&amp;Copy</source>
+        <translation>&amp;Kopieren</translation>
+    </message>
+    <message>
+        <source>This is the first connection to %1. Compare the fingerprint of its key with the one that its administrator names:</source>
+        <translation>Dies ist die erste Verbindung mit %1. Vergleichen Sie den Fingerabdruck seines Schlüssels mit dem, den seine Administration nennt:</translation>
+    </message>
+    <message>
+        <source>Add this line to the file .ssh/authorized_keys of that account, or send it to the administrator; then test again:</source>
+        <translation>Fügen Sie diese Zeile in die Datei .ssh/authorized_keys dieses Kontos ein, oder senden Sie sie an die Administration; testen Sie dann noch einmal:</translation>
+    </message>
+</context>
+<context>
     <name>ConnectionTest</name>
     <message>
         <source>Good</source>
@@ -230,16 +264,16 @@
         <translation>Verbindungstest</translation>
     </message>
     <message>
-        <source>Testing the connection to the server</source>
-        <translation>Die Verbindung zum Server wird getestet</translation>
-    </message>
-    <message>
         <source>Copy as &amp;text</source>
         <translation>Als &amp;Text kopieren</translation>
     </message>
     <message>
         <source>Steps of the test</source>
         <translation>Schritte des Tests</translation>
+    </message>
+    <message>
+        <source>Testing the connection</source>
+        <translation>Die Verbindung wird getestet</translation>
     </message>
     <message>
         <source>The connection works</source>
@@ -322,6 +356,10 @@
             <numerusform>%Ln Ordner oder Datei hochladen</numerusform>
             <numerusform>%Ln Ordner oder Dateien hochladen</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>Double-click the name of a folder there to change it.</source>
+        <translation>Doppelklicken Sie auf den Namen eines Ordners am Ziel, um ihn zu ändern.</translation>
     </message>
     <message>
         <source>Nothing can be uploaded before the set-up is complete.</source>
@@ -408,16 +446,8 @@
 <context>
     <name>EmptyState</name>
     <message>
-        <source>Your data, safe on the server</source>
-        <translation>Ihre Daten, sicher auf dem Server</translation>
-    </message>
-    <message>
         <source>Set &amp;up…</source>
         <translation>Einri&amp;chten …</translation>
-    </message>
-    <message>
-        <source>This program uploads the files of an instrument to a MyTardis server and verifies that every byte arrived. The set-up takes six short steps.</source>
-        <translation>Dieses Programm lädt die Dateien eines Instruments auf einen MyTardis-Server und prüft, dass jedes Byte angekommen ist. Das Einrichten dauert sechs kurze Schritte.</translation>
     </message>
     <message>
         <source>Try the de&amp;mo</source>
@@ -427,12 +457,39 @@
         <source>Upload sample data to a server inside this program</source>
         <translation>Beispieldaten zu einem Server innerhalb dieses Programms hochladen</translation>
     </message>
+    <message>
+        <source>Your data, safe and verified</source>
+        <translation>Ihre Daten, sicher und geprüft</translation>
+    </message>
+    <message>
+        <source>This program sends the files of an instrument to a MyTardis server, a computer with SSH or a folder, and verifies that every byte arrived. The set-up takes a few short steps.</source>
+        <translation>Dieses Programm sendet die Dateien eines Instruments an einen MyTardis-Server, an einen Computer mit SSH oder in einen Ordner und prüft, dass jedes Byte angekommen ist. Das Einrichten dauert wenige kurze Schritte.</translation>
+    </message>
 </context>
 <context>
     <name>FoldedText</name>
     <message>
         <source>Details</source>
         <translation>Details</translation>
+    </message>
+</context>
+<context>
+    <name>FolderStep</name>
+    <message>
+        <source>Which folder?</source>
+        <translation>Welcher Ordner?</translation>
+    </message>
+    <message>
+        <source>A folder of another disk or of a network drive.</source>
+        <translation>Ein Ordner auf einem anderen Datenträger oder auf einem Netzlaufwerk.</translation>
+    </message>
+    <message>
+        <source>C&amp;hoose…</source>
+        <translation>&amp;Auswählen …</translation>
+    </message>
+    <message>
+        <source>&amp;Folder</source>
+        <translation>&amp;Ordner</translation>
     </message>
 </context>
 <context>
@@ -604,6 +661,14 @@
         </translation>
     </message>
     <message>
+        <source>The folder has no files yet.</source>
+        <translation>Der Ordner enthält noch keine Dateien.</translation>
+    </message>
+    <message>
+        <source>Folders and files arrive there as they are here.</source>
+        <translation>Ordner und Dateien kommen dort so an, wie sie hier sind.</translation>
+    </message>
+    <message>
         <source>No folder fits this layout yet, so there is nothing to upload.</source>
         <translation>Noch passt kein Ordner zu diesem Aufbau, daher gibt es nichts hochzuladen.</translation>
     </message>
@@ -730,7 +795,7 @@
     </message>
     <message>
         <source>The server has a verified copy of each, with the same size and checksum. It verifies them again before anything is deleted. Folders are kept. Deleted files are not moved to the trash.</source>
-        <translation>Der Server hat von jeder eine geprüfte Kopie mit gleicher Größe und Prüfsumme. Er prüft sie noch einmal, bevor etwas gelöscht wird. Ordner bleiben. Gelöschte Dateien kommen nicht in den Papierkorb.</translation>
+        <translation>Der Server hat von jeder eine geprüfte Kopie mit gleicher Größe und Prüfsumme. Sie wird dort noch einmal geprüft, bevor etwas gelöscht wird. Ordner bleiben. Gelöschte Dateien kommen nicht in den Papierkorb.</translation>
     </message>
     <message numerus="yes">
         <source>Delete %Ln file(s)</source>
@@ -890,16 +955,8 @@
         <translation>Ü&amp;ber</translation>
     </message>
     <message>
-        <source>**Set up** once: the server, the account, the instrument and its data folder. The first start opens the set-up; later, it is in the settings.</source>
-        <translation>**Einmal einrichten**: den Server, das Konto, das Instrument und seinen Datenordner. Der erste Start öffnet die Einrichtung, später ist sie in den Einstellungen.</translation>
-    </message>
-    <message>
         <source>**Start** sends what the server lacks. Or let it happen: *Settings*, *Schedule* has fixed times, and *with new files*.</source>
         <translation>**Start** sendet, was dem Server fehlt. Von selbst geschieht es nach einem Zeitplan (*Einstellungen*, *Zeitplan*): zu festen Zeiten oder bei neuen Dateien.</translation>
-    </message>
-    <message>
-        <source>**Drop** folders or files on the window to upload what is elsewhere; choose the experiment and the dataset that they become.</source>
-        <translation>**Ziehen** Sie Ordner oder Dateien auf das Fenster, um hochzuladen, was anderswo liegt, und wählen Sie Experiment und Datensatz, zu denen sie werden.</translation>
     </message>
     <message>
         <source>**Verified** means that the server has read the file and its checksum is right. Until then it counts as *only on this computer*.</source>
@@ -918,16 +975,24 @@
         <translation>**Zu langsam?** Der *Geschwindigkeitstest* findet heraus, was die Grenze ist und welche Einstellungen helfen.</translation>
     </message>
     <message>
-        <source>Uploads research data from instruments to a MyTardis server.</source>
-        <translation>Bringt Forschungsdaten von Instrumenten zu einem MyTardis-Server.</translation>
-    </message>
-    <message>
         <source>It is built on:</source>
         <translation>Es baut auf:</translation>
     </message>
     <message>
         <source>&amp;Copy</source>
         <translation>&amp;Kopieren</translation>
+    </message>
+    <message>
+        <source>**Set up** once: where the data goes, and the data folder. The first start opens the set-up; later, it is in the settings.</source>
+        <translation>**Einmal einrichten**: das Ziel der Daten und den Datenordner. Der erste Start öffnet die Einrichtung, später ist sie in den Einstellungen.</translation>
+    </message>
+    <message>
+        <source>**Drop** folders or files on the window to upload what is elsewhere; choose what they become there.</source>
+        <translation>**Ziehen** Sie Ordner oder Dateien auf das Fenster, um hochzuladen, was anderswo liegt, und wählen Sie, was am Ziel daraus wird.</translation>
+    </message>
+    <message>
+        <source>Uploads research data and verifies that every byte arrived.</source>
+        <translation>Lädt Forschungsdaten hoch und prüft, dass jedes Byte angekommen ist.</translation>
     </message>
     <message>
         <source>Copy the versions as text, for a report</source>
@@ -1052,6 +1117,41 @@
     <message>
         <source>Looking for the next host…</source>
         <translation>Der nächste Rechner wird gesucht …</translation>
+    </message>
+</context>
+<context>
+    <name>HostStep</name>
+    <message>
+        <source>Which computer?</source>
+        <translation>Welcher Computer?</translation>
+    </message>
+    <message>
+        <source>Your SSH configuration, keys and agent are used, as ssh uses them. A name from your SSH configuration is enough as the address.</source>
+        <translation>Ihre SSH-Konfiguration, Ihre Schlüssel und Ihr Agent werden verwendet, wie ssh sie verwendet. Als Adresse genügt ein Name aus Ihrer SSH-Konfiguration.</translation>
+    </message>
+    <message>
+        <source>The keys that ssh uses, or a new one</source>
+        <translation>Die Schlüssel, die ssh verwendet, oder ein neuer</translation>
+    </message>
+    <message>
+        <source>C&amp;hoose…</source>
+        <translation>Auswä&amp;hlen …</translation>
+    </message>
+    <message>
+        <source>&amp;Address</source>
+        <translation>&amp;Adresse</translation>
+    </message>
+    <message>
+        <source>&amp;Folder there</source>
+        <translation>&amp;Ordner dort</translation>
+    </message>
+    <message>
+        <source>&amp;Key file (optional)</source>
+        <translation>Sch&amp;lüsseldatei (optional)</translation>
+    </message>
+    <message>
+        <source>Private key</source>
+        <translation>Privater Schlüssel</translation>
     </message>
 </context>
 <context>
@@ -1193,6 +1293,49 @@ Sein Schlüssel hat den Fingerabdruck %4 (MD5 %5).
 
 In der Verwaltung des Servers, unter MyData, uploader registration requests: Bitte vergleichen Sie den Fingerabdruck, wählen Sie die Ablage (storage box) und setzen Sie das Häkchen „approved“. Lassen Sie dann den Schlüssel in das Konto des Annahmerechners.
 </translation>
+    </message>
+</context>
+<context>
+    <name>KindStep</name>
+    <message>
+        <source>Where should the data go?</source>
+        <translation>Wohin sollen die Daten gehen?</translation>
+    </message>
+    <message>
+        <source>Every file is verified there after it has arrived, whatever you choose.</source>
+        <translation>Jede Datei wird dort nach ihrer Ankunft geprüft, was immer Sie wählen.</translation>
+    </message>
+    <message>
+        <source>To a &amp;MyTardis server</source>
+        <translation>An einen &amp;MyTardis-Server</translation>
+    </message>
+    <message>
+        <source>The server lists the files of each dataset, for its owner.</source>
+        <translation>Der Server führt die Dateien jedes Datensatzes auf, für dessen Eigentümer.</translation>
+    </message>
+    <message>
+        <source>To a &amp;computer with SSH</source>
+        <translation>An einen Com&amp;puter mit SSH</translation>
+    </message>
+    <message>
+        <source>A storage host, a cluster or a NAS on which you have an account. Nothing has to be installed there.</source>
+        <translation>Ein Speicherrechner, ein Cluster oder ein NAS, auf dem Sie ein Konto haben. Dort muss nichts installiert werden.</translation>
+    </message>
+    <message>
+        <source>To a &amp;folder or network drive</source>
+        <translation>In einen &amp;Ordner oder auf ein Netzlaufwerk</translation>
+    </message>
+    <message>
+        <source>Another disk, or a share that is mounted on this computer.</source>
+        <translation>Ein anderer Datenträger oder eine Freigabe, die auf diesem Computer eingehängt ist.</translation>
+    </message>
+    <message>
+        <source>To a &amp;bucket (S3)</source>
+        <translation>In einen &amp;Bucket (S3)</translation>
+    </message>
+    <message>
+        <source>Object storage of a cloud, or of your own institution.</source>
+        <translation>Objektspeicher einer Cloud oder Ihrer eigenen Institution.</translation>
     </message>
 </context>
 <context>
@@ -1527,12 +1670,20 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Datensatz</translation>
     </message>
     <message>
+        <source>Folder</source>
+        <translation>Ordner</translation>
+    </message>
+    <message>
         <source>Files</source>
         <translation>Dateien</translation>
     </message>
     <message>
         <source>Size</source>
         <translation>Größe</translation>
+    </message>
+    <message>
+        <source>(files in none of them)</source>
+        <translation>(Dateien in keinem davon)</translation>
     </message>
 </context>
 <context>
@@ -1612,7 +1763,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
     <message>
         <source>&amp;Keep the server&apos;s</source>
-        <translation>Kopie &amp;des Servers behalten</translation>
+        <translation>&amp;Kopie des Servers behalten</translation>
     </message>
     <message>
         <source>Files of this kind</source>
@@ -1763,6 +1914,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Recent datasets</source>
         <translation>Zuletzt geänderte Datensätze</translation>
+    </message>
+    <message>
+        <source>Recent folders</source>
+        <translation>Zuletzt geänderte Ordner</translation>
     </message>
 </context>
 <context>
@@ -2128,16 +2283,16 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>Test co&amp;nnection…</source>
         <translation>Verbindung &amp;testen …</translation>
     </message>
+    <message>
+        <source>Test the connection with these settings, step by step</source>
+        <translation>Die Verbindung mit diesen Einstellungen Schritt für Schritt testen</translation>
+    </message>
     <message numerus="yes">
         <source>%Ln setting(s) must be corrected first</source>
         <translation>
             <numerusform>%Ln Einstellung muss erst berichtigt werden</numerusform>
             <numerusform>%Ln Einstellungen müssen erst berichtigt werden</numerusform>
         </translation>
-    </message>
-    <message>
-        <source>Test the connection to the server with these settings, step by step</source>
-        <translation>Die Verbindung zum Server mit diesen Einstellungen Schritt für Schritt testen</translation>
     </message>
     <message numerus="yes">
         <source>%Ln change(s) from last time were not saved</source>
@@ -2255,12 +2410,20 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Server</translation>
     </message>
     <message>
+        <source>Destination</source>
+        <translation>Ziel</translation>
+    </message>
+    <message>
         <source>Account</source>
         <translation>Konto</translation>
     </message>
     <message>
         <source>Instrument</source>
         <translation>Instrument</translation>
+    </message>
+    <message>
+        <source>Address</source>
+        <translation>Adresse</translation>
     </message>
     <message>
         <source>Data</source>
@@ -2311,6 +2474,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Experiment</source>
         <translation>Experiment</translation>
+    </message>
+    <message>
+        <source>Folder there</source>
+        <translation>Ordner am Ziel</translation>
     </message>
     <message>
         <source>Dataset</source>
@@ -2763,6 +2930,41 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
+    <name>TargetStep</name>
+    <message>
+        <source>&amp;Test</source>
+        <translation>&amp;Testen</translation>
+    </message>
+    <message>
+        <source>Steps of the test</source>
+        <translation>Schritte des Tests</translation>
+    </message>
+    <message>
+        <source>Nothing is left there by the test.</source>
+        <translation>Der Test lässt dort nichts zurück.</translation>
+    </message>
+    <message>
+        <source>The address %1.</source>
+        <translation>Die Adresse %1.</translation>
+    </message>
+    <message>
+        <source>Testing…</source>
+        <translation>Die Verbindung wird getestet …</translation>
+    </message>
+    <message>
+        <source>Files can be sent there.</source>
+        <translation>Dorthin können Dateien gesendet werden.</translation>
+    </message>
+    <message>
+        <source>One more step is needed to log in:</source>
+        <translation>Zum Anmelden ist noch ein Schritt nötig:</translation>
+    </message>
+    <message>
+        <source>The test failed.</source>
+        <translation>Der Test ist fehlgeschlagen.</translation>
+    </message>
+</context>
+<context>
     <name>TestFilePanel</name>
     <message>
         <source>&amp;Send a test file</source>
@@ -3157,6 +3359,17 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
+    <name>destination</name>
+    <message>
+        <source>on the server: in NAME; On the server: In NAME; on server: in NAME; by the server: in NAME; The server is checking: Checking; The server: The destination; the server: the destination; Server: Destination</source>
+        <translation>auf dem Server: in NAME; Auf dem Server: In NAME; vom Server geprüft: in NAME geprüft; Vom Server geprüft: In NAME geprüft; Kopie des Servers: Kopie in NAME; Kopien des Servers: Kopien in NAME; Der Server prüft seine: Das Ziel prüft seine; Der Server prüft: Prüfung läuft:; der Server, der: das Ziel, das; Der Server: Das Ziel; der Server: das Ziel; den Server: das Ziel; dem Server: dem Ziel; des Servers: des Ziels; vom Server: vom Ziel; zum Server: zum Ziel; Server: Ziel; MyTardis-Server: MyTardis-Server; ein Server: ein Server; einem Server: einem Server; einen Server: einen Server; keinen Server: keinen Server; überlasteter Server: überlasteter Server; den Server des Ordners: den Server des Ordners</translation>
+    </message>
+    <message>
+        <source>on the server: on NAME; On the server: On NAME; on server: on NAME; by the server: on NAME; The server is checking: Checking; The server: NAME; the server: NAME; Server: NAME</source>
+        <translation>auf dem Server: auf NAME; Auf dem Server: Auf NAME; vom Server geprüft: auf NAME geprüft; Vom Server geprüft: Auf NAME geprüft; Kopie des Servers: Kopie auf NAME; Kopien des Servers: Kopien auf NAME; Der Server prüft seine: NAME prüft seine; Der Server prüft: Prüfung läuft:; Der Server: NAME; der Server: NAME; den Server: NAME; dem Server: NAME; des Servers: von NAME; vom Server: von NAME; zum Server: zu NAME; Server: NAME; MyTardis-Server: MyTardis-Server; ein Server: ein Server; einem Server: einem Server; einen Server: einen Server; keinen Server: keinen Server; überlasteter Server: überlasteter Server; den Server des Ordners: den Server des Ordners</translation>
+    </message>
+</context>
+<context>
     <name>drop</name>
     <message>
         <source>One of this and %1 contains the other. Remove one of them.</source>
@@ -3180,6 +3393,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>It was uploaded as %1 before. Everything will be uploaded again.</source>
         <translation>Es wurde schon als %1 hochgeladen. Alles wird noch einmal hochgeladen.</translation>
+    </message>
+    <message>
+        <source>A folder there cannot have this name.</source>
+        <translation>Am Ziel kann kein Ordner diesen Namen haben.</translation>
     </message>
     <message>
         <source>It holds no files.</source>
@@ -3306,6 +3523,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 nimmt den Schlüssel des Uploaders für %2 an, verlangt aber noch einen anderen Nachweis.</translation>
     </message>
     <message>
+        <source>%1 already goes to the folder %2 of the destination.</source>
+        <translation>%1 geht schon in den Ordner %2 am Ziel.</translation>
+    </message>
+    <message>
         <source>%1 and %2 other files are sent while open in %3.</source>
         <translation>%1 und %2 andere Dateien werden gesendet, obwohl sie in %3 geöffnet sind.</translation>
     </message>
@@ -3334,12 +3555,20 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 und dieses Programm haben kein gemeinsames Verschlüsselungsverfahren.</translation>
     </message>
     <message>
+        <source>%1 are free.</source>
+        <translation>%1 sind frei.</translation>
+    </message>
+    <message>
         <source>%1 belongs to another account, so the system does not say whether a program is writing to it.</source>
         <translation>%1 gehört einem anderen Konto, daher meldet das System nicht, ob ein Programm darin schreibt.</translation>
     </message>
     <message>
         <source>%1 can log in and manages the facility %2.</source>
         <translation>%1 kann sich anmelden und verwaltet die Einrichtung %2.</translation>
+    </message>
+    <message>
+        <source>%1 can log in to %2, port %3.</source>
+        <translation>%1 kann sich an %2, Port %3, anmelden.</translation>
     </message>
     <message>
         <source>%1 cannot be edited here because of its syntax.</source>
@@ -3414,6 +3643,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 konnte nicht antworten (Status %2).</translation>
     </message>
     <message>
+        <source>%1 did not accept the answers for %2.</source>
+        <translation>%1 hat die Antworten für %2 nicht angenommen.</translation>
+    </message>
+    <message>
         <source>%1 does not accept the access key %2: %3.</source>
         <translation>%1 nimmt den Zugriffsschlüssel %2 nicht an: %3.</translation>
     </message>
@@ -3476,6 +3709,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>%1 from the server is ignored: only this computer may set it.</source>
         <translation>%1 vom Server wird ignoriert: Nur dieser Computer darf das setzen.</translation>
+    </message>
+    <message>
+        <source>%1 gives a weaker proof (%2) than --evidence %3 demands.</source>
+        <translation>%1 gibt einen schwächeren Nachweis (%2), als --evidence %3 verlangt.</translation>
+    </message>
+    <message>
+        <source>%1 has a prefix with empty parts, or with . or .. as a part.</source>
+        <translation>%1 hat ein Präfix mit leeren Teilen oder mit . oder .. als Teil.</translation>
     </message>
     <message>
         <source>%1 has been changed or replaced.</source>
@@ -3942,6 +4183,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Ein Archiv, das der Server noch nicht geprüft hat, könnte diese Datei enthalten.</translation>
     </message>
     <message>
+        <source>An object in the bucket is not as expected, and was not replaced: %1.</source>
+        <translation>Ein Objekt im Bucket ist nicht wie erwartet und wurde nicht ersetzt: %1.</translation>
+    </message>
+    <message>
         <source>Another computer may be impersonating the staging host. Nothing was sent to it. Ask your facility. If it has replaced the key, ask the administrator of the server to correct host_keys of the storage box, or trust the new one with: mydata-like register --accept-host-key %1</source>
         <translation>Vielleicht gibt sich ein anderer Computer als der Annahmerechner aus. An ihn wurde nichts gesendet. Fragen Sie Ihre Einrichtung. Wenn sie den Schlüssel ersetzt hat, bitten Sie die Administration des Servers, host_keys der Ablage zu berichtigen, oder vertrauen Sie dem neuen mit: mydata-like register --accept-host-key %1</translation>
     </message>
@@ -4122,6 +4367,18 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Ändern Sie die Einstellung mit einem Texteditor in der Datei.</translation>
     </message>
     <message>
+        <source>Check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ~/.aws/credentials.</source>
+        <translation>Prüfen Sie AWS_ACCESS_KEY_ID und AWS_SECRET_ACCESS_KEY oder ~/.aws/credentials.</translation>
+    </message>
+    <message>
+        <source>Check AWS_ENDPOINT_URL, AWS_REGION and AWS_PROFILE, or ~/.aws/config.</source>
+        <translation>Prüfen Sie AWS_ENDPOINT_URL, AWS_REGION und AWS_PROFILE oder ~/.aws/config.</translation>
+    </message>
+    <message>
+        <source>Check HTTPS_PROXY and HTTP_PROXY.</source>
+        <translation>Prüfen Sie HTTPS_PROXY und HTTP_PROXY.</translation>
+    </message>
+    <message>
         <source>Check LoadCredential= in the service&apos;s unit.</source>
         <translation>Prüfen Sie LoadCredential= in der Unit des Dienstes.</translation>
     </message>
@@ -4200,6 +4457,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Check the free space of the disk for temporary files; SQLITE_TMPDIR names another folder for them.</source>
         <translation>Prüfen Sie den freien Platz auf dem Datenträger für temporäre Dateien; SQLITE_TMPDIR nennt einen anderen Ordner für sie.</translation>
+    </message>
+    <message>
+        <source>Check the name of the bucket, AWS_ENDPOINT_URL and AWS_REGION, or ~/.aws/config.</source>
+        <translation>Prüfen Sie den Namen des Buckets, AWS_ENDPOINT_URL und AWS_REGION oder ~/.aws/config.</translation>
     </message>
     <message>
         <source>Check the network and the server address.</source>
@@ -4294,6 +4555,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Wählen Sie einen leeren Ordner auf einem Datenträger mit freiem Platz.</translation>
     </message>
     <message>
+        <source>Choose another folder as destination.address.</source>
+        <translation>Setzen Sie destination.address auf einen anderen Ordner.</translation>
+    </message>
+    <message>
         <source>Choose another folder, and check that the disk is not full.</source>
         <translation>Wählen Sie einen anderen Ordner, und prüfen Sie, ob der Datenträger nicht voll ist.</translation>
     </message>
@@ -4378,6 +4643,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Laden Sie das Archiv noch einmal vom Server herunter.</translation>
     </message>
     <message>
+        <source>Each file that arrived is read again from the storage.</source>
+        <translation>Jede angekommene Datei wird noch einmal vom Datenträger gelesen.</translation>
+    </message>
+    <message>
+        <source>Each file that arrived is read again, possibly from memory.</source>
+        <translation>Jede angekommene Datei wird noch einmal gelesen, möglicherweise aus dem Arbeitsspeicher.</translation>
+    </message>
+    <message>
         <source>Every session has all its channels.</source>
         <translation>Jede Sitzung hat alle ihre Kanäle.</translation>
     </message>
@@ -4418,6 +4691,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Dateien werden über HTTP gesendet, bis der Schlüssel %1 freigegeben ist; SSH wurde nicht getestet.</translation>
     </message>
     <message>
+        <source>Files at this destination are read from a cache of this computer, which does not prove that the destination has them.</source>
+        <translation>Dateien an diesem Ziel werden aus einem Cache dieses Computers gelesen, was nicht beweist, dass das Ziel sie hat.</translation>
+    </message>
+    <message>
+        <source>Files can be written to %1.</source>
+        <translation>Dateien können nach %1 geschrieben werden.</translation>
+    </message>
+    <message>
         <source>Files cannot be sent to object storage without %1.</source>
         <translation>Ohne %1 können keine Dateien an den Objektspeicher gesendet werden.</translation>
     </message>
@@ -4450,6 +4731,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Für einen Dienst des ganzen Computers führen Sie dies mit Administratorrechten aus.</translation>
     </message>
     <message>
+        <source>Free space there, and it continues.</source>
+        <translation>Schaffen Sie dort Platz, dann geht es weiter.</translation>
+    </message>
+    <message>
         <source>Give a folder or a file.</source>
         <translation>Geben Sie einen Ordner oder eine Datei an.</translation>
     </message>
@@ -4480,6 +4765,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>If it was moved, the next run finds it at its new path.</source>
         <translation>Wenn sie verschoben wurde, findet der nächste Lauf sie unter ihrem neuen Pfad.</translation>
+    </message>
+    <message>
+        <source>If its certificate was issued by a private authority, set AWS_CA_BUNDLE.</source>
+        <translation>Wenn eine private Stelle das Zertifikat ausgestellt hat, setzen Sie AWS_CA_BUNDLE.</translation>
     </message>
     <message>
         <source>If its certificate was issued by a private authority, set server.ca_file.</source>
@@ -4586,6 +4875,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Sie ist beendet oder hat nie begonnen.</translation>
     </message>
     <message>
+        <source>It is a destination of this program: earlier runs sent to it.</source>
+        <translation>Es ist ein Ziel dieses Programms: Frühere Läufe haben dorthin gesendet.</translation>
+    </message>
+    <message>
+        <source>It is a destination of this program: other computers or folders send to it.</source>
+        <translation>Es ist ein Ziel dieses Programms: Andere Computer oder andere Ordner senden dorthin.</translation>
+    </message>
+    <message>
         <source>It is left for the next run.</source>
         <translation>Sie bleibt für den nächsten Lauf.</translation>
     </message>
@@ -4666,12 +4963,20 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Behalten Sie die Datei, und melden Sie es der Administration des Servers.</translation>
     </message>
     <message>
+        <source>Keep the file. The next run compares it again.</source>
+        <translation>Behalten Sie die Datei. Der nächste Lauf vergleicht sie wieder.</translation>
+    </message>
+    <message>
         <source>Keep the file. The next run compares it with the server again.</source>
         <translation>Behalten Sie die Datei. Der nächste Lauf vergleicht sie wieder mit dem Server.</translation>
     </message>
     <message>
         <source>Keep the file. The next run sends it again if it is missing.</source>
         <translation>Behalten Sie die Datei. Der nächste Lauf sendet sie wieder, wenn sie fehlt.</translation>
+    </message>
+    <message>
+        <source>Keep the file. The next run sends it again.</source>
+        <translation>Behalten Sie die Datei. Der nächste Lauf sendet sie wieder.</translation>
     </message>
     <message>
         <source>Keep the file; the next run requests verification.</source>
@@ -4708,6 +5013,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Login and upload work: %1.</source>
         <translation>Anmeldung und Upload funktionieren: %1.</translation>
+    </message>
+    <message>
+        <source>Many files changed within a day. The local file (%1, changed on %2 UTC) differs from the copy on the server (%3).</source>
+        <translation>Viele Dateien haben sich innerhalb eines Tages geändert. Die lokale Datei (%1, geändert am %2 UTC) weicht von der Kopie auf dem Server (%3) ab.</translation>
+    </message>
+    <message>
+        <source>Many files changed within a day. The local file (%1, changed on %2 UTC) differs from the copy on the server (%3, verified on %4 by the server&apos;s clock).</source>
+        <translation>Viele Dateien haben sich innerhalb eines Tages geändert. Die lokale Datei (%1, geändert am %2 UTC) weicht von der Kopie auf dem Server (%3, nach der Uhr des Servers geprüft am %4) ab.</translation>
     </message>
     <message>
         <source>Move it away first, or add the line &quot;Made by mydata-like, which removes it as well&quot; to a comment in it.</source>
@@ -4874,6 +5187,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Bis dahin wird nichts gelöscht: Setzen Sie transfer.method auf auto, und beantragen Sie die Freigabe mit: mydata-like register</translation>
     </message>
     <message>
+        <source>Nothing is deleted. Choose a destination on another drive or computer.</source>
+        <translation>Nichts wird gelöscht. Wählen Sie ein Ziel auf einem anderen Laufwerk oder Computer.</translation>
+    </message>
+    <message>
+        <source>Nothing is deleted. Use the host&apos;s SSH access as destination, if it has one.</source>
+        <translation>Nichts wird gelöscht. Verwenden Sie den SSH-Zugang des Rechners als Ziel, wenn er einen hat.</translation>
+    </message>
+    <message>
         <source>Nothing is lost. The engine restarts automatically and keeps the schedule. To continue at once, press Start. If this happens again, see the log.</source>
         <translation>Nichts ist verloren. Das Übertragungsprogramm startet automatisch neu und behält den Zeitplan. Um sofort weiterzumachen, drücken Sie „Starten“. Wenn das wieder geschieht, sehen Sie im Protokoll nach.</translation>
     </message>
@@ -4890,6 +5211,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Es ist nichts zu tun.</translation>
     </message>
     <message>
+        <source>Nothing needs to be done. With a server, set destination.kind to mytardis.</source>
+        <translation>Es ist nichts zu tun. Mit einem Server setzen Sie destination.kind auf mytardis.</translation>
+    </message>
+    <message>
         <source>Nothing needs to be done: the files are uploaded once.</source>
         <translation>Es ist nichts zu tun: Die Dateien werden einmal hochgeladen.</translation>
     </message>
@@ -4900,6 +5225,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Nothing was deleted. Check the free space of the disk and the permissions of the file.</source>
         <translation>Nichts wurde gelöscht. Prüfen Sie den freien Platz auf dem Datenträger und die Zugriffsrechte der Datei.</translation>
+    </message>
+    <message>
+        <source>Nothing was replaced. Rename or remove one of the two, or copy again with --overwrite, which keeps the other file beside it for 30 days.</source>
+        <translation>Nichts wurde ersetzt. Benennen Sie eine von beiden um, entfernen Sie eine, oder kopieren Sie noch einmal mit --overwrite; die andere Datei bleibt dann 30 Tage lang daneben.</translation>
+    </message>
+    <message>
+        <source>Nothing was sent. Choose another destination, or leave --evidence out.</source>
+        <translation>Nichts wurde gesendet. Wählen Sie ein anderes Ziel, oder lassen Sie --evidence weg.</translation>
     </message>
     <message>
         <source>Object storage has no objects above %1.</source>
@@ -4978,6 +5311,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Benennen Sie sie auf dem Datenträger um.</translation>
     </message>
     <message>
+        <source>Rename one of the two folders, or give the source another dataset name.</source>
+        <translation>Benennen Sie einen der beiden Ordner um, oder geben Sie der Quelle einen anderen Datensatznamen.</translation>
+    </message>
+    <message>
         <source>Rename one of the two folders, so that their files stay apart.</source>
         <translation>Benennen Sie einen der beiden Ordner um, damit ihre Dateien getrennt bleiben.</translation>
     </message>
@@ -5042,6 +5379,18 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Führen Sie ihn noch einmal durch: Das entfernt auch die Dateien, die dieser auf dem Server gelassen hat.</translation>
     </message>
     <message>
+        <source>Run the command on a terminal, where the host&apos;s questions can be answered, or ask its administrator to exempt this account from them.</source>
+        <translation>Rufen Sie den Befehl in einem Terminal auf, wo die Fragen des Rechners beantwortet werden können, oder bitten Sie seine Administration, dieses Konto davon auszunehmen.</translation>
+    </message>
+    <message>
+        <source>Run the same command again.</source>
+        <translation>Rufen Sie denselben Befehl noch einmal auf.</translation>
+    </message>
+    <message>
+        <source>Run the same command again. It sends only what is missing.</source>
+        <translation>Rufen Sie denselben Befehl noch einmal auf. Er sendet nur, was fehlt.</translation>
+    </message>
+    <message>
         <source>Run: chmod 600 &apos;%1&apos;</source>
         <translation>Rufen Sie auf: chmod 600 &apos;%1&apos;</translation>
     </message>
@@ -5070,6 +5419,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Das Senden geht automatisch weiter, wenn sie weniger als die Hälfte davon warten.</translation>
     </message>
     <message>
+        <source>Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write ~/.aws/credentials.</source>
+        <translation>Setzen Sie AWS_ACCESS_KEY_ID und AWS_SECRET_ACCESS_KEY, oder schreiben Sie ~/.aws/credentials.</translation>
+    </message>
+    <message>
         <source>Set each with: mydata-like settings set KEY VALUE</source>
         <translation>Setzen Sie jede mit: mydata-like settings set KEY VALUE</translation>
     </message>
@@ -5080,6 +5433,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Set it with: mydata-like settings set data.directory FOLDER</source>
         <translation>Stellen Sie ihn ein mit: mydata-like settings set data.directory FOLDER</translation>
+    </message>
+    <message>
+        <source>Set transfer.ssh to &quot;auto&quot;: libssh does not use keys of FIDO devices.</source>
+        <translation>Setzen Sie transfer.ssh auf &quot;auto&quot;: libssh verwendet keine Schlüssel von FIDO-Geräten.</translation>
     </message>
     <message>
         <source>The bandwidth is limited to %1/s (limits.bandwidth) now, but a test sends as fast as it can.</source>
@@ -5098,12 +5455,76 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Die Verbindung zu %1 ging verloren: %2.</translation>
     </message>
     <message>
+        <source>The destination %1 is in the data directory, or contains it.</source>
+        <translation>Das Ziel %1 ist im Datenordner oder enthält ihn.</translation>
+    </message>
+    <message>
+        <source>The destination is full.</source>
+        <translation>Das Ziel ist voll.</translation>
+    </message>
+    <message>
+        <source>The destination is the folder itself that is to be freed, by another name.</source>
+        <translation>Das Ziel ist, unter einem anderen Namen, der Ordner selbst, in dem Platz geschaffen werden soll.</translation>
+    </message>
+    <message>
+        <source>The destination no longer has this file.</source>
+        <translation>Das Ziel hat diese Datei nicht mehr.</translation>
+    </message>
+    <message>
+        <source>The earlier content that was kept is gone, or is not what was kept.</source>
+        <translation>Der aufbewahrte frühere Inhalt ist nicht mehr da oder ist nicht das, was aufbewahrt wurde.</translation>
+    </message>
+    <message>
         <source>The encrypted connection to %1 fails: %2.</source>
         <translation>Die verschlüsselte Verbindung zu %1 schlägt fehl: %2.</translation>
     </message>
     <message>
+        <source>The file at the destination is not the one that was proven.</source>
+        <translation>Die Datei am Ziel ist nicht die, die nachgewiesen wurde.</translation>
+    </message>
+    <message>
         <source>The file was found and is not verified yet.</source>
         <translation>Die Datei wurde gefunden und ist noch nicht geprüft.</translation>
+    </message>
+    <message>
+        <source>The folder %1 does not exist yet: the first run makes it.</source>
+        <translation>Den Ordner %1 gibt es noch nicht: Der erste Lauf legt ihn an.</translation>
+    </message>
+    <message>
+        <source>The host computes no checksums: each file is read back, so each byte travels twice.</source>
+        <translation>Der Rechner berechnet keine Prüfsummen: Jede Datei wird zurückgelesen, also wird jedes Byte zweimal übertragen.</translation>
+    </message>
+    <message>
+        <source>The host computes the checksum of each file that arrived.</source>
+        <translation>Der Rechner berechnet die Prüfsumme jeder angekommenen Datei.</translation>
+    </message>
+    <message>
+        <source>The key is taken.</source>
+        <translation>Der Schlüssel ist schon vergeben.</translation>
+    </message>
+    <message>
+        <source>The local file (%1, changed on %2 UTC) differs from the copy on the server (%3), which the staging area cannot keep in addition to the new content.</source>
+        <translation>Die lokale Datei (%1, geändert am %2 UTC) weicht von der Kopie auf dem Server (%3) ab, die der Annahmebereich nicht zusätzlich zum neuen Inhalt aufbewahren kann.</translation>
+    </message>
+    <message>
+        <source>The local file (%1, changed on %2 UTC) differs from the copy on the server (%3), which uploads over HTTP cannot replace.</source>
+        <translation>Die lokale Datei (%1, geändert am %2 UTC) weicht von der Kopie auf dem Server (%3) ab, die über HTTP nicht ersetzt werden kann.</translation>
+    </message>
+    <message>
+        <source>The local file (%1, changed on %2 UTC) differs from the copy on the server (%3).</source>
+        <translation>Die lokale Datei (%1, geändert am %2 UTC) weicht von der Kopie auf dem Server (%3) ab.</translation>
+    </message>
+    <message>
+        <source>The local file (%1, changed on %2 UTC) differs from the copy on the server (%3, verified on %4 by the server&apos;s clock), which the staging area cannot keep in addition to the new content.</source>
+        <translation>Die lokale Datei (%1, geändert am %2 UTC) weicht von der Kopie auf dem Server (%3, nach der Uhr des Servers geprüft am %4) ab, die der Annahmebereich nicht zusätzlich zum neuen Inhalt aufbewahren kann.</translation>
+    </message>
+    <message>
+        <source>The local file (%1, changed on %2 UTC) differs from the copy on the server (%3, verified on %4 by the server&apos;s clock), which uploads over HTTP cannot replace.</source>
+        <translation>Die lokale Datei (%1, geändert am %2 UTC) weicht von der Kopie auf dem Server (%3, nach der Uhr des Servers geprüft am %4) ab, die über HTTP nicht ersetzt werden kann.</translation>
+    </message>
+    <message>
+        <source>The local file (%1, changed on %2 UTC) differs from the copy on the server (%3, verified on %4 by the server&apos;s clock).</source>
+        <translation>Die lokale Datei (%1, geändert am %2 UTC) weicht von der Kopie auf dem Server (%3, nach der Uhr des Servers geprüft am %4) ab.</translation>
     </message>
     <message>
         <source>The local file (%1, changed on %2 UTC) is much smaller than the copy on the server (%3).</source>
@@ -5116,6 +5537,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The local file differs from the copy on the server, and the user chose to keep the copy.</source>
         <translation>Die lokale Datei unterscheidet sich von der Kopie auf dem Server; es wurde gewählt, die Kopie zu behalten.</translation>
+    </message>
+    <message>
+        <source>The object storage&apos;s address, %1, must begin with https://.</source>
+        <translation>Die Adresse des Objektspeichers, %1, muss mit https:// beginnen.</translation>
     </message>
     <message>
         <source>The proxy for %1 fails: %2.</source>
@@ -5282,6 +5707,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 hat nicht wie ein Objektspeicher geantwortet: %2.</translation>
     </message>
     <message>
+        <source>%1 wants a new code for each session, so all channels share one. That is slower. If it breaks, run the same command again.</source>
+        <translation>%1 verlangt für jede Sitzung einen neuen Code, daher teilen sich alle Kanäle eine. Das ist langsamer. Wenn sie abbricht, rufen Sie denselben Befehl noch einmal auf.</translation>
+    </message>
+    <message>
         <source>%1 was %2 before: its files are sent again, as another dataset.</source>
         <translation>%1 hieß zuvor %2: Die Dateien darin werden noch einmal gesendet, als anderer Datensatz.</translation>
     </message>
@@ -5306,8 +5735,16 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1, Port %2, nimmt keinen Schlüssel für %3 an. Probiert: %4. Nicht probiert: %5.</translation>
     </message>
     <message>
+        <source>%1: a Match with %2 is not evaluated, so it does not apply.</source>
+        <translation>%1: Ein Match mit %2 wird nicht ausgewertet, gilt also nicht.</translation>
+    </message>
+    <message>
         <source>1 proven file is no longer at the destination.</source>
         <translation>1 nachgewiesene Datei ist nicht mehr am Ziel.</translation>
+    </message>
+    <message>
+        <source>A bucket cannot hold symbolic links, empty folders or permissions: these are not copied.</source>
+        <translation>Ein Bucket kann keine symbolischen Verknüpfungen, leeren Ordner oder Zugriffsrechte enthalten: Sie werden nicht kopiert.</translation>
     </message>
     <message>
         <source>A copy needs at least one source, and a destination.</source>
@@ -5606,14 +6043,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Nichts wurde ersetzt. Benennen Sie eines von beiden um, oder löschen Sie eines.</translation>
     </message>
     <message>
-        <source>Nothing was replaced. Rename or remove one of the two, or choose another destination.</source>
-        <translation>Nichts wurde ersetzt. Benennen Sie eine von beiden um, entfernen Sie eine, oder wählen Sie ein anderes Ziel.</translation>
-    </message>
-    <message>
-        <source>Object storage is not a destination of copy yet.</source>
-        <translation>Objektspeicher ist noch kein mögliches Ziel von copy.</translation>
-    </message>
-    <message>
         <source>OpenSSH refuses it as well. Restrict its permissions: chmod 600 %1</source>
         <translation>Auch OpenSSH lehnt das ab. Schränken Sie die Zugriffsrechte ein: chmod 600 %1</translation>
     </message>
@@ -5676,10 +6105,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Set transfer.ssh to &quot;auto&quot;, which uses paramiko then, or add aes128-ctr to transfer.ciphers, if the host offers it.</source>
         <translation>Setzen Sie transfer.ssh auf &quot;auto&quot;, was dann paramiko verwendet, oder fügen Sie aes128-ctr zu transfer.ciphers hinzu, wenn der Rechner es anbietet.</translation>
-    </message>
-    <message>
-        <source>Set transfer.ssh to &quot;auto&quot;: libssh does not use agents.</source>
-        <translation>Setzen Sie transfer.ssh auf &quot;auto&quot;: libssh verwendet keine Agenten.</translation>
     </message>
     <message>
         <source>Set:</source>
@@ -6914,8 +7339,20 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der Server oder ein Gateway davor begrenzt die Größe einer Anfrage. Die Administration des Servers kann diese Grenze erhöhen (nginx: client_max_body_size).</translation>
     </message>
     <message>
+        <source>The service computes the checksum of each object that arrived.</source>
+        <translation>Der Dienst berechnet die Prüfsumme jedes angekommenen Objekts.</translation>
+    </message>
+    <message>
+        <source>The service&apos;s ETags are no checksums, as with encryption by a key management service: each object is read back, so each byte travels twice. The service may charge for this.</source>
+        <translation>Die ETags des Dienstes sind keine Prüfsummen, wie bei Verschlüsselung durch einen Dienst zur Schlüsselverwaltung: Jedes Objekt wird zurückgelesen, also wird jedes Byte zweimal übertragen. Der Dienst kann dafür Gebühren verlangen.</translation>
+    </message>
+    <message>
         <source>The session of a channel was closed because another channel failed.</source>
         <translation>Die Sitzung eines Kanals wurde geschlossen, weil ein anderer Kanal fehlgeschlagen ist.</translation>
+    </message>
+    <message>
+        <source>The session with %1 has ended, and the host wants a new code for another.</source>
+        <translation>Die Sitzung mit %1 ist beendet, und der Rechner verlangt für eine weitere einen neuen Code.</translation>
     </message>
     <message>
         <source>The setting server.ca_file requires a PEM file.</source>
@@ -7110,8 +7547,16 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der Lauf wurde von Hand pausiert.</translation>
     </message>
     <message>
+        <source>There are no credentials for object storage.</source>
+        <translation>Es gibt keine Zugangsdaten für den Objektspeicher.</translation>
+    </message>
+    <message>
         <source>There are no failed or cancelled files there that can be sent again now.</source>
         <translation>Dort gibt es keine fehlgeschlagenen oder abgebrochenen Dateien, die jetzt wieder gesendet werden können.</translation>
+    </message>
+    <message>
+        <source>There are no valid credentials for %1: %2.</source>
+        <translation>Es gibt keine gültigen Zugangsdaten für %1: %2.</translation>
     </message>
     <message>
         <source>There is less data than announced.</source>
@@ -7262,8 +7707,16 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Dies liegt nicht im Datenordner.</translation>
     </message>
     <message>
+        <source>This is only for MyTardis servers, and the data goes to %1.</source>
+        <translation>Dies ist nur für MyTardis-Server, und die Daten gehen an %1.</translation>
+    </message>
+    <message>
         <source>This run has uploaded that folder already, or accepts no more.</source>
         <translation>Dieser Lauf hat jenen Ordner schon hochgeladen oder nimmt keine weiteren an.</translation>
+    </message>
+    <message>
+        <source>This service does not obey If-None-Match: each key is looked up before an object is made, and an object that another program makes at the same moment would be replaced.</source>
+        <translation>Dieser Dienst beachtet If-None-Match nicht: Jeder Schlüssel wird nachgeschlagen, bevor ein Objekt angelegt wird, und ein Objekt, das ein anderes Programm im selben Moment anlegt, würde ersetzt.</translation>
     </message>
     <message>
         <source>This system does not report how long programs wait for its disks.</source>
@@ -7400,10 +7853,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>When it was asked to verify again, the server no longer had 1 file as verified.</source>
         <translation>Als der Server noch einmal prüfen sollte, war 1 Datei dort nicht mehr geprüft.</translation>
-    </message>
-    <message>
-        <source>With a MyTardis server, runs can send to it: set transfer.method to s3.</source>
-        <translation>Mit einem MyTardis-Server können Läufe dorthin senden: Setzen Sie transfer.method auf s3.</translation>
     </message>
     <message>
         <source>With the layout &quot;%1&quot; the whole data directory is one experiment, which cannot be split into shards.</source>
@@ -8758,6 +9207,22 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der Name des Instruments, wie er auf dem Server angezeigt wird.</translation>
     </message>
     <message>
+        <source>Kind of destination</source>
+        <translation>Art des Ziels</translation>
+    </message>
+    <message>
+        <source>A MyTardis server (mytardis), which the other sections describe; or destination.address: a folder on a computer with SSH (host), a folder that is mounted here (folder), or a bucket of an object storage (s3). The last three need no server: the folders of the data directory arrive as they are, with a list of their checksums beside them.</source>
+        <translation>Ein MyTardis-Server (mytardis), den die anderen Abschnitte beschreiben, oder destination.address: ein Ordner auf einem Computer mit SSH (host), ein hier eingehängter Ordner (folder) oder ein Bucket eines Objektspeichers (s3). Die letzten drei brauchen keinen Server: Die Ordner im Datenordner kommen an, wie sie sind, mit einer Liste ihrer Prüfsummen daneben.</translation>
+    </message>
+    <message>
+        <source>Address</source>
+        <translation>Adresse</translation>
+    </message>
+    <message>
+        <source>Where the data goes if it is no MyTardis server: USER@HOST:FOLDER, a local folder, or s3://BUCKET/FOLDER.</source>
+        <translation>Wohin die Daten gehen, wenn nicht an einen MyTardis-Server: USER@HOST:FOLDER, ein lokaler Ordner oder s3://BUCKET/FOLDER.</translation>
+    </message>
+    <message>
         <source>The name, on the server, of the facility that operates the instrument.</source>
         <translation>Der Name der Einrichtung auf dem Server, die das Instrument betreibt.</translation>
     </message>
@@ -9190,6 +9655,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Die Anzahl der Tage, nach der jede Datei auf dem Server erneut mit dem Hauptbuch verglichen wird; 0 vergleicht bei jedem Lauf. Dazwischen zeigen zwei Abfragen je Datensatz, ob Dateien fehlen oder nicht mehr geprüft sind.</translation>
     </message>
     <message>
+        <source>Where the data goes</source>
+        <translation>Wohin die Daten gehen</translation>
+    </message>
+    <message>
         <source>Archives of tiny files</source>
         <translation>Archive winziger Dateien</translation>
     </message>
@@ -9280,6 +9749,22 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Never</source>
         <translation>Nie</translation>
+    </message>
+    <message>
+        <source>MyTardis server</source>
+        <translation>MyTardis-Server</translation>
+    </message>
+    <message>
+        <source>Computer with SSH</source>
+        <translation>Computer mit SSH</translation>
+    </message>
+    <message>
+        <source>Folder or network drive</source>
+        <translation>Ordner oder Netzlaufwerk</translation>
+    </message>
+    <message>
+        <source>Bucket (S3)</source>
+        <translation>Bucket (S3)</translation>
     </message>
     <message>
         <source>When the program starts</source>

@@ -179,3 +179,14 @@ def test_texts_name_the_destination(named, qapp):
     assert named("folder", "/mnt", "OverviewHeadline", button) == "Check the &login…"
     assert named("mytardis", "") == TEXT
     assert qapp.findChild(DestinationTranslator) is None
+
+
+def test_german_texts_name_the_destination_in_their_grammar(spoken, named):
+    spoken("de")
+    latency = "the latency to the server"
+
+    assert named("host", "ada@store:/data") == "Alle Dateien sind sicher auf store."
+    assert named("host", "store:x", "limits", latency) == "die Latenz zu store"
+    assert named("folder", "/mnt/x", "limits", latency) == "die Latenz zum Ziel"
+    mytardis = named("folder", "/mnt/x", "engine", "https://x is a MyTardis server.")
+    assert mytardis == "https://x ist ein MyTardis-Server."

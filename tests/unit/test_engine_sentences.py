@@ -13,6 +13,7 @@ PASSED_ON = {
     # sentences that are found where they are written, as `_describe_full` or another error
     *("app.connection:warning", "app.settings_service:warning"),
     *("ssh.capabilities:dialing.RENEW", "transfer.s3.s3_errors:rule.message.format(**fields)"),
+    "app.connection_test:note",  # of a place
     "app.copy_service:message",  # of a held file, in other words
     # errors in settings, which have their own sentences
     *("app.mydata_import:[*file.problems, *problems]", "app.settings_service:added"),
