@@ -1654,6 +1654,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>(named after the owner)</source>
         <translation>(nach dem Eigentümer benannt)</translation>
     </message>
+    <message>
+        <source>(files in no folder)</source>
+        <translation>(Dateien in keinem Ordner)</translation>
+    </message>
 </context>
 <context>
     <name>PreviewModel</name>
@@ -1682,8 +1686,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Größe</translation>
     </message>
     <message>
-        <source>(files in none of them)</source>
-        <translation>(Dateien in keinem davon)</translation>
+        <source>(files in no folder)</source>
+        <translation>(Dateien in keinem Ordner)</translation>
     </message>
 </context>
 <context>
@@ -3361,12 +3365,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 <context>
     <name>destination</name>
     <message>
-        <source>on the server: in NAME; On the server: In NAME; on server: in NAME; by the server: in NAME; The server is checking: Checking; The server: The destination; the server: the destination; Server: Destination</source>
-        <translation>auf dem Server: in NAME; Auf dem Server: In NAME; vom Server geprüft: in NAME geprüft; Vom Server geprüft: In NAME geprüft; Kopie des Servers: Kopie in NAME; Kopien des Servers: Kopien in NAME; Der Server prüft seine: Das Ziel prüft seine; Der Server prüft: Prüfung läuft:; der Server, der: das Ziel, das; Der Server: Das Ziel; der Server: das Ziel; den Server: das Ziel; dem Server: dem Ziel; des Servers: des Ziels; vom Server: vom Ziel; zum Server: zum Ziel; Server: Ziel; MyTardis-Server: MyTardis-Server; ein Server: ein Server; einem Server: einem Server; einen Server: einen Server; keinen Server: keinen Server; überlasteter Server: überlasteter Server; den Server des Ordners: den Server des Ordners</translation>
+        <source>on the server: in NAME; On the server: In NAME; on server: in NAME; by the server: in NAME; The server is checking: Checking; The server: The destination; the server: the destination; Server: Destination; Check key and approval: Check the login; Check key and approva&amp;l: Check the &amp;login</source>
+        <translation>auf dem Server: in NAME; Auf dem Server: In NAME; vom Server geprüft: in NAME geprüft; Vom Server geprüft: In NAME geprüft; Kopie des Servers: Kopie in NAME; Kopien des Servers: Kopien in NAME; Der Server prüft seine: Das Ziel prüft seine; Der Server prüft: Prüfung läuft:; der Server, der: das Ziel, das; Der Server: Das Ziel; der Server: das Ziel; den Server: das Ziel; dem Server: dem Ziel; des Servers: des Ziels; vom Server: vom Ziel; zum Server: zum Ziel; Server: Ziel; MyTardis-Server: MyTardis-Server; ein Server: ein Server; einem Server: einem Server; einen Server: einen Server; keinen Server: keinen Server; überlasteter Server: überlasteter Server; den Server des Ordners: den Server des Ordners; Schlüssel und Freigabe prüfen: Anmeldung prüfen; Schlüsse&amp;l und Freigabe prüfen: Anme&amp;ldung prüfen</translation>
     </message>
     <message>
-        <source>on the server: on NAME; On the server: On NAME; on server: on NAME; by the server: on NAME; The server is checking: Checking; The server: NAME; the server: NAME; Server: NAME</source>
-        <translation>auf dem Server: auf NAME; Auf dem Server: Auf NAME; vom Server geprüft: auf NAME geprüft; Vom Server geprüft: Auf NAME geprüft; Kopie des Servers: Kopie auf NAME; Kopien des Servers: Kopien auf NAME; Der Server prüft seine: NAME prüft seine; Der Server prüft: Prüfung läuft:; Der Server: NAME; der Server: NAME; den Server: NAME; dem Server: NAME; des Servers: von NAME; vom Server: von NAME; zum Server: zu NAME; Server: NAME; MyTardis-Server: MyTardis-Server; ein Server: ein Server; einem Server: einem Server; einen Server: einen Server; keinen Server: keinen Server; überlasteter Server: überlasteter Server; den Server des Ordners: den Server des Ordners</translation>
+        <source>on the server: on NAME; On the server: On NAME; on server: on NAME; by the server: on NAME; The server is checking: Checking; The server: NAME; the server: NAME; Server: NAME; Check key and approval: Check the login; Check key and approva&amp;l: Check the &amp;login</source>
+        <translation>auf dem Server: auf NAME; Auf dem Server: Auf NAME; vom Server geprüft: auf NAME geprüft; Vom Server geprüft: Auf NAME geprüft; Kopie des Servers: Kopie auf NAME; Kopien des Servers: Kopien auf NAME; Der Server prüft seine: NAME prüft seine; Der Server prüft: Prüfung läuft:; Der Server: NAME; der Server: NAME; den Server: NAME; dem Server: NAME; des Servers: von NAME; vom Server: von NAME; zum Server: zu NAME; Server: NAME; MyTardis-Server: MyTardis-Server; ein Server: ein Server; einem Server: einem Server; einen Server: einen Server; keinen Server: keinen Server; überlasteter Server: überlasteter Server; den Server des Ordners: den Server des Ordners; Schlüssel und Freigabe prüfen: Anmeldung prüfen; Schlüsse&amp;l und Freigabe prüfen: Anme&amp;ldung prüfen</translation>
     </message>
 </context>
 <context>
@@ -5955,8 +5959,16 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Wenn sie dort absichtlich verschoben oder entfernt wurden, rufen Sie den Befehl noch einmal auf mit --accept-missing: Sie werden noch einmal gesendet. Wenn nicht, sehen Sie zuerst am Ziel nach.</translation>
     </message>
     <message>
+        <source>In a bucket, earlier content cannot be brought back by this program.</source>
+        <translation>In einem Bucket kann dieses Programm früheren Inhalt nicht zurückholen.</translation>
+    </message>
+    <message>
         <source>Install it with: pip install &quot;mydata-like[s3]&quot;</source>
         <translation>Installieren Sie es mit: pip install &quot;mydata-like[s3]&quot;</translation>
+    </message>
+    <message>
+        <source>It is kept as %1: copy that object to where it is needed.</source>
+        <translation>Er wird als %1 aufbewahrt: Kopieren Sie dieses Objekt dorthin, wo es gebraucht wird.</translation>
     </message>
     <message>
         <source>It is moved aside before the next run. Nothing is lost: that run queries the server for its files, which takes a little longer.</source>
@@ -6393,6 +6405,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The connection to the server is not encrypted, so an attacker on the network could report files as safe.</source>
         <translation>Die Verbindung zum Server ist nicht verschlüsselt, daher könnte ein Angreifer im Netz Dateien fälschlich als sicher melden.</translation>
+    </message>
+    <message>
+        <source>The connection to the server was not measured: files are sent to object storage.</source>
+        <translation>Die Verbindung zum Server wurde nicht gemessen: Dateien werden in einen Objektspeicher übertragen.</translation>
+    </message>
+    <message>
+        <source>The connection to the server was not measured: no run has sent anything to it yet.</source>
+        <translation>Die Verbindung zum Server wurde nicht gemessen: Noch kein Lauf hat etwas dorthin übertragen.</translation>
     </message>
     <message>
         <source>The content is not on this computer, but in cloud storage such as OneDrive, or on tape.</source>
