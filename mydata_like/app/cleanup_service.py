@@ -2,7 +2,6 @@
 
 import logging
 import os
-import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -13,9 +12,7 @@ from urllib.parse import urlsplit
 from mydata_like.app.connection import open_connection, require_complete
 from mydata_like.app.directory_lock import directory_locked
 from mydata_like.app.ledgers import reading
-from mydata_like.app.plain_destination import KNOWN_ID, Place
 from mydata_like.app.run_request import RunObserver, RunRequest
-from mydata_like.app.settings_destination import open_place
 from mydata_like.app.settings_service import (
     find_api_key,
     find_places,
@@ -26,23 +23,18 @@ from mydata_like.app.settings_service import (
 )
 from mydata_like.app.transports.transport_access import TransportAccess
 from mydata_like.app.transports.transport_kinds import find_kind
-from mydata_like.catalogues.manifest.manifest_catalogue import identify
-from mydata_like.catalogues.manifest.stored_check import StoredCheck
 from mydata_like.catalogues.mytardis.client import ApiClient
 from mydata_like.catalogues.mytardis.reverify import Reverification, Reverify
 from mydata_like.catalogues.mytardis.server_check import ServerCheck
 from mydata_like.core.data_directory import spell_as_listed
 from mydata_like.core.deletion import CleanupCandidate, DeletedFile, KeptFile
-from mydata_like.core.destination_files import OWN_FOLDER
 from mydata_like.core.errors import Problem, RunError, SettingsError
 from mydata_like.core.extra_sources import lies_in, source_key
-from mydata_like.core.openat import join
 from mydata_like.core.ports import Clock
 from mydata_like.engine.local_cleanup import LocalCleanup, Proof
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.safe_delete import SafeDirectories, SafeDirectory
 from mydata_like.ledger.rechecks import RecheckFile
-from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Settings
 from mydata_like.settings.values import is_loopback
 from mydata_like.state.state_files import (
@@ -115,6 +107,15 @@ def open_cleanup(
     Raises a `RunError` if nothing can be proven, or, with `delete`, if a run is in progress.
     """
     require_complete(settings, config)
+    address = urlsplit(settings.server.url)
+    plain = settings.destination.takes_tree
+    if not plain and address.scheme == "http" and not is_loopback(address.hostname or ""):
+        raise RunError(
+            "The connection to the server is not encrypted, so an attacker on the network could "
+            "report files as safe.",
+            hint="Nothing is deleted over http://. Use the server's https:// address.",
+            code="free.unproven-server",
+        )
     places, clock = find_places(config), SystemClock()
     prepare_places(settings, places)
     root = settings.data.directory or Path()
@@ -138,10 +139,12 @@ def open_cleanup(
             )
         sources = [source.path for source in ledger.find_sources()]
         proof: Proof[Any]
-        if settings.destination.takes_tree:
+        if plain:
+            # Imported late, as by runs: they import this module.
+            from mydata_like.app.settings_destination import open_check
+
             tops = [source_key(root), *(path.rpartition(b"/")[0] for path in sources)]
-            place = open_place(settings, config, probe=delete)
-            proof = _prove_there(place, ledger, tops, settings, clock, stack, delete=delete)
+            proof = open_check(settings, config, ledger, tops, stack, delete=delete)
         else:
             proof = _prove_on_server(settings, config, observer, clock, stack, delete=delete)
         file = find_file(state, DELETIONS)
@@ -164,14 +167,6 @@ def _prove_on_server(
     delete: bool,
 ) -> ServerCheck:
     """Return the proof of a MyTardis server, after connecting to it."""
-    address = urlsplit(settings.server.url)
-    if address.scheme == "http" and not is_loopback(address.hostname or ""):
-        raise RunError(
-            "The connection to the server is not encrypted, so an attacker on the network could "
-            "report files as safe.",
-            hint="Nothing is deleted over http://. Use the server's https:// address.",
-            code="free.unproven-server",
-        )
     key, _ = find_api_key(settings, open_secrets(config))
     observer.hide(key.reveal())
     # As in a dry run: nothing is created on the server.
@@ -199,47 +194,6 @@ def _prove_on_server(
         box=box,
         reverify=Reverify(server, clock, cancel, how) if delete else None,
     )
-
-
-def _prove_there(
-    place: Place,
-    ledger: SqliteLedger,
-    tops: Iterable[bytes],
-    settings: Settings,
-    clock: Clock,
-    stack: ExitStack,
-    *,
-    delete: bool,
-) -> StoredCheck:
-    """Return the proof of a destination without a server.
-
-    Raises `RunError` if that is another one than in earlier runs, or if it is one of the folders in
-    `tops`, which are those above what was sent, under another name.
-    """
-    files = place.open_files()
-    stack.callback(files.close)
-    files.open(create=False)
-    identify(files, ledger.find_meta(KNOWN_ID) or "", create=False)
-    if files.evidence == "read-back-cached":
-        raise RunError(
-            "Files at this destination are read from a cache of this computer, which does not "
-            "prove that the destination has them.",
-            hint="Nothing is deleted. Use the host's SSH access as destination, if it has one.",
-            code="free.unproven-destination",
-        )
-    if delete:
-        sample = OWN_FOLDER + b"/canary-" + secrets.token_hex(8).encode()
-        files.write(sample, b"")
-        try:
-            if any(os.path.lexists(join(top, sample)) for top in tops):
-                raise RunError(
-                    "The destination is the folder itself that is to be freed, by another name.",
-                    hint="Nothing is deleted. Choose a destination on another drive or computer.",
-                    code="destination.inside",
-                )
-        finally:
-            files.remove([sample])
-    return StoredCheck(files, clock, settings.filters.settle_seconds, delete=delete)
 
 
 def restore_unfinished(log: Path, root: bytes, sources: Iterable[bytes], clock: Clock) -> None:

@@ -2,22 +2,35 @@
 
 import hashlib
 import os
+import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
 from mydata_like.app.bucket_place import BucketPlace
 from mydata_like.app.connection import require_complete
-from mydata_like.app.plain_destination import Place, PlainDestination, Prompts, open_target
+from mydata_like.app.plain_destination import (
+    KNOWN_ID,
+    Place,
+    PlainDestination,
+    Prompts,
+    open_target,
+)
 from mydata_like.app.run_request import RunObserver, RunRequest
+from mydata_like.catalogues.manifest.manifest_catalogue import identify
+from mydata_like.catalogues.manifest.stored_check import StoredCheck
 from mydata_like.core.copy_arguments import FolderTarget
-from mydata_like.core.errors import ItemError, SettingsError
+from mydata_like.core.destination_files import OWN_FOLDER
+from mydata_like.core.errors import ItemError, RunError, SettingsError
 from mydata_like.core.extra_sources import lies_in, source_key
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import DatasetFolder
+from mydata_like.core.openat import join
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.layout_walk import ScanScope
 from mydata_like.engine.walk import TreeRules
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Settings
 
 
@@ -116,3 +129,43 @@ def refuse_overlap(settings: Settings) -> None:
             hint="Choose another folder as destination.address.",
             code="destination.inside",
         )
+
+
+def open_check(
+    settings: Settings,
+    config: Path | None,
+    ledger: SqliteLedger,
+    tops: Iterable[bytes],
+    stack: ExitStack,
+    *,
+    delete: bool,
+) -> StoredCheck:
+    """Return what proves that the destination has files, before local ones are deleted.
+
+    Raises `RunError` if it is another one than in earlier runs, or if it is one of the folders in
+    `tops`, which are those above what was sent, under another name.
+    """
+    files = open_place(settings, config, probe=delete).open_files()
+    stack.callback(files.close)
+    files.open(create=False)
+    identify(files, ledger.find_meta(KNOWN_ID) or "", create=False)
+    if files.evidence == "read-back-cached":
+        raise RunError(
+            "Files at this destination are read from a cache of this computer, which does not "
+            "prove that the destination has them.",
+            hint="Nothing is deleted. Use the host's SSH access as destination, if it has one.",
+            code="free.unproven-destination",
+        )
+    if delete:
+        sample = OWN_FOLDER + b"/canary-" + secrets.token_hex(8).encode()
+        files.write(sample, b"")
+        try:
+            if any(os.path.lexists(join(top, sample)) for top in tops):
+                raise RunError(
+                    "The destination is the folder itself that is to be freed, by another name.",
+                    hint="Nothing is deleted. Choose a destination on another drive or computer.",
+                    code="destination.inside",
+                )
+        finally:
+            files.remove([sample])
+    return StoredCheck(files, SystemClock(), settings.filters.settle_seconds, delete=delete)

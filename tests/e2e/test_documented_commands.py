@@ -19,7 +19,9 @@ from mydata_like.demo.fixtures import FACILITY
 from mydata_like.demo.ssh_servers import PrivateSshd
 from mydata_like.demo.uploaders import ScpAddress
 from mydata_like.ssh.keys import PublicKey, create_key
+from tests.fakes.objects import ACCOUNT, BUCKET, SECRET, ObjectServer
 from tests.life import MYDATA, UUID
+from tests.s3_service import open_service
 from tests.sshd_fixture import needs_sshd
 
 app = build_app()
@@ -63,8 +65,11 @@ def shown(page: Path) -> list[str]:
 class Reader:
     """A user who types the commands of the pages, on a computer of their own, with a server."""
 
-    def __init__(self, folder: Path, server: EmbeddedServer, sshd: PrivateSshd) -> None:
+    def __init__(
+        self, folder: Path, server: EmbeddedServer, sshd: PrivateSshd, objects: ObjectServer
+    ) -> None:
         self.folder = folder
+        self._objects = objects
         self._server = server
         self._sshd = sshd
         self._data = folder / "data"
@@ -78,6 +83,7 @@ class Reader:
             "you@storage.example.org:archive": f"storage.example.org:{folder}/archive",
             "ann@storage.example.org:/archive": f"storage.example.org:{folder}/archive",
             "cd /archive": f"cd {folder}/archive",
+            "s3://archive/lab-1": f"s3://{BUCKET}/lab-1",
         }
         self._write("Scan 0/notes.txt")
         (folder / "FOLDER").mkdir()
@@ -177,6 +183,10 @@ class Reader:
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring",
             "KEY": self._server.api_key,
+            "AWS_ENDPOINT_URL": self._objects.url,
+            "AWS_ACCESS_KEY_ID": ACCOUNT,
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_EC2_METADATA_DISABLED": "true",
         }
 
     def _write(self, name: str) -> None:
@@ -206,14 +216,16 @@ def assert_known(words: list[str]) -> None:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory) -> Iterator[tuple[EmbeddedServer, PrivateSshd]]:
+def server(tmp_path_factory) -> Iterator[tuple[EmbeddedServer, PrivateSshd, ObjectServer]]:
     folder = tmp_path_factory.mktemp("documented")
     with (
         PrivateSshd(folder / "sshd") as sshd,
         EmbeddedServer(folder / "server", auto_approve=False) as server,
+        open_service("memory", folder / "objects") as objects,
     ):
         server.set_address(ScpAddress(sshd.username, sshd.host, sshd.port, (sshd.fingerprint,)))
-        yield server, sshd
+        assert isinstance(objects, ObjectServer)
+        yield server, sshd, objects
 
 
 @pytest.fixture(scope="module")
