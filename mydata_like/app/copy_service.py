@@ -114,6 +114,13 @@ def plan_copy(arguments: Sequence[str]) -> tuple[tuple[CopySource, ...], CopyTar
     )
     for source in sources:
         _require_source(source)
+        if source.place == OWN_FOLDER:
+            raise SettingsError(
+                f"{format_path(source.path)} cannot be copied under its own name: the destination "
+                "has a folder of this name for its own list of what is there.",
+                hint="Rename it, or copy the folder that it is in.",
+                code="copy.source",
+            )
     return tuple(sources), target
 
 

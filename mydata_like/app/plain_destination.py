@@ -83,6 +83,11 @@ if TYPE_CHECKING:
     from mydata_like.app.transports.transport_access import OpenDestination
 
 KNOWN_ID: Final = "destination-id"  # the ledger's key for the id in the destination's marker
+RESERVED: Final = Problem(
+    "skipped.destination",
+    "The destination has a folder of this name for its own list of what is there.",
+    "Rename the folder to send it.",
+)
 SEGMENTS: Final = "segments"  # the ledger's key for the number of our newest segment
 ONE_SESSION: Final = (
     "{host} wants a new code for each session, so all channels share one. That is slower. If it "
@@ -391,6 +396,10 @@ class PlainDestination(RunDestination):
         """Return where a dataset folder goes; see `ManifestCatalogue`."""
 
     @abstractmethod
+    def is_top(self, folder: bytes) -> bool:
+        """Return whether what is in a local folder goes to the top of the destination."""
+
+    @abstractmethod
     def list_tops(self) -> Iterable[bytes]:
         """Return the absolute paths of all folders and files that are sent."""
 
@@ -400,6 +409,8 @@ class PlainDestination(RunDestination):
         Raises `SettingsError` if it is that of this destination, which is then in a source.
         """
         problem = refuse_destination(path)
+        if problem is None and self.is_top(os.path.dirname(path)):  # noqa: PTH120 - bytes
+            return RESERVED
         if problem is None or not self._id:
             return problem
         content = Path(os.fsdecode(join(path, DESTINATION_MARKER))).read_bytes()
@@ -526,6 +537,9 @@ class CopyDestination(PlainDestination):
 
     def find_place(self, folder: DatasetFolder) -> bytes | Mapping[bytes, bytes]:
         return self._places.get(folder.path, self._places)
+
+    def is_top(self, folder: bytes) -> bool:
+        return self._places.get(source_key(Path(os.fsdecode(folder)))) == b""
 
     def list_tops(self) -> Iterable[bytes]:
         return self._places

@@ -71,8 +71,14 @@ class SettingsDestination(PlainDestination):
     def find_place(self, folder: DatasetFolder) -> bytes | Mapping[bytes, bytes]:
         if not folder.path:
             with os.scandir(self._root) as entries:
-                return {it.name: it.name for it in entries if it.is_file(follow_symlinks=False)}
+                return {it.name: it.name for it in entries if it.is_file()}
         place = os.fsencode(folder.name) if folder.above else folder.path
+        if folder.above and (b"/" in place or place in (b".", b"..", OWN_FOLDER)):
+            raise ItemError(
+                f"No folder at the destination can have the name {folder.name}.",
+                hint="Add the folder again, with another dataset name.",
+                code="source.name",
+            )
         for other in self._list_claims(place):
             if other != folder.path:
                 raise ItemError(
@@ -92,6 +98,9 @@ class SettingsDestination(PlainDestination):
                 path = source.path
                 is_folder = os.path.isdir(path)  # noqa: PTH112 - bytes
                 yield path if is_folder else path.rpartition(b"/")[0]
+
+    def is_top(self, folder: bytes) -> bool:
+        return source_key(Path(os.fsdecode(folder))) == source_key(Path(os.fsdecode(self._root)))
 
     def list_tops(self) -> Iterable[bytes]:
         yield source_key(Path(os.fsdecode(self._root)))

@@ -5595,6 +5595,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 am Ziel ist beschädigt oder wurde von einer neueren Version geschrieben.</translation>
     </message>
     <message>
+        <source>%1 cannot be copied under its own name: the destination has a folder of this name for its own list of what is there.</source>
+        <translation>%1 kann nicht unter seinem Namen kopiert werden: Das Ziel hat einen Ordner dieses Namens für seine eigene Liste dessen, was dort ist.</translation>
+    </message>
+    <message>
         <source>%1 cannot be copied: %2.</source>
         <translation>%1 kann nicht kopiert werden: %2.</translation>
     </message>
@@ -5793,6 +5797,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>A web page answered instead of %1 (status %2).</source>
         <translation>Eine Webseite antwortete anstelle von %1 (Status %2).</translation>
+    </message>
+    <message>
+        <source>Add the folder again, with another dataset name.</source>
+        <translation>Fügen Sie den Ordner noch einmal hinzu, mit einem anderen Namen des Datensatzes.</translation>
     </message>
     <message>
         <source>Add this line to ~/.ssh/authorized_keys of %1 on %2: %3</source>
@@ -6051,6 +6059,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Unter %1 wird keine geänderte Datei zurückgehalten.</translation>
     </message>
     <message>
+        <source>No folder at the destination can have the name %1.</source>
+        <translation>Kein Ordner am Ziel kann den Namen %1 haben.</translation>
+    </message>
+    <message>
         <source>Nothing was replaced. Rename or delete one of the two.</source>
         <translation>Nichts wurde ersetzt. Benennen Sie eines von beiden um, oder löschen Sie eines.</translation>
     </message>
@@ -6075,8 +6087,16 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Entfernen Sie es; mydata-like meldet sich mit Schlüsseln an.</translation>
     </message>
     <message>
+        <source>Rename it, or copy the folder that it is in.</source>
+        <translation>Benennen Sie ihn um, oder kopieren Sie den Ordner, in dem er liegt.</translation>
+    </message>
+    <message>
         <source>Rename the file: a shorter name without special characters can be stored everywhere.</source>
         <translation>Benennen Sie die Datei um: Ein kürzerer Name ohne Sonderzeichen kann überall gespeichert werden.</translation>
+    </message>
+    <message>
+        <source>Rename the folder to send it.</source>
+        <translation>Benennen Sie den Ordner um, damit er übertragen wird.</translation>
     </message>
     <message>
         <source>Replace the link by a folder, or choose another destination.</source>
@@ -6553,6 +6573,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The destination could not be listed: no reason was given.</source>
         <translation>Das Ziel konnte nicht aufgelistet werden: Es wurde kein Grund genannt.</translation>
+    </message>
+    <message>
+        <source>The destination has a folder of this name for its own list of what is there.</source>
+        <translation>Das Ziel hat einen Ordner dieses Namens für seine eigene Liste dessen, was dort ist.</translation>
     </message>
     <message>
         <source>The destination has another file of this name, which this program has not put there.</source>

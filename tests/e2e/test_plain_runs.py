@@ -105,6 +105,19 @@ def test_a_new_file_is_found_and_a_changed_one_keeps_what_it_replaces(site):
     assert hash_file(site.there / "run 1" / "1.raw") == before
 
 
+def test_links_to_files_are_followed_if_the_settings_say_so(site):
+    (site.data / "link").symlink_to("loose.txt")
+    (site.data / "run 0" / "link").symlink_to("../loose.txt")
+    site.write_settings(filters__symlinks="files")
+
+    ended, again = run(site), run(site)
+
+    assert (ended.code, ended.sums["verified"]) == (0, 17)
+    assert (again.sums["verified"], again.sums["sent"]) == (17, 0)
+    assert (site.there / "link").read_text() == (site.data / "loose.txt").read_text()
+    assert not (site.there / "link").is_symlink()
+
+
 def test_an_added_folder_goes_beside_those_of_the_data_directory(site):
     run(site)
     extra = site.folder / "elsewhere" / "extra"
@@ -159,6 +172,34 @@ def test_free_deletes_nothing_if_the_destination_is_the_data_directory_itself(si
     assert ended.code != 0
     assert "by another name" in ended.complaints
     assert (site.there / "run 0" / "0.raw").exists()
+
+
+@pytest.mark.parametrize("name", ["..", ".mydata-like"])
+def test_an_added_folder_does_not_go_to_a_reserved_place(site, name):
+    run(site)
+    before = sorted(site.there.rglob("*"))
+    extra = site.folder / "elsewhere" / "extra"
+    write(extra / "a", "added")
+
+    ended = run(site, "--source", extra, "--as", f"own/experiment/{name}")
+
+    assert ended.events("file_failed")[0]["problem"]["code"] == "source.name"
+    assert sorted(site.there.rglob("*")) == before
+
+
+def test_a_folder_of_the_destinations_own_name_is_left_out(site):
+    write(site.data / ".mydata-like" / "x", "not a destination")
+    write(site.data / "run 0" / ".mydata-like" / "x", "below, it is a name like any other")
+
+    ended = run(site)
+
+    (skipped,) = ended.events("folder_skipped")
+    assert (skipped["path"], skipped["problem"]["code"]) == (".mydata-like", "skipped.destination")
+    assert not (site.there / ".mydata-like" / "x").exists()
+    assert (site.there / "run 0" / ".mydata-like" / "x").exists()
+    assert site.call("copy", f"{site.data}/.mydata-like", site.target).code == 2
+    site.call("copy", f"{site.data}/", site.target)
+    assert not (site.there / ".mydata-like" / "x").exists()
 
 
 def test_a_destination_in_the_data_directory_is_refused(site):

@@ -84,7 +84,10 @@ class ManifestCatalogue:
         )
 
     def _open_single(self, places: Mapping[bytes, bytes]) -> StoredView:
-        """Return the view of all files that are copied one by one."""
+        """Return the view of all files that are copied one by one.
+
+        One of the data directory that appears later has its own name as well.
+        """
         paths = list(places.values())
         keys = {path: key for key, path in places.items()}
         files = self._destination.files
@@ -92,7 +95,7 @@ class ManifestCatalogue:
             self._destination,
             Dataset(number_dataset(SINGLE), ""),
             b"",
-            places.get,
+            lambda key: places.get(key) or (None if b"/" in key else key),
             keys.__getitem__,
             lambda: [it for it in files.look(paths) if it is not None],
         )
