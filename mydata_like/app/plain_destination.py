@@ -21,7 +21,7 @@ from mydata_like.app.transports.ssh_kind import RememberedHosts
 from mydata_like.app.transports.transport_access import UNMEASURED
 from mydata_like.catalogues.manifest.manifest_catalogue import ManifestCatalogue, identify
 from mydata_like.catalogues.manifest.segments import MARKER, TEMPORARY, Manifest, format_marker
-from mydata_like.catalogues.manifest.stored_view import BOX, ManifestContext
+from mydata_like.catalogues.manifest.stored_view import BOX, Losses, ManifestContext
 from mydata_like.core.copy_arguments import (
     BucketTarget,
     CopySource,
@@ -467,6 +467,7 @@ class PlainDestination(RunDestination):
             gate,
             emit,
             self.temporary,
+            Losses(),
             self._accept_missing,
             segments.issuperset(range(1, last + 1)),
             self._overwrite,

@@ -86,6 +86,7 @@ class RunRequest:
     s3_secret: Secret | None = None  # used instead of the stored one
     part: ScanScope = ALL  # the part of the data directory to scan
     accept_empty: bool = False  # missing files were deleted on purpose
+    accept_missing: bool = False  # so were those at a destination without a server
     undo: Undo | None = None
 
 

@@ -61,7 +61,7 @@ class SettingsDestination(PlainDestination):
         self, request: RunRequest, observer: RunObserver, gate: Gate, stack: ExitStack
     ) -> RunRequest:
         self._root = os.fsencode(request.settings.data.directory or "")
-        self._accept_missing |= request.accept_empty
+        self._accept_missing = request.accept_missing
         settings, probe = request.settings, not request.dry_run
         self.place = gate.call(
             lambda: open_place(settings, request.config, probe=probe), staging=True

@@ -19,6 +19,7 @@ from mydata_like.app.copy_service import (
 from mydata_like.app.logging_setup import open_log
 from mydata_like.app.run_request import RunObserver
 from mydata_like.cli.options import (
+    AcceptMissingOption,
     BriefOption,
     ConfigOption,
     EventsOption,
@@ -125,13 +126,7 @@ def copy(
             help="Trust a host whose key has this fingerprint.",
         ),
     ] = None,
-    accept_missing: Annotated[
-        bool,
-        typer.Option(
-            "--accept-missing",
-            help="Copied files were removed from the destination on purpose: send them again.",
-        ),
-    ] = False,
+    accept_missing: AcceptMissingOption = False,
     replace_changed: Annotated[
         bool,
         typer.Option(

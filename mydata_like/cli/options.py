@@ -69,6 +69,13 @@ AcceptEmptyOption = Annotated[
         help="Accept that missing files were deleted on purpose and that the drive is connected.",
     ),
 ]
+AcceptMissingOption = Annotated[
+    bool,
+    typer.Option(
+        "--accept-missing",
+        help="Files were removed from a destination without a server on purpose: send them again.",
+    ),
+]
 AcceptOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -20,6 +20,7 @@ from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.run_service import lower_own_priority, open_run
 from mydata_like.cli.options import (
     AcceptEmptyOption,
+    AcceptMissingOption,
     AcceptOption,
     AsOption,
     BriefOption,
@@ -81,6 +82,7 @@ class RunArguments:
     only: str = ""  # one folder below the data directory, as typed
     shard: Shard = WHOLE
     accept_empty: bool = False
+    accept_missing: bool = False
 
 
 def run_and_show(
@@ -128,6 +130,7 @@ def _run(arguments: RunArguments) -> int:
         sources=arguments.sources,
         part=part,
         accept_empty=arguments.accept_empty,
+        accept_missing=arguments.accept_missing,
     )
     cancel, preview = CancelFlag(), DryRunOutput()
     with ExitStack() as stack:
@@ -227,6 +230,7 @@ def run(
     only: OnlyOption = "",
     shard: ShardOption = "",
     accept_empty: AcceptEmptyOption = False,
+    accept_missing: AcceptMissingOption = False,
     events: EventsOption = False,
     brief: BriefOption = False,
     as_json: JsonOption = False,
@@ -243,6 +247,7 @@ def run(
         only=only,
         shard=read_shard(shard),
         accept_empty=accept_empty,
+        accept_missing=accept_missing,
     )
     raise typer.Exit(run_and_show(arguments, sources or (), becoming or ()))
 

@@ -1,6 +1,7 @@
 """Runs of the settings to a host and to a folder without a server, with the real commands."""
 
 import os
+import shutil
 
 import pytest
 
@@ -116,6 +117,22 @@ def test_links_to_files_are_followed_if_the_settings_say_so(site):
     assert (again.sums["verified"], again.sums["sent"]) == (17, 0)
     assert (site.there / "link").read_text() == (site.data / "loose.txt").read_text()
     assert not (site.there / "link").is_symlink()
+
+
+def test_files_that_are_gone_there_are_sent_again_only_if_that_is_accepted(site):
+    for number in range(30):  # in folders with few files each
+        write(site.data / f"tiny {number % 6}" / f"{number}.raw", f"{number}")
+    run(site)
+    for folder in site.there.glob("tiny *"):
+        shutil.rmtree(folder)
+
+    refused = run(site)
+    ended = run(site, "--accept-missing")
+
+    assert refused.problem == "destination.missing"
+    assert "--accept-missing" in refused.sums["problem"]["hint"]
+    assert ended.code == 0
+    assert len(list(site.there.glob("tiny */*.raw"))) == 30
 
 
 def test_an_added_folder_goes_beside_those_of_the_data_directory(site):

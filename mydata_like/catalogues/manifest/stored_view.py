@@ -29,6 +29,7 @@ from mydata_like.core.model import (
 from mydata_like.core.parsing import moment_of_ns
 from mydata_like.core.ports import Emit, Ledger
 from mydata_like.engine.gate import Gate
+from mydata_like.engine.pipeline import Lock
 
 logger = logging.getLogger(__name__)
 
@@ -49,14 +50,29 @@ OCCUPIED: Final = Problem(
 )
 
 
+class Losses:
+    """How many proven files a run has looked for, and how many are missing; from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._known = self._missing = 0
+
+    def add(self, known: int, missing: int = 0) -> tuple[int, int]:
+        """Add what is known of a source; return the sums of the run so far."""
+        with self._lock:
+            self._known += known
+            self._missing += missing
+            return self._known, self._missing
+
+
 class ManifestContext(NamedTuple):
     """What the views and stages of a run share.
 
     `temporary` is the folder of bytes that have no name yet, or empty if they are sent under their
-    final names. With `accept_missing`, any number of
-    proven files may be missing: they are sent again. The ledger is not `trusted` if segments that
-    it knows are gone from the manifest: what these listed is proven and listed again. With
-    `overwrite`, files that the manifest does not list are replaced as changed ones are.
+    final names. With `accept_missing`, any number of proven files may be missing: they are sent
+    again. The ledger is not `trusted` if segments that it knows are gone from the manifest: what
+    these listed is proven and listed again. With `overwrite`, files that the manifest does not list
+    are replaced as changed ones are.
     """
 
     files: DestinationFiles
@@ -65,6 +81,7 @@ class ManifestContext(NamedTuple):
     gate: Gate
     emit: Emit
     temporary: bytes
+    losses: Losses
     accept_missing: bool = False
     trusted: bool = True
     overwrite: bool = False
@@ -124,7 +141,9 @@ class StoredView:
         seen = destination.call(lambda: self._compare(find_key, list_stored))
         self.dataset = replace(dataset, files=seen + len(self._others))
         self.agrees = True
-        if seen < destination.ledger.count_records(dataset.id).total:
+        known = destination.ledger.count_records(dataset.id).total
+        destination.losses.add(known)
+        if seen < known:
             self.agrees = not destination.call(self._check_rows)
 
     @property
@@ -157,11 +176,10 @@ class StoredView:
         """Take "verified" from rows whose file is missing or differs; return their number."""
         where = self._destination
         rows = where.ledger.iter_verified(self.dataset.id)
-        total = missing = 0
+        missing = 0
         doubted: list[Entry] = []
         while part := list(islice(rows, AT_ONCE)):
             placed = [(row, place) for row in part if (place := self._find_place(row.key))]
-            total += len(placed)
             found = where.files.look([place for _, place in placed])
             for (row, place), stored in zip(placed, found, strict=True):
                 if stored is None:
@@ -171,9 +189,10 @@ class StoredView:
                     )
                 elif stored.mark != row.datafile or not (where.trusted or self._is_listed(place)):
                     doubted.append(row._replace(state=EntryState.CHANGED))
-        if missing > max(FEW, SHARE * total) and not where.accept_missing:
+        known, lost = where.losses.add(0, missing)
+        if missing and lost > max(FEW, SHARE * known) and not where.accept_missing:
             raise RunError(
-                f"{missing} of {total} proven files are no longer at the destination.",
+                f"{lost} of {known} proven files are no longer at the destination.",
                 hint="If they were moved or removed there on purpose, run again with "
                 "--accept-missing: they are sent again. If not, look at the destination first.",
                 code="destination.missing",

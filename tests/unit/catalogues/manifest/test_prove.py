@@ -7,7 +7,7 @@ import pytest
 
 from mydata_like.catalogues.manifest.prove import DIFFERS, Prove
 from mydata_like.catalogues.manifest.segments import Manifest
-from mydata_like.catalogues.manifest.stored_view import ManifestContext
+from mydata_like.catalogues.manifest.stored_view import Losses, ManifestContext
 from mydata_like.core.events import FileFailed
 from mydata_like.core.model import EntryState
 from mydata_like.engine.gate import Gate
@@ -28,7 +28,9 @@ def stage(tmp_path):
     files.open(create=True)
     gate = Gate(clock, clock.cancel(), events.append, Random(1))
     manifest = Manifest(files, "us", report=events.append)
-    context = ManifestContext(files, manifest, MemoryLedger(), gate, events.append, TEMPORARY)
+    context = ManifestContext(
+        files, manifest, MemoryLedger(), gate, events.append, TEMPORARY, Losses()
+    )
 
     def prove(content, *, sent=1):
         (tmp_path / "there" / ".mydata-like/tmp/ours").mkdir(parents=True, exist_ok=True)
