@@ -493,6 +493,15 @@ class PlainDestination(RunDestination):
                 self.judge_own(join(above, OWN_FOLDER))
                 above = above.rpartition(b"/")[0]
 
+    def clear(self, *, everything: bool) -> None:
+        """Remove empty temporary folders; with `everything`, also files that nothing will use."""
+        folder = self.temporary.rstrip(b"/")
+        with suppress(UploaderError):  # left to the next copy
+            if everything and folder:
+                left = self.files.list_own(folder)
+                self.files.remove([self.temporary + name for name in left])
+            self.files.clear(folder)
+
     def report(self, finished: RunFinished) -> None:
         """Do nothing: the manifest says what is there."""
 
@@ -551,12 +560,3 @@ class CopyDestination(PlainDestination):
             return self.context.repeat(lambda: self.files.make_tree(folders, links))
         except UploaderError as error:
             return [error.problem]
-
-    def clear(self, *, everything: bool) -> None:
-        """Remove empty temporary folders; with `everything`, also files that nothing will use."""
-        folder = self.temporary.rstrip(b"/")
-        with suppress(UploaderError):  # left to the next copy
-            if everything and folder:
-                left = self.files.list_own(folder)
-                self.files.remove([self.temporary + name for name in left])
-            self.files.clear(folder)

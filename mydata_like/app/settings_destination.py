@@ -22,12 +22,14 @@ from mydata_like.catalogues.manifest.stored_check import StoredCheck
 from mydata_like.core.copy_arguments import FolderTarget
 from mydata_like.core.destination_files import OWN_FOLDER
 from mydata_like.core.errors import ItemError, RunError, SettingsError
+from mydata_like.core.events import RunFinished
 from mydata_like.core.extra_sources import lies_in, source_key
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import DatasetFolder
 from mydata_like.core.openat import join
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.layout_walk import ScanScope
+from mydata_like.engine.scheduler import FOLDER, SOURCE
 from mydata_like.engine.walk import TreeRules
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
@@ -98,6 +100,11 @@ class SettingsDestination(PlainDestination):
                 path = source.path
                 is_folder = os.path.isdir(path)  # noqa: PTH112 - bytes
                 yield path if is_folder else path.rpartition(b"/")[0]
+
+    def report(self, finished: RunFinished) -> None:
+        """Clear what has no name; the transfers of files that are left may be continued."""
+        left = finished.problem or finished.waiting or finished.failed
+        self.clear(everything=not left and self._request.reason not in (SOURCE, FOLDER))
 
     def is_top(self, folder: bytes) -> bool:
         return source_key(Path(os.fsdecode(folder))) == source_key(Path(os.fsdecode(self._root)))

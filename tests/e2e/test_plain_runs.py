@@ -72,6 +72,8 @@ def test_a_run_sends_the_tree_as_it_is_and_a_second_one_sends_nothing(site):
     assert (second.code, second.sums["verified"], second.sums["sent"]) == (0, len(names), 0)
     assert names_below(site.there) == names
     assert sorted(name for name, _ in read_checksums(site.there)) == names
+    own = {it.name for it in (site.there / ".mydata-like").rglob("*")}
+    assert "tmp" not in own or not list((site.there / ".mydata-like" / "tmp").iterdir())
     assert site.call("status").output.splitlines()[1] == f"Destination: {site.target}"
 
 
