@@ -142,7 +142,7 @@ class Manifest:
         self._note = note
         self._lock = Lock()
         self._earlier: array[int] | None = None  # sorted numbers of the paths listed before
-        self._last = 0  # the number of our newest segment
+        self._last: int | None = None  # the number of our newest segment, once it was looked for
 
     def add(self, proven: Sequence[ProvenFile], at: int) -> None:
         """Add a segment with these files; they are listed when this returns."""
@@ -164,7 +164,7 @@ class Manifest:
 
     def _find_next(self) -> int:
         """Return the number of the next segment; what an interruption has left is removed."""
-        if not self._last:
+        if self._last is None:
             own = self.find_own()
             names = self._files.list_own(self._own.rstrip(b"/"))
             left = [it for it in names if it[:6].isdigit() and int(it[:6]) not in own]

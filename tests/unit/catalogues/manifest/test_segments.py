@@ -18,7 +18,7 @@ from mydata_like.catalogues.manifest.segments import (
     read_marker,
 )
 from mydata_like.core.destination_files import ProvenFile, StoredFile
-from mydata_like.core.errors import StagingError
+from mydata_like.core.errors import StagingError, TransientError
 from mydata_like.transfer.folder.mounted_files import LocalFiles
 
 ODD = [
@@ -140,6 +140,33 @@ def test_two_uploaders_that_withdraw_at_once_do_not_undo_each_other(tmp_path):
     assert [path for path, _ in listed(ours)] == [b"c"]
     ours.close()
     theirs.close()
+
+
+class Unanswered(LocalFiles):
+    """Files whose first segment is written, but whose answer to that is lost."""
+
+    is_lost = False
+
+    def write(self, path, content, *, replace=False):
+        written = super().write(path, content, replace=replace)
+        if path.endswith(b".jsonl") and not self.is_lost:
+            self.is_lost = True
+            raise TransientError("The connection was lost.")
+        return written
+
+
+def test_files_are_listed_once_although_the_answer_was_lost(tmp_path):
+    files = Unanswered(bytes(tmp_path / "there"))
+    files.open(create=True)
+    manifest = open_manifest(files)
+
+    with pytest.raises(TransientError):
+        manifest.add([proven(b"a")], 1)
+    manifest.add([proven(b"a")], 1)
+    manifest.add([proven(b"b")], 1)
+
+    assert [path for path, _ in listed(files)] == [b"a", b"b"]
+    files.close()
 
 
 def test_what_is_withdrawn_is_listed_nowhere(files):
