@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final, Self
@@ -147,11 +147,15 @@ class PrivateSshd:
                 member.kill()
         process.wait()
 
-    def restart(self, *, new_host_key: bool = False) -> None:
-        """Stop and start again on the same port, optionally with a new host key."""
+    def restart(self, *, new_host_key: bool = False, announce: Callable[[], object] = bool) -> None:
+        """Stop and start again on the same port, optionally with a new host key.
+
+        `announce` is called when the key is known, before anybody meets it.
+        """
         self.stop()
         if new_host_key:
             self._host_key = self._create_host_key()
+        announce()
         self.start()
 
     def kill_sessions(self) -> None:

@@ -35,8 +35,7 @@ def vouch(site):
 
 
 def replace_key(site):
-    site.sshd.restart(new_host_key=True)
-    vouch(site)
+    site.sshd.restart(new_host_key=True, announce=lambda: vouch(site))
 
 
 @pytest.mark.parametrize("patience", [None, inf], ids=["attended", "unattended"])
