@@ -22,6 +22,8 @@ pytestmark = [
 ]
 
 PLACES = (0.02, 0.3, 0.9)  # shares of what is sent in one direction; the first is of the login
+# Seconds for a copy in which a changed length lets a session wait until its stall time-out.
+STALLED = 200.0
 # Each does its work, and once something to the first of our temporary files.
 ONCE = """
 {program} "$@"; status=$?
@@ -55,6 +57,7 @@ def make_source(site):
     return source
 
 
+@pytest.mark.timeout(4 * STALLED)
 @pytest.mark.parametrize("inward", [False, True], ids=["to the host", "from the host"])
 @pytest.mark.parametrize("access", ["shell", "SFTP"])
 def test_a_bit_that_is_flipped_on_the_way_leads_to_no_false_claim(tmp_path, stack, access, inward):
@@ -72,12 +75,12 @@ def test_a_bit_that_is_flipped_on_the_way_leads_to_no_false_claim(tmp_path, stac
     for number, place in enumerate(PLACES):
         site.there = site.folder / f"there {place}"
         proxy.flip(inward=inward, after=int(place * passed), bit=number)
-        ended = site.copy(source)
+        ended = site.copy(source, patience=STALLED)
         assert proxy.changed.is_set()
         assert find_false_claims(site.there) == []
         if ended.code:
             assert ended.problem in ("link.refused", "link.lost")
-            ended = site.copy(source)
+            ended = site.copy(source, patience=STALLED)
         assert ended.code == 0, ended
         assert find_differences(source, site.there, b"src") == []
 
