@@ -193,6 +193,22 @@ def test_free_deletes_nothing_if_the_destination_is_the_data_directory_itself(si
     assert (site.there / "run 0" / "0.raw").exists()
 
 
+@needs_mounts
+def test_free_deletes_nothing_in_a_folder_that_is_the_same_at_the_destination(site):
+    """The sample file at the top does not show this: the destination loses what is renamed here."""
+    site.there.mkdir()
+    (site.data / "run 0").rename(site.there / "run 0")
+    (site.data / "run 0").mkdir()
+    both = (str(site.there / "run 0"), str(site.data / "run 0"))
+    site.wrap = (*MOUNTS, "sh", "-c", SAME, "sh", *both)
+    assert run(site).sums["verified"] == 15
+
+    ended = site.call("free", "--yes", "--json", site.data / "run 0")
+
+    assert (ended.sums["freed"], ended.sums["kept"]) == (0, 7)
+    assert (site.there / "run 0" / "0.raw").exists()
+
+
 @pytest.mark.parametrize("name", ["..", ".mydata-like"])
 def test_an_added_folder_does_not_go_to_a_reserved_place(site, name):
     run(site)
