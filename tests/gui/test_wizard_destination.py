@@ -149,6 +149,7 @@ def test_from_the_first_start_to_proven_files_on_a_host(
         line = page.remedy.text.text()
         page.remedy.copy.click()
         assert (line.split()[0], qapp.clipboard().text()) == ("ssh-ed25519", line)
+        person.wait(lambda: page.test_verdict.text == "One more step is needed to log in:")
         assert not person.wizard.next.isEnabled()
 
         sshd.authorize(key.public)
