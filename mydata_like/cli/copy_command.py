@@ -30,6 +30,7 @@ from mydata_like.cli.output import (
     choose_shape,
     describe_problem,
     log_event,
+    needs_details,
     print_failure,
     print_json,
     print_lines,
@@ -224,6 +225,7 @@ def _copy(order: CopyOrder, shape: Shape) -> int:
         controller = CommandHandler(cancel, emit)
         observer = RunObserver(
             emit=emit,
+            details=needs_details(shape),
             cancel=cancel,
             hide=redaction.add,
             progress=progress,

@@ -550,6 +550,11 @@ def unstarted_run(problem: Problem) -> RunFinished:
     return RunFinished.of_nothing(SystemClock().now(), problem)
 
 
+def needs_details(shape: Shape) -> bool:
+    """Return whether the events of single files that are well are shown or logged."""
+    return shape is Shape.EVENTS or logger.isEnabledFor(logging.DEBUG)
+
+
 def log_event(event: Event) -> None:
     """Log the error for later questions."""
     level = logging.INFO if type(event) in NEWS else logging.DEBUG

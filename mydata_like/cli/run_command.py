@@ -42,6 +42,7 @@ from mydata_like.cli.output import (
     describe_kept,
     describe_safety,
     log_event,
+    needs_details,
     print_failure,
     print_json,
     print_lines,
@@ -150,6 +151,7 @@ def _run(arguments: RunArguments) -> int:
         controller = CommandHandler(cancel, emit)
         observer = RunObserver(
             emit=emit,
+            details=needs_details(arguments.shape),
             cancel=cancel,
             hide=redaction.add,
             progress=progress,

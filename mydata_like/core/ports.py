@@ -36,6 +36,7 @@ from mydata_like.core.model import (
 
 T = TypeVar("T")
 Emit = Callable[[Event], None]
+EmitAll = Callable[[Sequence[Event]], None]  # of many files that are well
 
 
 class Clock(Protocol):

@@ -19,6 +19,7 @@ from mydata_like.core.destination_files import (
     StoredFile,
     TreeFolder,
     TreeLink,
+    describe_occupied,
 )
 from mydata_like.core.errors import Problem, ServerUnavailableError, StagingError, TransientError
 from mydata_like.core.file_access import open_shared, system_path
@@ -38,7 +39,6 @@ from mydata_like.transfer.destination_problems import (
     check_path,
     describe_link,
     describe_missing,
-    describe_occupied,
     describe_refusal,
     no_folder,
 )
@@ -294,7 +294,7 @@ class LocalFiles(DestinationFiles):
     def _place(
         self, sources: FolderCache, targets: FolderCache, placement: Placement
     ) -> StoredFile | Problem:
-        temporary, final, mode = placement
+        temporary, final, mode, *_ = placement
         check_path(final)
         if self._look(sources, temporary) is None:
             return describe_missing(temporary)

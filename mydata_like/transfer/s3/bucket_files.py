@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from mydata_like.core import md5
 from mydata_like.core.destination_files import (
+    OCCUPIED,
     OWN_FOLDER,
     SERVICE,
     DestinationFiles,
@@ -22,7 +23,7 @@ from mydata_like.core.destination_files import (
     TreeLink,
 )
 from mydata_like.core.errors import Problem, RejectedError
-from mydata_like.transfer.destination_problems import OCCUPIED, check_own, check_path
+from mydata_like.transfer.destination_problems import check_own, check_path
 from mydata_like.transfer.s3.s3_client import Bucket
 from mydata_like.transfer.s3.s3_errors import s3_errors
 from mydata_like.transfer.s3.s3_transport import (

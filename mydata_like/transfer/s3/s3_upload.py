@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from mydata_like.core import md5
+from mydata_like.core.destination_files import OCCUPIED
 from mydata_like.core.errors import (
     ItemError,
     RejectedError,
@@ -31,7 +32,6 @@ from mydata_like.core.errors import (
 from mydata_like.core.formatting import format_size
 from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.transfer.archive_writer import ArchiveSource
-from mydata_like.transfer.destination_problems import OCCUPIED
 from mydata_like.transfer.file_source import FileSource
 from mydata_like.transfer.s3.s3_client import Bucket
 from mydata_like.transfer.s3.s3_errors import s3_errors

@@ -16,6 +16,7 @@ from mydata_like.core.destination_files import (
     StoredFile,
     TreeFolder,
     TreeLink,
+    describe_occupied,
 )
 from mydata_like.core.errors import (
     Problem,
@@ -34,7 +35,6 @@ from mydata_like.transfer.destination_problems import (
     check_path,
     describe_link,
     describe_missing,
-    describe_occupied,
     describe_refusal,
     destination_error,
     no_folder,
@@ -61,6 +61,7 @@ from mydata_like.transfer.ssh.host_programs import (
     parse_found,
     remove_script,
 )
+from mydata_like.transfer.ssh.host_python import read_answers, write_command, write_input
 from mydata_like.transfer.ssh.remote_shell import MARK
 
 Connect = Callable[[], tuple[OpenSession, HostCapabilities]]
@@ -208,7 +209,10 @@ class HostFiles(DestinationFiles):
 
     def prove(self, paths: Sequence[bytes]) -> list[ProvenFile | None]:
         """Let the host hash files; in the order given."""
-        self._find_programs()
+        if self._find_programs().python:
+            asked = [Placement(path, b"") for path in paths]
+            answers = self._ask_python(asked)
+            return [it if isinstance(it, ProvenFile) else None for it in answers]
         if not self._checksum:
             raise StagingError(
                 "The host has no program that computes MD5 checksums.",
@@ -216,6 +220,43 @@ class HostFiles(DestinationFiles):
                 code="destination.no-checksum",
             )
         return [proven for batch in _split(paths) for proven in self._hash(batch, self._checksum)]
+
+    def prove_and_place(self, placements: Sequence[Placement]) -> list[ProvenFile | Problem | None]:
+        """Prove files, and give those their final names whose bytes are right."""
+        if not self._find_programs().python:
+            return super().prove_and_place(placements)
+        results: list[ProvenFile | Problem | None] = []
+        unlinked = []
+        for placement, answer in zip(placements, self._ask_python(placements), strict=True):
+            if isinstance(answer, ProvenFile):
+                results.append(answer if placement.is_right(answer) else None)
+                continue
+            if answer.word == "nolink":
+                unlinked.append(len(results))
+            results.append(None if answer.word == "gone" else _judge(placement, answer))
+        if unlinked:
+            others = super().prove_and_place([placements[at] for at in unlinked])
+            for at, result in zip(unlinked, others, strict=True):
+                results[at] = result
+        return results
+
+    def _ask_python(self, placements: Sequence[Placement]) -> list[ProvenFile | Answer]:
+        """Prove and place files by the host's Python."""
+        answers: list[ProvenFile | Answer] = []
+        for part in _split([it.temporary for it in placements]):
+            batch = placements[len(answers) :][: len(part)]
+            for placement in batch:
+                if placement.final:
+                    check_path(placement.final)
+            command = self._find_programs().nice + write_command("md5")
+            output = self._run(_ALIVE + command, write_input(batch)).output
+            try:
+                answers += read_answers(output, batch)
+            except ValueError as error:
+                # The next attempt uses the other programs.
+                self._programs = self._find_programs()._replace(python=False)
+                raise _unanswered() from error
+        return answers
 
     def place(self, placements: Sequence[Placement]) -> list[StoredFile | Problem]:
         """Give temporary files their final names; in the order given."""

