@@ -37,7 +37,7 @@ from mydata_like.core.errors import (
     TransientError,
     UploaderError,
 )
-from mydata_like.core.md5 import LANES
+from mydata_like.core.hashing import LANES
 from mydata_like.core.ports import CancelSignal, Clock
 from mydata_like.core.staging_path import KEPT
 from mydata_like.engine.pipeline import call_unless

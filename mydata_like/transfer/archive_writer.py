@@ -16,7 +16,7 @@ from itertools import repeat
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-from mydata_like.core import md5
+from mydata_like.core import hashing
 from mydata_like.core.errors import FileChangedError, Problem
 from mydata_like.core.file_access import stat_open
 from mydata_like.core.local_files import ArchiveMember, LocalFile, Reading
@@ -184,7 +184,7 @@ class ArchiveSource:
         self._layout = _Layout(name, members)
         self._members = members
         self._modified = _seconds(modified_ns)
-        self.checksum = md5.new()
+        self.checksum = hashing.new()
         self._unread = self._pieces()
         self._rest = memoryview(b"")
         self._readings: list[Reading] = []

@@ -15,7 +15,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self
 
-from mydata_like.core import md5
+from mydata_like.core import hashing
 from mydata_like.core.errors import FileChangedError
 from mydata_like.core.file_access import is_in_use, stat_open
 from mydata_like.core.formatting import format_path
@@ -133,7 +133,7 @@ class FileSource:
         self._file = io.FileIO(descriptor)
         self._before = before
         self._started = started
-        self.checksum = md5.new()
+        self.checksum = hashing.new()
         self._trail: PageCacheTrail | None = None
         self._finished = ""
 

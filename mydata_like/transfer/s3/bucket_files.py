@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeVar
 from uuid import uuid4
 
-from mydata_like.core import md5
+from mydata_like.core import hashing
 from mydata_like.core.destination_files import (
     OWN_FOLDER,
     SERVICE,
@@ -184,7 +184,7 @@ class BucketFiles(DestinationFiles):
 
     def _hash(self, path: bytes, tag: str) -> str:
         """Return the MD5 of the bytes of an object; empty if they cannot be read as tagged."""
-        found = md5.new()
+        found = hashing.new()
         with s3_errors(self._bucket):
             try:
                 body = self._client.get_object(

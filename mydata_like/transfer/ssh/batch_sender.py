@@ -11,7 +11,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import islice
 from typing import Final, NamedTuple
 
-from mydata_like.core import md5
+from mydata_like.core import hashing
 from mydata_like.core.errors import (
     FileChangedError,
     StagingError,
@@ -394,7 +394,7 @@ class _Sending:
                 fresh.append((source.checksum, pieces[-1]))
             if index in self._refused:
                 del reading[index]
-        md5.update_all(fresh)
+        hashing.update_all(fresh)
         self.stream.moving(0)  # work goes on, although nothing was written
         return bool(fresh)
 
@@ -449,7 +449,7 @@ def _group(members: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
     group: list[int] = []
     held = 0
     for size, index in sorted((it for it in members if it[0] > TINY), reverse=True):
-        if group and (len(group) == md5.LANES or held + size > _TOGETHER):
+        if group and (len(group) == hashing.LANES or held + size > _TOGETHER):
             yield group
             group, held = [], 0
         group.append(index)
