@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from mydata_like.app.cleanup_service import restore_unfinished
@@ -228,7 +229,7 @@ class _Builder:
         )
         opened = self._destination.open(basis)
         context = self._build_context(opened, find_sources())
-        stages = self._build_stages(context, discovery, untold, can_replace=opened.can_replace)
+        stages = self._build_stages(context, discovery, untold, opened)
         return Run(stages, context)
 
     def _check(self) -> None:
@@ -452,8 +453,7 @@ class _Builder:
         context: RunContext,
         discovery: Discovery,
         untold: UnreportedFiles,
-        *,
-        can_replace: bool,
+        opened: OpenedDestination,
     ) -> Stages:
         settings, advanced = self._request.settings, self._request.settings.advanced
         ledger, gate, emit, clock = self._ledger, context.gate, context.emit, context.clock
@@ -466,7 +466,7 @@ class _Builder:
             emit,
             clock,
             settings.data,
-            can_replace=can_replace,
+            can_replace=opened.can_replace,
             dry_run=context.dry_run,
             chosen=read_choices(self._ledger, file),  # none after they were taken
         )
@@ -499,7 +499,7 @@ class _Builder:
                 box=context.box,
             ),
             compare=Compare(
-                read_checksum,
+                partial(read_checksum, algorithm=opened.algorithm),
                 ledger,
                 emit,
                 gate,

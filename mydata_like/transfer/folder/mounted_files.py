@@ -266,7 +266,7 @@ class LocalFiles(DestinationFiles):
             if _SYNC is None:
                 with suppress(OSError):  # Windows flushes only what is open for writing
                     os.fsync(descriptor)
-            return _Opened(file, descriptor, hashing.new())
+            return _Opened(file, descriptor, hashing.new(self.algorithm))
         return None
 
     def _read_piece(self, file: "_Opened") -> bytes:

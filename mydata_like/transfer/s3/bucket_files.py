@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 from uuid import uuid4
 
 from mydata_like.core import hashing
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.destination_files import (
     OWN_FOLDER,
     SERVICE,
@@ -21,7 +22,7 @@ from mydata_like.core.destination_files import (
     TreeFolder,
     TreeLink,
 )
-from mydata_like.core.errors import Problem, RejectedError
+from mydata_like.core.errors import Problem, RejectedError, SettingsError
 from mydata_like.transfer.destination_problems import OCCUPIED, check_own, check_path
 from mydata_like.transfer.s3.s3_client import Bucket
 from mydata_like.transfer.s3.s3_errors import s3_errors
@@ -92,6 +93,15 @@ class BucketFiles(DestinationFiles):
     def evidence(self) -> str:
         """`service`, or `read-back-cached` if all objects are read."""
         return "read-back-cached" if self._reads else SERVICE
+
+    def use(self, algorithm: Algorithm) -> None:
+        """Raise `SettingsError` for anything but MD5, of which ETags are made."""
+        if algorithm is not Algorithm.MD5:
+            raise SettingsError(
+                f"Objects in a bucket have no {algorithm.label} checksums: their ETags are MD5s.",
+                hint="Copy without --checksum, or to a host or folder.",
+                code="destination.checksum",
+            )
 
     def find_own(self, paths: Sequence[bytes]) -> list[bool]:
         """Return which objects have the metadata of `describe_origin`."""

@@ -351,7 +351,7 @@ class _Sending:
 
     def _write_tiny(self, index: int, folders: FolderCache, fetched: PrefetchedFile | None) -> None:
         member = self._members[index]
-        content, checksum = read_tiny(member, folders, fetched)
+        content, checksum = read_tiny(member, folders, fetched, algorithm=member.algorithm)
         stream = self.stream
         buffer = stream.buffer
         buffer += tar.header(member.remote, member.size, member.modified)
@@ -373,7 +373,8 @@ class _Sending:
             reading: dict[int, tuple[FileSource, list[bytes]]] = {}
             for index in indexes:
                 with self._refusing(index):
-                    source = opened.enter_context(open_source(self._members[index]))
+                    member = self._members[index]
+                    source = opened.enter_context(open_source(member, member.algorithm))
                     reading[index] = source, []
             while self._read_pieces(reading):
                 pass
@@ -410,7 +411,7 @@ class _Sending:
         """Write a member in pieces; its index is recorded before its checksum is known."""
         member = self._members[index]
         buffer = bytearray(_WRITE)
-        with open_source(member) as source:
+        with open_source(member, member.algorithm) as source:
             head = tar.header(member.remote, member.size, member.modified)
             place = len(self._written)
             self._written.append((index, ""))

@@ -232,7 +232,7 @@ class SftpFiles(DestinationFiles):
         flush = self._flushes
         found = _run(sftp, (steps.open_to_read(self._full(it), flush=flush) for it in paths))
         opened = [
-            _Opened(path, file, hashing.new())
+            _Opened(path, file, hashing.new(self.algorithm))
             for path, file in zip(paths, found, strict=True)
             if isinstance(file, steps.OpenedFile)
         ]
