@@ -78,7 +78,7 @@ def _test_plain(request: RunRequest, confirm: Confirm | None) -> Iterator[TestSt
             yield TestStep("folder", StepResult.UNPROVEN, why, error.hint, ABSENT)
             return
         yield succeeded("folder", f"Files can be written to {shown}.")
-        if identify(files, known or "", create=False):
+        if identify(files, known or "", create=False).id:
             used = "earlier runs sent to it" if known else "other computers or folders send to it"
             yield succeeded("marker", f"It is a destination of this program: {used}.")
         yield succeeded("evidence", READ_BACK if place.reads_back else _EVIDENCE[files.evidence])

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -232,7 +233,7 @@ class _Builder:
         )
         opened = self._destination.open(basis)
         context = self._build_context(opened, find_sources(), untold)
-        stages = self._build_stages(context, discovery, untold, can_replace=opened.can_replace)
+        stages = self._build_stages(context, discovery, untold, opened)
         return Run(stages, context)
 
     def _check(self) -> None:
@@ -468,8 +469,7 @@ class _Builder:
         context: RunContext,
         discovery: Discovery,
         untold: UnreportedFiles,
-        *,
-        can_replace: bool,
+        opened: OpenedDestination,
     ) -> Stages:
         settings, advanced = self._request.settings, self._request.settings.advanced
         ledger, gate, emit, clock = self._ledger, context.gate, context.emit, context.clock
@@ -482,7 +482,7 @@ class _Builder:
             emit,
             clock,
             settings.data,
-            can_replace=can_replace,
+            can_replace=opened.can_replace,
             dry_run=context.dry_run,
             chosen=read_choices(self._ledger, file),  # none after they were taken
         )
@@ -516,7 +516,7 @@ class _Builder:
                 box=context.box,
             ),
             compare=Compare(
-                read_checksum,
+                partial(read_checksum, algorithm=opened.algorithm),
                 ledger,
                 emit,
                 gate,

@@ -39,6 +39,7 @@ from mydata_like.cli.output import (
 from mydata_like.cli.prompts import find_prompts
 from mydata_like.cli.run_command import open_report, read_shard
 from mydata_like.cli.stdin_commands import follow_commands, stopped_by_signals
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.copy_arguments import CopySource
 from mydata_like.core.destination_files import DestinationFiles
 from mydata_like.core.errors import Cancelled, UploaderError
@@ -54,9 +55,9 @@ from mydata_like.settings.schema import Settings
 logger = logging.getLogger(__name__)
 
 HOW: Final = {  # the kinds of evidence
-    "host": "compared on the host now (md5sum)",
-    "read-back": "written to the disk, read back and compared now",
-    "read-back-cached": "read back (possibly from memory) and compared now",
+    "host": "compared on the host now ({0.program})",
+    "read-back": "written to the disk, read back and compared now ({0.label})",
+    "read-back-cached": "read back (possibly from memory) and compared now ({0.label})",
     "service": "compared with the service's ETags now (read back where they are no checksums)",
 }
 
@@ -144,6 +145,13 @@ def copy(
             "or that files are read back from its disk.",
         ),
     ] = "",
+    checksum: Annotated[
+        Algorithm | None,
+        typer.Option(
+            "--checksum",
+            help="The checksums of a new destination, which keeps them; without it, md5.",
+        ),
+    ] = None,
     overwrite: Annotated[
         bool,
         typer.Option(
@@ -191,6 +199,7 @@ def copy(
             replace_changed=replace_changed,
             evidence=evidence,
             overwrite=overwrite,
+            algorithm=checksum,
             shard=read_shard(shard),
             accepted_keys=tuple(accept or ()),
         )
@@ -232,12 +241,13 @@ def _copy(order: CopyOrder, shape: Shape) -> int:
             controller=controller,
         )
         follow_commands(shape, controller.handle)
-        end, problems = run_copy(order, place, observer)
+        end, problems, algorithm = run_copy(order, place, observer)
     if shape is Shape.JSON:
-        print_json(event_record(end.finished))
+        print_json({**event_record(end.finished), "checksum": algorithm.value})
     elif shape is Shape.TEXT:
         print_lines(f"Failed: {describe_problem(it)}" for it in problems)
-        print_lines(_summarise(end.finished, progress.totals, place.open_files(), order))
+        files = place.open_files()
+        print_lines(_summarise(end.finished, progress.totals, files, algorithm, order))
     return end.exit_code
 
 
@@ -254,7 +264,11 @@ def _describe_order(
 
 
 def _summarise(
-    finished: RunFinished, totals: Totals, files: DestinationFiles, order: CopyOrder
+    finished: RunFinished,
+    totals: Totals,
+    files: DestinationFiles,
+    algorithm: Algorithm,
+    order: CopyOrder,
 ) -> Iterator[str]:
     """Yield the result of a copy as sentences; the last one says what is proven, and how."""
     if finished.problem:
@@ -287,7 +301,7 @@ def _summarise(
     )
     parts = [f"{known:,} proven earlier{same}"] if known else []
     if now := finished.verified - known:
-        parts.append(f"{now:,} {HOW[files.evidence]}")
+        parts.append(f"{now:,} {HOW[files.evidence].format(algorithm)}")
     yield f"{_count(finished.found)}: {', '.join(parts) or 'none proven'}"
 
 

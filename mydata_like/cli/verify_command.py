@@ -47,9 +47,9 @@ from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.schema import Settings
 
 HOW: Final = {  # the kinds of evidence
-    "host": "hashed on the host now: md5sum",
-    "read-back": "read back and hashed now",
-    "read-back-cached": "read, possibly from memory, and hashed now",
+    "host": "hashed on the host now: {0.program}",
+    "read-back": "read back and hashed now: {0.label}",
+    "read-back-cached": "read, possibly from memory, and hashed now: {0.label}",
     "service": "compared with the service's ETags; read where they are no checksums",
 }
 READ: Final = "Note: all objects are downloaded. The service may charge for this."
@@ -263,9 +263,10 @@ def _describe_counts(report: VerifyReport, place: str) -> Iterator[str]:
             scope = ""
     good = report.checked - len(report.wrong)
     if report.checked:
+        how = HOW[report.evidence].format(report.algorithm)
         are = "file is" if report.checked == 1 else "files are"
         yield (
-            f"{good:,} of {report.checked:,} {are} as listed ({HOW[report.evidence]}), "
+            f"{good:,} of {report.checked:,} {are} as listed ({how}), "
             f"{format_size(report.size)}{scope}."
         )
     elif not report.chosen and not report.ended:
@@ -291,6 +292,7 @@ def _record(report: VerifyReport) -> dict[str, Any]:
         "sample": scope.percent if isinstance(scope, Sample) else None,
         "older": scope.seconds if isinstance(scope, NotSince) else None,
         "evidence": report.evidence,
+        "checksum": report.algorithm.value,
         "complete": report.ended is None,
         "listed": report.listed,
         "chosen": report.chosen,
@@ -304,9 +306,9 @@ def _record(report: VerifyReport) -> dict[str, Any]:
                 "path": format_path(it.path),
                 "fault": it.fault.value,
                 "size": it.size,
-                "md5": it.checksum,
+                report.algorithm.value: it.checksum,
                 "found_size": it.found.file.size if it.found else None,
-                "found_md5": it.found.checksum if it.found else None,
+                f"found_{report.algorithm.value}": it.found.checksum if it.found else None,
             }
             for it in report.wrong
         ],

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol
 
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.errors import Problem
 from mydata_like.core.formatting import format_path
 
@@ -52,7 +53,7 @@ class StoredFile(NamedTuple):
 
 
 class ProvenFile(NamedTuple):
-    """A stored file, and the MD5 of its bytes that was computed there after our last write."""
+    """A stored file, and the checksum of its bytes, computed there after our last write."""
 
     file: StoredFile
     checksum: str
@@ -111,6 +112,15 @@ class DestinationFiles(Protocol):
     destination is unavailable, and `StagingError` if only a person can help. Nothing outside of the
     destination is touched, and no symbolic link below it is followed.
     """
+
+    algorithm: Algorithm = Algorithm.MD5  # of all checksums there; see `use`
+
+    def use(self, algorithm: Algorithm) -> None:
+        """Compute checksums with this algorithm from now on.
+
+        Raises `StagingError` or `SettingsError` if it is not possible there.
+        """
+        self.algorithm = algorithm
 
     @property
     def evidence(self) -> str:

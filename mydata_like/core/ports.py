@@ -185,7 +185,7 @@ class FileChecksum(Protocol):
     def __call__(
         self, file: LocalFile, checkpoint: Callable[[], None], size: int | None = None
     ) -> str:
-        """Return the MD5 of all bytes, or of the first `size` ones, of an unchanged file.
+        """Return the checksum of all bytes, or of the first `size` ones, of an unchanged file.
 
         `checkpoint` is called between chunks; it may wait and may raise. Raises `FileChangedError`.
         """

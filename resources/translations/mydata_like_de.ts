@@ -2628,10 +2628,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Prüfsumme kopieren</translation>
     </message>
     <message>
-        <source>MD5 %1</source>
-        <translation>MD5 %1</translation>
-    </message>
-    <message>
         <source>An earlier version (%1) is kept until %2.</source>
         <translation>Ein früherer Stand (%1) wird bis %2 aufbewahrt.</translation>
     </message>
@@ -4599,6 +4595,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Wenden Sie sich an die Administration des Objektspeichers.</translation>
     </message>
     <message>
+        <source>Copy without --checksum, or to a host or folder.</source>
+        <translation>Ohne --checksum kopieren, oder auf einen Rechner oder in einen Ordner.</translation>
+    </message>
+    <message>
+        <source>Copy without --checksum, or to another destination.</source>
+        <translation>Ohne --checksum kopieren, oder an ein anderes Ziel.</translation>
+    </message>
+    <message>
         <source>Correct the settings; `mydata-like settings check` checks them again.</source>
         <translation>Berichtigen Sie die Einstellungen; `mydata-like settings check` prüft sie noch einmal.</translation>
     </message>
@@ -4943,6 +4947,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Seine Administration kann ein Verfahren erlauben, das in docs/ssh.md steht.</translation>
     </message>
     <message>
+        <source>Its administrator can install one: %1, or openssl.</source>
+        <translation>Seine Administration kann eines installieren: %1 oder openssl.</translation>
+    </message>
+    <message>
         <source>Its administrator can raise MaxSessions in sshd_config (10 is the default, 0 allows nothing), or the limits of processes for this account.</source>
         <translation>Seine Administration kann MaxSessions in sshd_config erhöhen (10 ist üblich, 0 lässt nichts zu) oder die Begrenzung der Prozesse für dieses Konto.</translation>
     </message>
@@ -5243,6 +5251,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Im Objektspeicher gibt es keine Objekte über %1.</translation>
     </message>
     <message>
+        <source>Objects in a bucket have no %1 checksums: their ETags are MD5s.</source>
+        <translation>Objekte in einem Bucket haben keine %1-Prüfsummen: Ihre ETags sind MD5-Prüfsummen.</translation>
+    </message>
+    <message>
         <source>Only a watch can start a run.</source>
         <translation>Nur eine Beobachtung kann einen Lauf starten.</translation>
     </message>
@@ -5501,6 +5513,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The host computes the checksum of each file that arrived.</source>
         <translation>Der Rechner berechnet die Prüfsumme jeder angekommenen Datei.</translation>
+    </message>
+    <message>
+        <source>The host has no program that computes %1 checksums.</source>
+        <translation>Der Rechner hat kein Programm, das %1-Prüfsummen berechnet.</translation>
     </message>
     <message>
         <source>The key is taken.</source>
@@ -6001,10 +6017,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Its administrator can allow it for this account.</source>
         <translation>Sein Administrator kann es für dieses Konto erlauben.</translation>
-    </message>
-    <message>
-        <source>Its administrator can install one: md5sum, or openssl.</source>
-        <translation>Seine Administration kann eines installieren: md5sum oder openssl.</translation>
     </message>
     <message>
         <source>Its administrator can install them (GNU findutils and coreutils).</source>
@@ -6575,6 +6587,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Das Ziel konnte nicht aufgelistet werden: Es wurde kein Grund genannt.</translation>
     </message>
     <message>
+        <source>The destination has %1 checksums, which its first copy has chosen.</source>
+        <translation>Das Ziel hat %1-Prüfsummen, die seine erste Kopie gewählt hat.</translation>
+    </message>
+    <message>
         <source>The destination has a folder of this name for its own list of what is there.</source>
         <translation>Das Ziel hat einen Ordner dieses Namens für seine eigene Liste dessen, was dort ist.</translation>
     </message>
@@ -6809,10 +6825,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The host did not report which files it has placed.</source>
         <translation>Der Rechner hat nicht gemeldet, welche Dateien er an ihren Ort gebracht hat.</translation>
-    </message>
-    <message>
-        <source>The host has no program that computes MD5 checksums.</source>
-        <translation>Der Rechner hat kein Programm, das MD5-Prüfsummen berechnet.</translation>
     </message>
     <message>
         <source>The host lacks programs that copies need: find, xargs -0 and stat.</source>

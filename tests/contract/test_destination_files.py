@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.destination_files import Placement, StoredFile, TreeFolder, TreeLink
 from mydata_like.core.errors import (
     Problem,
@@ -50,6 +51,7 @@ ODD = [
     *(b"x\nd41d8cd98f00b204e9800998ecf8427e  y", b"...", b";", b"&", b"?", b"[a]", b"{a,b}"),
 ]
 CHECKSUMS = {"bsd": b"md5 -q", "openssl": b"openssl md5 -r"}
+SHA256 = {"bsd": b"sha256 -q", "openssl": b"openssl sha256 -r", "paramiko": b"shasum -a 256"}
 STAT = """
 [ "$1" = -f ] || exit 1
 shift 2
@@ -57,6 +59,7 @@ exec /usr/bin/stat -c '%f %s %.9Y %.9Z %i' "$@"
 """
 FIND = 'case "$*" in *-printf*) exit 1;; esac\nexec /usr/bin/find "$@"\n'
 MD5 = 'shift\n[ $# -gt 0 ] || exec /usr/bin/md5sum\n/usr/bin/md5sum "$@" | cut -c1-32\n'
+SHA = MD5.replace("md5sum", "sha256sum").replace("32", "64")
 TOUCH = 'case "$*" in *-d*) exit 1;; esac\nexec /usr/bin/touch "$@"\n'
 NO_LINKS = """
 [ "$1" = -s ] && exec /usr/bin/ln "$@"
@@ -73,12 +76,15 @@ def only_busybox(folder):
     return with_path(folder, folder / "bin")
 
 
+BSD = {"stat": STAT, "find": FIND, "md5": MD5, "sha256": SHA, "touch": TOUCH}
 HOSTS = {
     "gnu": lambda folder: (),
     "paramiko": lambda folder: (),
     "openssl": lambda folder: (),
     "busybox": only_busybox,
-    "bsd": lambda folder: first_in_path(folder, stat=STAT, find=FIND, md5=MD5, touch=TOUCH),
+    "bsd": lambda folder: first_in_path(
+        folder, stat=STAT, find=FIND, md5=MD5, sha256=SHA, touch=TOUCH
+    ),
     "no links": lambda folder: first_in_path(folder, ln=NO_LINKS),
 }
 SFTP = {f"SFTP with {stack}": stack for stack in STACKS}
@@ -112,7 +118,8 @@ def host_with(folder, *options, **changes):
     with sshd_with(folder, *options) as sshd:
         stack = changes.pop("stack", "libssh")
         endpoint = endpoint_of(sshd, folder / "keys", stack=stack)
-        capabilities = HostCapabilities("shell", checksum=b"md5sum")._replace(**changes)
+        capabilities = HostCapabilities("shell", checksum=b"md5sum", sha256=b"sha256sum")
+        capabilities = capabilities._replace(**changes)
 
         def build(location):
             return HostFiles(lambda: (connect(endpoint), capabilities), os.fsencode(location))
@@ -152,8 +159,11 @@ def build(kind, tmp_path_factory):
             yield build
         return
     stack = "paramiko" if kind == "paramiko" else "libssh"
-    checksum = CHECKSUMS.get(kind, b"md5sum")
-    with host_with(folder, *HOSTS[kind](folder), stack=stack, checksum=checksum) as build:
+    programs = {
+        "checksum": CHECKSUMS.get(kind, b"md5sum"),
+        "sha256": SHA256.get(kind, b"sha256sum"),
+    }
+    with host_with(folder, *HOSTS[kind](folder), stack=stack, **programs) as build:
         yield build
 
 
@@ -393,13 +403,26 @@ def test_only_regular_files_are_proven(there):
     assert [it and it.file for it in proven] == there.files.look(paths)
 
 
-def test_large_files_are_hashed_completely(there):
+@pytest.mark.parametrize("algorithm", Algorithm)
+def test_large_files_are_hashed_completely(there, algorithm):
     contents = [bytes([number]) * (3_000_000 + number) for number in range(11)]
     paths = [there.put(f"{number}", content) for number, content in enumerate(contents)]
 
+    there.files.use(algorithm)
     proven = there.files.prove(paths)
 
-    assert [it.checksum for it in proven] == [hashlib.md5(it).hexdigest() for it in contents]
+    assert [it.checksum for it in proven] == [algorithm.hash(it).hexdigest() for it in contents]
+
+
+def test_files_with_odd_names_have_sha256_checksums_where_these_are_used(there):
+    paths = [there.put(b"odd/" + name, b"content of " + name) for name in ODD]
+
+    there.files.use(Algorithm.SHA256)
+    proven = there.files.prove([*paths, b"missing"])
+
+    content = [hashlib.sha256(b"content of " + name).hexdigest() for name in ODD]
+    assert [it and it.checksum for it in proven] == [*content, None]
+    assert there.files.algorithm is Algorithm.SHA256
 
 
 @pytest.mark.parametrize(
@@ -833,6 +856,20 @@ def test_a_host_without_a_checksum_program_is_named(tmp_path):
         files.open(create=True)
         with pytest.raises(StagingError) as raised:
             files.prove([b"a"])
+    assert raised.value.problem_code == "destination.no-checksum"
+
+
+@needs_sshd
+@pytest.mark.parametrize("lacks", ["checksum", "sha256"])
+def test_a_host_is_not_used_with_checksums_that_it_does_not_compute(tmp_path, lacks):
+    algorithms = dict(zip(("checksum", "sha256"), Algorithm, strict=True))
+    missing = algorithms.pop(lacks)
+    (other,) = algorithms.values()
+    with host_with(tmp_path, **{lacks: b""}) as build, closing(build(tmp_path / "there")) as files:
+        files.open(create=True)
+        files.use(other)
+        with pytest.raises(StagingError, match=missing.label) as raised:
+            files.use(missing)
     assert raised.value.problem_code == "destination.no-checksum"
 
 

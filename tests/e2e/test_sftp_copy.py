@@ -119,7 +119,7 @@ def test_a_copy_is_proven_by_reading_it_back(site):
     assert first[0] == 0
     assert TWICE not in preview[1]
     assert TWICE in first[1]
-    assert first[1].endswith("4 files: 4 written to the disk, read back and compared now\n")
+    assert first[1].endswith("4 files: 4 written to the disk, read back and compared now (MD5)\n")
     assert site.check_there() == 4
     assert stat.S_IMODE((site.there / "data/d").stat().st_mode) == stat.S_IMODE(
         (site.data / "d").stat().st_mode

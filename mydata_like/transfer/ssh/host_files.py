@@ -8,6 +8,7 @@ from functools import partial
 from threading import Lock
 from typing import Final
 
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.destination_files import (
     OWN_FOLDER,
     DestinationFiles,
@@ -145,7 +146,7 @@ class HostFiles(DestinationFiles):
         self._where = b"w=%b; " % quote(where)
         self._lock = Lock()
         self._session: OpenSession | None = None
-        self._checksum = b""
+        self._capabilities = HostCapabilities("")
         self._programs: HostPrograms | None = None
         self._links = True  # until a hard link was refused
 
@@ -210,16 +211,25 @@ class HostFiles(DestinationFiles):
     def prove(self, paths: Sequence[bytes]) -> list[ProvenFile | None]:
         """Let the host hash files; in the order given."""
         if self._find_programs().python:
-            asked = [Placement(path, b"") for path in paths]
-            answers = self._ask_python(asked)
+            answers = self._ask_python([Placement(path, b"") for path in paths])
             return [it if isinstance(it, ProvenFile) else None for it in answers]
-        if not self._checksum:
-            raise StagingError(
-                "The host has no program that computes MD5 checksums.",
-                hint="Its administrator can install one: md5sum, or openssl.",
-                code="destination.no-checksum",
-            )
-        return [proven for batch in _split(paths) for proven in self._hash(batch, self._checksum)]
+        checksum = self._find_checksum()
+        return [proven for batch in _split(paths) for proven in self._hash(batch, checksum)]
+
+    def use(self, algorithm: Algorithm) -> None:
+        """Compute checksums with this algorithm; raises `StagingError` if no program does."""
+        super().use(algorithm)
+        self._find_checksum()
+
+    def _find_checksum(self) -> bytes:
+        self._find_programs()  # logs in
+        if checksum := self._capabilities.find_checksum(self.algorithm):
+            return checksum
+        raise StagingError(
+            f"The host has no program that computes {self.algorithm.label} checksums.",
+            hint=f"Its administrator can install one: {self.algorithm.program}, or openssl.",
+            code="destination.no-checksum",
+        )
 
     def prove_and_place(self, placements: Sequence[Placement]) -> list[ProvenFile | Problem | None]:
         """Prove files, and give those their final names whose bytes are right."""
@@ -248,7 +258,7 @@ class HostFiles(DestinationFiles):
             for placement in batch:
                 if placement.final:
                     check_path(placement.final)
-            command = self._find_programs().nice + write_command("md5")
+            command = self._find_programs().nice + write_command(self.algorithm.value)
             output = self._run(_ALIVE + command, write_input(batch)).output
             try:
                 answers += read_answers(output, batch)
@@ -393,9 +403,10 @@ class HostFiles(DestinationFiles):
 
     def _hash(self, paths: Sequence[bytes], checksum: bytes) -> list[ProvenFile | None]:
         described = self._ask(paths, checksum)
+        match = _CHECKSUMS[self.algorithm]
         return [
-            ProvenFile(file, line[:32].decode())
-            if file and file == after and _CHECKSUM.match(line)
+            ProvenFile(file, found[0].decode())
+            if file and file == after and (found := match(line))
             else None
             for file, line, after in described
         ]
@@ -454,8 +465,7 @@ class HostFiles(DestinationFiles):
         nonce, command = self._build(script, enter=enter)
         with self._lock:
             if self._session is None:
-                self._session, capabilities = self._log_in()
-                self._checksum = capabilities.checksum
+                self._session, self._capabilities = self._log_in()
             try:
                 ended = _finish(self._session.start(command), stdin)
                 _, answered, output = ended.output.partition(nonce)
@@ -493,7 +503,9 @@ class HostFiles(DestinationFiles):
 
 
 _IN_THE_WAY: Final = re.compile(rb"Not a directory|File exists").search
-_CHECKSUM: Final = re.compile(rb"[0-9a-f]{32}(?![0-9a-f])")
+_CHECKSUMS: Final = {
+    it: re.compile(rb"[0-9a-f]{%d}(?![0-9a-f])" % it.digits).match for it in Algorithm
+}
 
 
 def _finish(stream: Stream, stdin: bytes | None) -> CommandResult:
