@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 SHORTEST: Final = 1.0  # seconds between two rounds
 LONGEST: Final = 30.0
-EFFORT: Final = 4  # a round may take a fifth of the time, as it delays what is being sent
+EFFORT: Final = 4  # flushing may take a fifth of the time, as it delays what is being sent
 AT_ONCE: Final = 4000  # files in one request
 USUAL_MODE: Final = 0o644  # of a local file that has no permissions, or is gone
 
@@ -45,24 +45,23 @@ class Prove:
         self._files = destination.files
         self._call = destination.call
         self._clock = destination.gate.clock
+        self._flushing = 0.0  # seconds in this round
 
     def __call__(self, source: StageInput[Batch]) -> Iterator[Batch]:
         waiting: Batch = []
-        rest = SHORTEST
-        due = self._clock.monotonic() + rest
+        due = self._clock.monotonic() + SHORTEST
         while waiting or not source.finished:
             if not source.finished:
                 left = due - self._clock.monotonic()
                 waiting += source.poll(max(0.0, left) if waiting else None) or ()
                 if not source.finished and left > 0 and len(waiting) < LARGEST:
                     continue
-            begun = self._clock.monotonic()
+            self._flushing = 0.0
             while part := waiting[:LARGEST]:
                 waiting = waiting[LARGEST:]
                 yield from self._prove(part)
-            now = self._clock.monotonic()
-            rest = min(max(SHORTEST, EFFORT * (now - begun)), LONGEST)
-            due = now + rest
+            rest = min(max(SHORTEST, EFFORT * self._flushing), LONGEST)
+            due = self._clock.monotonic() + rest
 
     def _prove(self, batch: Batch) -> Iterator[Batch]:
         """Prove some files; yield those that are verified, and those to be sent again."""
@@ -71,7 +70,9 @@ class Prove:
             paths = [_encode(it.remote) for it in batch]
             paths = [self._find_final(path) or path for path in paths]
             self._call(lambda: self._destination.manifest.withdraw_earlier(paths))
+            begun = self._clock.monotonic()
             self._call(self._files.sync)
+            self._flushing += self._clock.monotonic() - begun
             verified: list[tuple[FileRecord, ProvenFile]] = []
             wrong: Batch = []
             for start in range(0, len(batch), AT_ONCE):
