@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+from contextlib import contextmanager
 
 import pytest
 
@@ -43,33 +44,44 @@ HOSTS = {
     "busybox": only_busybox,
     "only SFTP": lambda folder: sftp_only(),
     "folder": lambda folder: (),
+    "no SHA-256": no_sha256_program,
 }
+KINDS = ("GNU", "busybox", "only SFTP", "folder")
 HOW = {"GNU": "(sha256sum)", "busybox": "(sha256sum)"}  # else by reading it back
 
 
-@pytest.fixture(params=HOSTS)
+@pytest.fixture(params=KINDS)
 def kind(request):
     if request.param == "busybox" and not shutil.which("busybox"):
         pytest.skip("needs busybox")
     return request.param
 
 
-@pytest.fixture
-def site(kind, tmp_path):
-    (tmp_path / "host").mkdir()
+@contextmanager
+def open_site(folder, kind):
+    (folder / "host").mkdir()
     with (
-        sshd_with(tmp_path / "host", *HOSTS[kind](tmp_path / "host")) as sshd,
-        open_copy_site(tmp_path / "site", "folder" if kind == "folder" else "host", sshd) as site,
+        sshd_with(folder / "host", *HOSTS[kind](folder / "host")) as sshd,
+        open_copy_site(folder / "site", "folder" if kind == "folder" else "host", sshd) as site,
     ):
         yield site
 
 
 @pytest.fixture
+def site(kind, tmp_path):
+    with open_site(tmp_path, kind) as site:
+        yield site
+
+
+@pytest.fixture
 def folder_site(tmp_path):
-    with (
-        sshd_with(tmp_path) as sshd,
-        open_copy_site(tmp_path / "site", "folder", sshd) as site,
-    ):
+    with open_site(tmp_path, "folder") as site:
+        yield site
+
+
+@pytest.fixture
+def host_site(tmp_path):
+    with open_site(tmp_path, "GNU") as site:
         yield site
 
 
@@ -121,7 +133,8 @@ def test_a_copy_has_the_checksums_that_were_asked_for_and_keeps_them(site, kind)
     assert complete(site, source) == []
 
 
-def test_a_changed_file_is_replaced_and_an_equal_one_of_others_is_listed(site):
+def test_a_changed_file_is_replaced_and_an_equal_one_of_others_is_listed(host_site):
+    site = host_site
     source = make_source(site.data / "src")
     shutil.copytree(source / "run 0", site.there / "src/run 0")
     site.copy(source, *SHA256)
@@ -137,7 +150,8 @@ def test_a_changed_file_is_replaced_and_an_equal_one_of_others_is_listed(site):
     assert complete(site, source) == []
 
 
-def test_another_kind_is_refused_and_nothing_is_sent(site):
+def test_another_kind_is_refused_and_nothing_is_sent(folder_site):
+    site = folder_site
     source = make_source(site.data / "src")
     site.copy(source / "run 0", *SHA256)
 
@@ -163,7 +177,8 @@ def test_a_destination_that_has_md5_stays_so(folder_site):
 
 
 @pytest.mark.parametrize("number", [4, 30])
-def test_a_killed_copy_goes_on(site, number):
+def test_a_killed_copy_goes_on(host_site, number):
+    site = host_site
     source = make_source(site.data / "src")
     process = site.start(source, site.target, *SHA256, "--events")
     assert process.stdout
@@ -198,7 +213,8 @@ def test_verify_finds_a_flipped_byte(site, kind):
     assert found["sha256"] != found["found_sha256"]
 
 
-def test_a_new_marker_with_another_kind_makes_no_false_claim(site):
+def test_a_new_marker_with_another_kind_makes_no_false_claim(host_site):
+    site = host_site
     source = make_source(site.data / "src")
     site.copy(source)
     (site.there / ".mydata-like/destination.json").unlink()
@@ -230,10 +246,7 @@ def test_a_marker_that_is_made_again_has_the_kind_of_the_manifest(folder_site):
 
 
 def test_a_host_without_a_program_is_refused_before_anything_is_sent(tmp_path):
-    with (
-        sshd_with(tmp_path, *no_sha256_program(tmp_path)) as sshd,
-        open_copy_site(tmp_path / "site", "host", sshd) as site,
-    ):
+    with open_site(tmp_path, "no SHA-256") as site:
         source = make_source(site.data / "src")
 
         refused = site.copy(source, *SHA256)
