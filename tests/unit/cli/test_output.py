@@ -283,12 +283,12 @@ def test_the_picture_shows_every_channel_and_the_sums():
     assert "2 found = 0 verified + 0 waiting + 0 skipped + 0 failed + 2 open" in text
 
 
-NOON = datetime(2026, 11, 3, 12, tzinfo=UTC)
+VERIFIED = "2026-11-03T23:59:00"  # without a time zone, as MyTardis has it
 
 
 def replaced(path=b"a", until=datetime(2026, 12, 3, 12, tzinfo=UTC)):
     return FileReplaced(
-        path=path, size=0, size_before=1_200_000, verified_at=NOON, kept_until=until
+        path=path, size=0, size_before=1_200_000, verified_at=VERIFIED, kept_until=until
     )
 
 
@@ -318,7 +318,9 @@ def test_a_thousand_replaced_files_do_not_fill_the_screen():
 
 
 def test_a_dry_run_names_the_content_that_would_be_replaced():
-    wanted = FileWanted(path=b"a", size=0, changed=True, size_before=1_200_000, verified_at=NOON)
+    wanted = FileWanted(
+        path=b"a", size=0, changed=True, size_before=1_200_000, verified_at=VERIFIED
+    )
     assert "Would be replaced: a: the server has 1.2 MB, verified on 3 November 2026." in look(
         wanted
     )
