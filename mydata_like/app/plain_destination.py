@@ -457,6 +457,7 @@ class PlainDestination(RunDestination):
             own,
             report=lambda problem: emit(Notice(problem=problem)),
             note=lambda number: ledger.record_meta(SEGMENTS, str(number)),
+            rest=gate.rest,
         )
         last = int(ledger.find_meta(SEGMENTS) or 0)
         segments = gate.call(manifest.find_own, staging=True) if last else set()
