@@ -9,8 +9,8 @@ from pathlib import Path
 
 from mydata_like.app.bucket_place import BucketPlace
 from mydata_like.app.connection import require_complete
+from mydata_like.app.known_copies import KNOWN_ID
 from mydata_like.app.plain_destination import (
-    KNOWN_ID,
     Place,
     PlainDestination,
     Prompts,

@@ -220,6 +220,7 @@ class _Verification:
         self._records = VerifyRecords(ensure_uuid(Settings(), find_places(config))[:8])
         self._at_once = FEWEST
         self._saved_at = around.clock.monotonic()
+        self._id = ""  # as in the marker, once it was read
         self.report = VerifyReport(self._files.evidence, scope)
 
     def run(self) -> VerifyReport:
@@ -247,7 +248,8 @@ class _Verification:
     def _open(self) -> None:
         """Read the marker and the manifest; raises an error if this is no destination of ours."""
         files, report = self._files, self.report
-        if not read_marker(files.read(MARKER)):
+        self._id = read_marker(files.read(MARKER))
+        if not self._id:
             raise StagingError(
                 f"{self._place.name} is not a destination of mydata-like copy: it has no marker.",
                 hint="Check the path, and that its disk is mounted. Destinations have a folder "
@@ -465,7 +467,7 @@ class _Verification:
 
         self._try(keep)
         if report.checked:
-            note_check(CopyCheck(self._place.name, result), self._config)
+            note_check(CopyCheck(self._place.name, result, self._id), self._config)
 
     def _save_records(self) -> None:
         """Keep the progress, but not where a disk is no longer mounted."""
