@@ -19,6 +19,7 @@ from typing import Final, NamedTuple, TypeVar
 from mydata_like.app.connection import ensure_uuid
 from mydata_like.app.known_copies import CopyCheck, note_check
 from mydata_like.app.plain_destination import HostPlace, Place
+from mydata_like.app.settings_destination import doubt_files
 from mydata_like.app.settings_service import find_places
 from mydata_like.catalogues.manifest.segments import MARKER, Manifest, read_marker
 from mydata_like.catalogues.manifest.verify_records import (
@@ -468,6 +469,11 @@ class _Verification:
         self._try(keep)
         if report.checked:
             note_check(CopyCheck(self._place.name, result, self._id), self._config)
+        if report.wrong:
+            try:
+                doubt_files(self._config, self._id, {it.path for it in report.wrong})
+            except UploaderError as error:
+                logger.warning("Wrong files were not noted for the next run: %s", error)
 
     def _save_records(self) -> None:
         """Keep the progress, but not where a disk is no longer mounted."""

@@ -346,6 +346,10 @@
         <translation>Die Dateien dort wurden seit ihrer Ankunft nicht geprüft.</translation>
     </message>
     <message>
+        <source>The next run sends or lists again what is still on this computer.</source>
+        <translation>Der nächste Lauf sendet oder verzeichnet wieder, was noch auf diesem Computer ist.</translation>
+    </message>
+    <message>
         <source>Missing: %1</source>
         <translation>Fehlt: %1</translation>
     </message>
@@ -400,14 +404,6 @@
     <message>
         <source>The check was not completed.</source>
         <translation>Die Prüfung wurde nicht abgeschlossen.</translation>
-    </message>
-    <message>
-        <source>The next run sends or lists again what is still here.</source>
-        <translation>Der nächste Lauf sendet oder verzeichnet wieder, was noch hier ist.</translation>
-    </message>
-    <message>
-        <source>Remove damaged files there, and the next run sends them again.</source>
-        <translation>Entfernen Sie beschädigte Dateien dort, dann sendet der nächste Lauf sie wieder.</translation>
     </message>
     <message>
         <source>Stop</source>

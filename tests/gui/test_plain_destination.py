@@ -184,7 +184,9 @@ def test_the_overview_says_when_the_files_there_were_last_checked(host, open_con
     button(page, "Check now").click()
     wait(qtbot, page, "30 of 30 files, 1 missing, 1 with other bytes.")
 
-    assert "Remove damaged files there, and the next run sends them again." in said(page)
+    assert "The next run sends or lists again what is still on this computer." in said(page)
+    wait(qtbot, page, "2 file(s) wait for the next run")
+    assert "are safe" not in said(page)
     details = page.findChild(DestinationCheck).findChild(FoldedText)
     assert sorted(details.text().split("\n")) == [
         "Missing: bob/two.raw",

@@ -162,10 +162,11 @@ class DestinationCheck(QWidget):
             self._show(f"{problem.sentence} {problem.hint}".strip(), "warning", "waiting")
         elif result.last is None:
             self._show(self.tr("The files there were not checked since they arrived."))
-        elif advice := self._advise(result.last):
-            self._show(f"{self._describe(result.last)} {advice}", "warning", "waiting")
-        else:
+        elif result.last.is_good:
             self._show(self._describe(result.last), "check", "good")
+        else:
+            advice = self.tr("The next run sends or lists again what is still on this computer.")
+            self._show(f"{self._describe(result.last)} {advice}", "warning", "waiting")
 
     def _name(self, file: WrongFile) -> str:
         words = {
@@ -187,20 +188,11 @@ class DestinationCheck(QWidget):
         text = self.tr("Checked %1: %2 of %3 files, all as they were sent.")
         if not last.read:
             text = self.tr("Checked %1 by ETags: %2 of %3 files, all as they were sent.")
-        if wrong or last.damaged:
+        if not last.is_good:
             text = self.tr("Checked %1: %2 of %3 files, %4.")
             wrong = wrong or self.tr("%Ln part(s) of their list damaged", None, last.damaged)
         said = texts.filled(text, texts.moment(moment_of(last.at)), *files, wrong)
         return said if last.complete else f"{said} {self.tr('The check was not completed.')}"
-
-    def _advise(self, last: LastVerify) -> str:
-        """Return what to do about what the last check found; empty if nothing was wrong."""
-        advice = []
-        if last.missing or last.damaged:
-            advice.append(self.tr("The next run sends or lists again what is still here."))
-        if last.changed or last.unreadable:
-            advice.append(self.tr("Remove damaged files there, and the next run sends them again."))
-        return " ".join(advice)
 
     def _show(self, text: str, name: str = "info", status: Status = "skipped") -> None:
         """Show a text, quiet unless it is a warning."""
