@@ -47,6 +47,7 @@ from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.schema import Settings, check_values
 
+PATIENCE: Final = 600.0  # seconds that a copy waits for a full or silent destination
 COUNTING: Final = 1.0  # seconds that counting the files may take before a copy starts
 TREE_AT_ONCE: Final = 1000  # folders and links in one request
 CHANGED: Final = "file.changed"
@@ -57,7 +58,16 @@ HOW_TO_REPLACE: Final = (
     "The copy was not replaced. To replace it, copy again with --replace-changed; the earlier "
     "content is kept beside it for 30 days."
 )
-NO_SPACE: Final = Problem(FULL, "The destination is full.", "Free space there, and it continues.")
+NO_SPACE: Final = Problem(
+    FULL,
+    "The destination is full.",
+    "Free space there, and the copy continues. After ten minutes without any, it ends.",
+)
+STILL_FULL: Final = Problem(
+    FULL,
+    "The destination has no space for the rest.",
+    "Free space there, then run the same command again: it sends only what is missing.",
+)
 
 
 Links = Literal["keep", "follow", "skip"]
@@ -77,6 +87,7 @@ class CopyOrder:
     dry_run: bool = False
     bandwidth: float = 0.0
     channels: int = 0
+    patience: float = PATIENCE
     includes: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
     links: Links = "keep"
@@ -181,6 +192,8 @@ def run_copy(order: CopyOrder, place: Place, observer: RunObserver) -> CopyEnd:
     if sums.found:
         now = SystemClock().now()
         note_run(CopyRun(place.name, now, sums.found, sums.verified), order.config)
+    if sums.problem and sums.problem.code == FULL:
+        end = end._replace(finished=replace(sums, problem=STILL_FULL))
     if not code and (problems or end.finished.waiting or end.finished.left_behind):
         code = SOME_FAILED_EXIT
     return CopyEnd(end._replace(exit_code=code), problems, algorithm)
@@ -276,6 +289,7 @@ def _build_settings(order: CopyOrder) -> Settings:
             "filters.settle_seconds": 0.0,
             "filters.includes": list(order.includes),
             "filters.excludes": list(order.excludes),
+            "advanced.pause_patience": order.patience,
             "limits.bandwidth": order.bandwidth,
             "limits.low_priority": False,
             "transfer.channels": order.channels,

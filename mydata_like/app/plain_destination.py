@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self, cast
 
 from mydata_like.app.bucket_place import BucketPlace
 from mydata_like.app.connection import ensure_uuid
-from mydata_like.app.known_copies import COPIES
+from mydata_like.app.known_copies import COPIES, KNOWN_ID
 from mydata_like.app.run_destination import OpenedDestination, RunBasis, RunDestination
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.settings_service import find_places, find_state
@@ -89,7 +89,6 @@ from mydata_like.transfer.worker_process import WorkerStarter
 if TYPE_CHECKING:
     from mydata_like.app.transports.transport_access import OpenDestination
 
-KNOWN_ID: Final = "destination-id"  # the ledger's key for the id in the destination's marker
 RESERVED: Final = Problem(
     "skipped.destination",
     "The destination has a folder of this name for its own list of what is there.",
@@ -484,6 +483,7 @@ class PlainDestination(RunDestination):
             own,
             report=lambda problem: emit(Notice(problem=problem)),
             note=lambda number: ledger.record_meta(SEGMENTS, str(number)),
+            rest=gate.rest,
         )
         last = int(ledger.find_meta(SEGMENTS) or 0)
         segments = gate.call(manifest.find_own, staging=True) if last else set()

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple, TypeVar
 from mydata_like.app.connection import ensure_uuid
 from mydata_like.app.known_copies import CopyCheck, note_check
 from mydata_like.app.plain_destination import HostPlace, Place
+from mydata_like.app.settings_destination import doubt_files
 from mydata_like.app.settings_service import find_places
 from mydata_like.catalogues.manifest.segments import MARKER, Manifest, read_marker
 from mydata_like.catalogues.manifest.verify_records import (
@@ -224,6 +225,7 @@ class _Verification:
         self._records = VerifyRecords(ensure_uuid(Settings(), find_places(config))[:8])
         self._at_once = FEWEST
         self._saved_at = around.clock.monotonic()
+        self._id = ""  # as in the marker, once it was read
         self.report = VerifyReport(self._files.evidence, scope)
 
     def run(self) -> VerifyReport:
@@ -252,6 +254,7 @@ class _Verification:
         """Read the marker and the manifest; raises an error if this is no destination of ours."""
         files, report = self._files, self.report
         marker = read_marker(files.read(MARKER))
+        self._id = marker.id
         if not marker.id:
             raise StagingError(
                 f"{self._place.name} is not a destination of mydata-like copy: it has no marker.",
@@ -472,7 +475,12 @@ class _Verification:
 
         self._try(keep)
         if report.checked:
-            note_check(CopyCheck(self._place.name, result), self._config)
+            note_check(CopyCheck(self._place.name, result, self._id), self._config)
+        if report.wrong:
+            try:
+                doubt_files(self._config, self._id, {it.path for it in report.wrong})
+            except UploaderError as error:
+                logger.warning("Wrong files were not noted for the next run: %s", error)
 
     def _save_records(self) -> None:
         """Keep the progress, but not where a disk is no longer mounted."""

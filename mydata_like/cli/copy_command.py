@@ -30,10 +30,12 @@ from mydata_like.cli.output import (
     choose_shape,
     describe_problem,
     log_event,
+    name_destination,
     needs_details,
     print_failure,
     print_json,
     print_lines,
+    reword,
     unstarted_run,
 )
 from mydata_like.cli.prompts import find_prompts
@@ -183,6 +185,7 @@ def copy(
         raise typer.BadParameter("--links takes keep, follow or skip.")
     if evidence not in ("", "host", "read-back"):
         raise typer.BadParameter("--evidence takes host or read-back.")
+    settings = None
     try:
         sources, target = plan_copy(arguments)
         order = CopyOrder(
@@ -203,9 +206,10 @@ def copy(
             shard=read_shard(shard),
             accepted_keys=tuple(accept or ()),
         )
-        code = _copy(order, shape)
+        settings = name_destination(target, arguments[-1])
+        code = _copy(order, shape, settings)
     except UploaderError as error:
-        print_failure(error, shape)
+        print_failure(error, shape, settings)
         code = error.exit_code
     except (Cancelled, KeyboardInterrupt):
         if shape is not Shape.TEXT:
@@ -214,7 +218,7 @@ def copy(
     raise typer.Exit(code)
 
 
-def _copy(order: CopyOrder, shape: Shape) -> int:
+def _copy(order: CopyOrder, shape: Shape, settings: Settings) -> int:
     cancel, progress = CancelFlag(), RunProgress(SystemClock())
     with ExitStack() as stack:
         redaction = stack.enter_context(open_log(Settings(), order.config))
@@ -225,7 +229,7 @@ def _copy(order: CopyOrder, shape: Shape) -> int:
             if place.reads_back and not order.dry_run:
                 print_lines([READ_BACK])
         stack.enter_context(stopped_by_signals(cancel))
-        report = stack.enter_context(open_report(shape, progress, dry_run=order.dry_run))
+        report = stack.enter_context(open_report(shape, progress, settings, dry_run=order.dry_run))
 
         def emit(event: Event) -> None:
             report.show(event)
@@ -247,7 +251,8 @@ def _copy(order: CopyOrder, shape: Shape) -> int:
     elif shape is Shape.TEXT:
         print_lines(f"Failed: {describe_problem(it)}" for it in problems)
         files = place.open_files()
-        print_lines(_summarise(end.finished, progress.totals, files, algorithm, order))
+        ended = _summarise(end.finished, progress.totals, files, algorithm, order)
+        print_lines(reword(ended, settings))
     return end.exit_code
 
 

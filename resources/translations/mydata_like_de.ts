@@ -307,6 +307,114 @@
     </message>
 </context>
 <context>
+    <name>DestinationCheck</name>
+    <message>
+        <source>Read all files there and compare their checksums</source>
+        <translation>Alle Dateien dort lesen und ihre Prüfsummen vergleichen</translation>
+    </message>
+    <message>
+        <source>Connecting</source>
+        <translation>Verbindung wird aufgebaut</translation>
+    </message>
+    <message numerus="yes">
+        <source>Reading the list: %Ln file(s)</source>
+        <translation>
+            <numerusform>Liste wird gelesen: %Ln Datei</numerusform>
+            <numerusform>Liste wird gelesen: %Ln Dateien</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Checked %1 of %2 files, %3 of %4</source>
+        <translation>%1 von %2 Dateien geprüft, %3 von %4</translation>
+    </message>
+    <message numerus="yes">
+        <source>Looking for other files: %Ln seen</source>
+        <translation>
+            <numerusform>Suche nach anderen Dateien: %Ln gesehen</numerusform>
+            <numerusform>Suche nach anderen Dateien: %Ln gesehen</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>and %Ln more</source>
+        <translation>
+            <numerusform>und %Ln weitere</numerusform>
+            <numerusform>und %Ln weitere</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>The files there were not checked since they arrived.</source>
+        <translation>Die Dateien dort wurden seit ihrer Ankunft nicht geprüft.</translation>
+    </message>
+    <message>
+        <source>The next run sends or lists again what is still on this computer.</source>
+        <translation>Der nächste Lauf sendet oder verzeichnet wieder, was noch auf diesem Computer ist.</translation>
+    </message>
+    <message>
+        <source>Missing: %1</source>
+        <translation>Fehlt: %1</translation>
+    </message>
+    <message>
+        <source>Other bytes: %1</source>
+        <translation>Andere Bytes: %1</translation>
+    </message>
+    <message>
+        <source>Cannot be read: %1</source>
+        <translation>Nicht lesbar: %1</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln missing</source>
+        <translation>
+            <numerusform>%Ln fehlt</numerusform>
+            <numerusform>%Ln fehlen</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln with other bytes</source>
+        <translation>
+            <numerusform>%Ln mit anderen Bytes</numerusform>
+            <numerusform>%Ln mit anderen Bytes</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln that cannot be read</source>
+        <translation>
+            <numerusform>%Ln nicht lesbar</numerusform>
+            <numerusform>%Ln nicht lesbar</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Checked %1: %2 of %3 files, all as they were sent.</source>
+        <translation>Geprüft %1: %2 von %3 Dateien, alle wie gesendet.</translation>
+    </message>
+    <message>
+        <source>Checked %1 by ETags: %2 of %3 files, all as they were sent.</source>
+        <translation>Anhand der ETags geprüft %1: %2 von %3 Dateien, alle wie gesendet.</translation>
+    </message>
+    <message>
+        <source>Checked %1: %2 of %3 files, %4.</source>
+        <translation>Geprüft %1: %2 von %3 Dateien, %4.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln part(s) of their list damaged</source>
+        <translation>
+            <numerusform>%Ln Teil ihrer Liste beschädigt</numerusform>
+            <numerusform>%Ln Teile ihrer Liste beschädigt</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>The check was not completed.</source>
+        <translation>Die Prüfung wurde nicht abgeschlossen.</translation>
+    </message>
+    <message>
+        <source>Stop</source>
+        <translation>Anhalten</translation>
+    </message>
+    <message>
+        <source>Check now</source>
+        <translation>Jetzt prüfen</translation>
+    </message>
+</context>
+<context>
     <name>DetailsPanel</name>
     <message>
         <source>Details</source>
@@ -3361,12 +3469,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 <context>
     <name>destination</name>
     <message>
-        <source>on the server: in NAME; On the server: In NAME; on server: in NAME; by the server: in NAME; The server is checking: Checking; The server: The destination; the server: the destination; Server: Destination; Check key and approval: Check the login; Check key and approva&amp;l: Check the &amp;login</source>
-        <translation>auf dem Server: in NAME; Auf dem Server: In NAME; vom Server geprüft: in NAME geprüft; Vom Server geprüft: In NAME geprüft; Kopie des Servers: Kopie in NAME; Kopien des Servers: Kopien in NAME; Der Server prüft seine: Das Ziel prüft seine; Der Server prüft: Prüfung läuft:; der Server, der: das Ziel, das; Der Server: Das Ziel; der Server: das Ziel; den Server: das Ziel; dem Server: dem Ziel; des Servers: des Ziels; vom Server: vom Ziel; zum Server: zum Ziel; Server: Ziel; MyTardis-Server: MyTardis-Server; ein Server: ein Server; einem Server: einem Server; einen Server: einen Server; keinen Server: keinen Server; überlasteter Server: überlasteter Server; den Server des Ordners: den Server des Ordners; Schlüssel und Freigabe prüfen: Anmeldung prüfen; Schlüsse&amp;l und Freigabe prüfen: Anme&amp;ldung prüfen</translation>
+        <source>on the server: in NAME; On the server: In NAME; on server: in NAME; by the server: in NAME; The server is checking: Checking; The server: The destination; the server: the destination; Server: Destination; staging host: host; staging area: destination; Check key and approval: Check the login; Check key and approva&amp;l: Check the &amp;login</source>
+        <translation>auf dem Server: in NAME; Auf dem Server: In NAME; vom Server geprüft: in NAME geprüft; Vom Server geprüft: In NAME geprüft; Kopie des Servers: Kopie in NAME; Kopien des Servers: Kopien in NAME; Der Server prüft seine: Das Ziel prüft seine; Der Server prüft: Prüfung läuft:; der Server, der: das Ziel, das; Der Server: Das Ziel; der Server: das Ziel; den Server: das Ziel; dem Server: dem Ziel; des Servers: des Ziels; vom Server: vom Ziel; zum Server: zum Ziel; Server: Ziel; MyTardis-Server: MyTardis-Server; ein Server: ein Server; einem Server: einem Server; einen Server: einen Server; keinen Server: keinen Server; überlasteter Server: überlasteter Server; den Server des Ordners: den Server des Ordners; Annahmerechner: Rechner; Annahmerechners: Rechners; Annahmerechnern: Rechnern; Annahmebereich: Zielbereich; Annahmebereichs: Zielbereichs; Schlüssel und Freigabe prüfen: Anmeldung prüfen; Schlüsse&amp;l und Freigabe prüfen: Anme&amp;ldung prüfen</translation>
     </message>
     <message>
-        <source>on the server: on NAME; On the server: On NAME; on server: on NAME; by the server: on NAME; The server is checking: Checking; The server: NAME; the server: NAME; Server: NAME; Check key and approval: Check the login; Check key and approva&amp;l: Check the &amp;login</source>
-        <translation>auf dem Server: auf NAME; Auf dem Server: Auf NAME; vom Server geprüft: auf NAME geprüft; Vom Server geprüft: Auf NAME geprüft; Kopie des Servers: Kopie auf NAME; Kopien des Servers: Kopien auf NAME; Der Server prüft seine: NAME prüft seine; Der Server prüft: Prüfung läuft:; Der Server: NAME; der Server: NAME; den Server: NAME; dem Server: NAME; des Servers: von NAME; vom Server: von NAME; zum Server: zu NAME; Server: NAME; MyTardis-Server: MyTardis-Server; ein Server: ein Server; einem Server: einem Server; einen Server: einen Server; keinen Server: keinen Server; überlasteter Server: überlasteter Server; den Server des Ordners: den Server des Ordners; Schlüssel und Freigabe prüfen: Anmeldung prüfen; Schlüsse&amp;l und Freigabe prüfen: Anme&amp;ldung prüfen</translation>
+        <source>on the server: on NAME; On the server: On NAME; on server: on NAME; by the server: on NAME; The server is checking: Checking; The server: NAME; the server: NAME; Server: NAME; staging host: host; staging area: destination; Check key and approval: Check the login; Check key and approva&amp;l: Check the &amp;login</source>
+        <translation>auf dem Server: auf NAME; Auf dem Server: Auf NAME; vom Server geprüft: auf NAME geprüft; Vom Server geprüft: Auf NAME geprüft; Kopie des Servers: Kopie auf NAME; Kopien des Servers: Kopien auf NAME; Der Server prüft seine: NAME prüft seine; Der Server prüft: Prüfung läuft:; Der Server: NAME; der Server: NAME; den Server: NAME; dem Server: NAME; des Servers: von NAME; vom Server: von NAME; zum Server: zu NAME; Server: NAME; MyTardis-Server: MyTardis-Server; ein Server: ein Server; einem Server: einem Server; einen Server: einen Server; keinen Server: keinen Server; überlasteter Server: überlasteter Server; den Server des Ordners: den Server des Ordners; Annahmerechner: Rechner; Annahmerechners: Rechners; Annahmerechnern: Rechnern; Annahmebereich: Zielbereich; Annahmebereichs: Zielbereichs; Schlüssel und Freigabe prüfen: Anmeldung prüfen; Schlüsse&amp;l und Freigabe prüfen: Anme&amp;ldung prüfen</translation>
     </message>
 </context>
 <context>
@@ -4739,10 +4847,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Für einen Dienst des ganzen Computers führen Sie dies mit Administratorrechten aus.</translation>
     </message>
     <message>
-        <source>Free space there, and it continues.</source>
-        <translation>Schaffen Sie dort Platz, dann geht es weiter.</translation>
-    </message>
-    <message>
         <source>Give a folder or a file.</source>
         <translation>Geben Sie einen Ordner oder eine Datei an.</translation>
     </message>
@@ -5951,8 +6055,16 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Nennen Sie statt einer Verknüpfung mit einem Ordner den Ordner selbst, oder setzen Sie einen Schrägstrich hinter die Verknüpfung.</translation>
     </message>
     <message>
+        <source>Free space there, and the copy continues. After ten minutes without any, it ends.</source>
+        <translation>Schaffen Sie dort Platz, dann geht das Kopieren weiter. Nach zehn Minuten ohne Platz endet es.</translation>
+    </message>
+    <message>
         <source>Free space there, or have the quota raised.</source>
         <translation>Schaffen Sie dort Platz, oder lassen Sie das Kontingent erhöhen.</translation>
+    </message>
+    <message>
+        <source>Free space there, then run the same command again: it sends only what is missing.</source>
+        <translation>Schaffen Sie dort Platz, und rufen Sie denselben Befehl noch einmal auf: Er sendet nur, was fehlt.</translation>
     </message>
     <message>
         <source>Give the account of the destination access to it.</source>
@@ -6605,6 +6717,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The destination has no space for %1.</source>
         <translation>Am Ziel ist kein Platz für %1.</translation>
+    </message>
+    <message>
+        <source>The destination has no space for the rest.</source>
+        <translation>Das Ziel hat keinen Platz für den Rest.</translation>
     </message>
     <message>
         <source>The destination is empty.</source>

@@ -169,6 +169,29 @@ def test_a_file_that_was_changed_there_is_noticed_by_its_time_and_the_others_by_
     flip_byte(site.there / "data/2", later=0)  # as it was
 
 
+def test_what_verify_finds_is_unsafe_and_sent_again_by_the_next_run(site):
+    for name in (b"run/a", b"run/b", b"c"):
+        site.make(name, os.urandom(5_000))
+    added = site.folder / "usb" / "added"
+    added.mkdir(parents=True)
+    (added / "d").write_bytes(os.urandom(5_000))
+    site.write_settings()
+    assert site.call("run").code == site.call("run", "--source", added).code == 0
+    flip_byte(site.there / "run" / "a", later=False)
+    (site.there / "added" / "d").unlink()
+
+    found = site.call("verify", site.target)
+    status = site.call("status", "--json")
+    ended = site.call("run", "--events"), site.call("run", "--events", "--source", added)
+    again = site.call("verify", site.target)
+
+    assert (found.code, again.code) == (1, 0)
+    assert (status.lines[0]["safety"], status.lines[0]["recheck"]) == ("at risk", 2)
+    assert [(it.code, it.sums["sent"]) for it in ended] == [(0, 1), (0, 1)]
+    assert (site.there / "run" / "a").read_bytes() == (site.data / "run" / "a").read_bytes()
+    assert site.call("status", "--json").lines[0]["safety"] == "safe"
+
+
 def test_a_copy_that_was_killed_goes_on(site):
     for number in range(60):
         site.make(b"%d/file" % number, os.urandom(500_000))

@@ -140,7 +140,8 @@ class Manifest:
     """The manifest of a destination; `uploader` names our own segments in it.
 
     The number of each segment that is added is given to `note`. What cannot be read is reported,
-    and its files count as not listed. Safe to call from any thread.
+    and its files count as not listed. `rest` waits for some seconds; what it raises ends the wait
+    for other uploaders. Safe to call from any thread.
     """
 
     def __init__(
@@ -149,11 +150,13 @@ class Manifest:
         uploader: str,
         report: Callable[[Problem], None],
         note: Callable[[int], object] = id,
+        rest: Callable[[float], None] = time.sleep,
     ) -> None:
         self._files = files
         self._own = MANIFEST + uploader.encode() + b"/"
         self._report = report
         self._note = note
+        self._rest = rest
         self._lock = Lock()
         self._earlier: array[int] | None = None  # sorted numbers of the paths listed before
         self._last: int | None = None  # the number of our newest segment, once it was looked for
@@ -238,7 +241,7 @@ class Manifest:
             if found.startswith(self._own) or time.monotonic() - since > LONGEST_TURN:
                 self._files.remove([TURN])
             else:
-                time.sleep(LOOK_AGAIN)
+                self._rest(LOOK_AGAIN)
         try:
             yield
         finally:

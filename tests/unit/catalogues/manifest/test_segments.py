@@ -3,6 +3,7 @@
 import json
 import subprocess
 from pathlib import Path
+from random import Random
 from threading import Event, Thread
 
 import pytest
@@ -20,7 +21,10 @@ from mydata_like.catalogues.manifest.segments import (
 )
 from mydata_like.core.checksums import Algorithm
 from mydata_like.core.destination_files import ProvenFile, StoredFile
-from mydata_like.core.errors import StagingError, TransientError
+from mydata_like.core.errors import Cancelled, StagingError, TransientError
+from mydata_like.engine.gate import Gate
+from mydata_like.engine.pipeline import CancelFlag
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.transfer.folder.mounted_files import LocalFiles
 
 ODD = [
@@ -165,6 +169,26 @@ def test_two_uploaders_that_withdraw_at_once_do_not_undo_each_other(tmp_path):
     assert [path for path, _ in listed(ours)] == [b"c"]
     ours.close()
     theirs.close()
+
+
+def test_the_wait_for_another_uploader_ends_with_the_run(tmp_path):
+    files = Interrupted(bytes(tmp_path / "there"))
+    files.open(create=True)
+    open_manifest(files).add([proven(b"a")], 1)
+    files.write(TURN, b"of another uploader")
+    cancel = CancelFlag()
+    gate = Gate(SystemClock(), cancel, [].append, Random())
+    manifest = Manifest(files, "us", [].append, rest=gate.rest)
+    stopper = Thread(target=lambda: files.waits.wait(60) and cancel.set())
+    stopper.start()
+
+    with pytest.raises(Cancelled):
+        manifest.withdraw({b"a"})
+
+    stopper.join(60)
+    assert files.read(TURN) == b"of another uploader"
+    assert [path for path, _ in listed(files)] == [b"a"]
+    files.close()
 
 
 class Unanswered(LocalFiles):
