@@ -159,7 +159,7 @@ def test_a_file_that_was_changed_there_is_noticed_by_its_time_and_the_others_by_
     assert code == 0
     assert text.endswith(
         "4 files: 2 proven earlier, of the same size and time there, "
-        "2 written to the disk, read back and compared now\n"
+        "2 written to the disk, read back and compared now (MD5)\n"
     )
     (kept,) = (site.there / "data").glob(".mydata-old-*-1")
     assert kept.read_bytes() == changed
