@@ -43,7 +43,7 @@ def load(path: Path) -> ctypes.CDLL | None:
 
 def new() -> "Md5":
     """Return the checksum of no bytes yet."""
-    return Md5(_LIBRARY)
+    return Md5(LOADED)
 
 
 class Md5:
@@ -104,4 +104,4 @@ def _expose(data: bytes | memoryview) -> tuple[int | None, object]:
     return ctypes.cast(text, ctypes.c_void_p).value, text
 
 
-_LIBRARY: Final = load(LIBRARY)
+LOADED: Final = load(LIBRARY)

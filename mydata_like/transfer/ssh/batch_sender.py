@@ -44,6 +44,7 @@ from mydata_like.transfer.ssh.remote_shell import (
     finish_refused,
     make,
 )
+from mydata_like.transfer.tiny_files import TinyFilePacker
 from mydata_like.transfer.worker_messages import Member, MemberResult, Moving, TaskResult
 
 _TAR: Final = {
@@ -172,6 +173,7 @@ class BatchSender:
         self._tar = state.capabilities.tar
         self._named = state.named
         self._known: set[bytes] = set()
+        self._packer = TinyFilePacker()
 
     def send(self, members: Sequence[Member], moving: Moving) -> TaskResult:
         """Send small files; raises `TransientError` if the connection broke and none is proven."""
@@ -229,7 +231,7 @@ class BatchSender:
         overhead = estimate_overhead(len(members), self._shells.round_trip)
         writer = CompressedWriter(stream, self._compression, ratio, overhead)
         coalesced = _Coalesced(stream, writer, moving)
-        return _Sending(coalesced, members, marker)
+        return _Sending(coalesced, members, marker, self._packer)
 
     def _collect_proven(self, sending: "_Sending", error: TransientError) -> TaskResult:
         """Return what was proven before the connection broke, or raise if nothing was."""
@@ -312,9 +314,16 @@ class _Sending:
     Without a `marker`, the host prints the name of each member.
     """
 
-    def __init__(self, stream: _Coalesced, members: Sequence[Member], marker: bytes | None) -> None:
+    def __init__(
+        self,
+        stream: _Coalesced,
+        members: Sequence[Member],
+        marker: bytes | None,
+        packer: TinyFilePacker,
+    ) -> None:
         self.stream = stream
         self.marker = marker
+        self._packer = packer
         self._members = members
         self._written: list[tuple[int, str]] = []  # index and checksum, as in the stream
         self._refused: dict[int, MemberResult] = {}
@@ -331,14 +340,8 @@ class _Sending:
 
     def write_all(self) -> None:
         """Write the members, the marker and the end; a member that cannot be read fails alone."""
-        with FolderCache() as folders, closing(fetch_ahead(self._members, folders)) as ahead:
-            for index, fetched in enumerate(ahead):
-                if self._members[index].size > TINY:
-                    continue
-                try:  # faster than `_refusing`
-                    self._write_tiny(index, folders, fetched)
-                except FileChangedError as error:
-                    self._refused[index] = MemberResult(index, "", error.problem)
+        with FolderCache() as folders:
+            self._write_all_tiny(folders)
         for indexes in _group([(member.size, n) for n, member in enumerate(self._members)]):
             if len(indexes) > 1:
                 self._write_together(indexes)
@@ -348,6 +351,20 @@ class _Sending:
         if self.marker:
             self.stream.write(tar.header(self.marker, 0, 0))
         self.stream.write(tar.END)
+
+    def _write_all_tiny(self, folders: FolderCache) -> None:
+        tiny = [index for index, member in enumerate(self._members) if member.size <= TINY]
+        for part, packed in self._packer.pack(self._members, tiny, folders):
+            self._written += packed
+            self.stream.write(part)
+        written = {index for index, _ in self._written}
+        rest = [index for index in tiny if index not in written]
+        with closing(fetch_ahead([self._members[index] for index in rest], folders)) as ahead:
+            for index, fetched in zip(rest, ahead, strict=True):
+                try:  # faster than `_refusing`
+                    self._write_tiny(index, folders, fetched)
+                except FileChangedError as error:
+                    self._refused[index] = MemberResult(index, "", error.problem)
 
     def _write_tiny(self, index: int, folders: FolderCache, fetched: PrefetchedFile | None) -> None:
         member = self._members[index]
