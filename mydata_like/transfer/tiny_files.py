@@ -20,7 +20,6 @@ _MOST_FILES: Final = 32  # in one call; `MOST_FILES` of the library
 _MOST_BYTES: Final = 256 * 1024  # of files in one call
 _CAPACITY: Final = _MOST_BYTES + _MOST_FILES * 2 * BLOCK + 1  # with headers and padding
 _DIGITS: Final = 32  # of a checksum
-_LATEST: Final = 2**33 * 10**9  # nanoseconds since 1970; later times need another header
 
 Packed = list[tuple[int, str]]  # index and checksum of members, in the order of the stream
 
@@ -86,7 +85,7 @@ class TinyFilePacker:
             descriptor,
             b"\0".join(names),
             b"\0".join(remotes),
-            pack(f"{4 * len(members)}Q", *seen),
+            pack("QqQQ" * len(members), *seen),
             ctypes.c_size_t(len(members)),
             self._waited,
             self._output,
@@ -103,17 +102,14 @@ def _group(members: Sequence[Member], indexes: Iterable[int]) -> Iterator[list[i
     place, held = (b"", 0), 0
     for index in indexes:
         member = members[index]
-        folder, _, _ = member.path.rpartition(b"/")
-        named = len(member.path) <= member.top  # by the user, who may have named a link
-        if named or not 0 <= member.modified_ns < _LATEST:
-            continue
-        here = folder, member.top
-        full = len(group) == _MOST_FILES or held + member.size > _MOST_BYTES
-        if group and (full or here != place):
-            yield group
-            group, held = [], 0
-        group.append(index)
-        place = here
-        held += member.size
+        path, size = member[:2]
+        here = path[: path.rfind(b"/")], member.top
+        held += size
+        if here != place or held > _MOST_BYTES or len(group) == _MOST_FILES:
+            if group:
+                yield group
+            group, place, held = [], here, size
+        if len(path) > member.top:  # else the user named it, who may have named a link
+            group.append(index)
     if group:
         yield group

@@ -443,19 +443,19 @@ class _Sending:
 
     def results(self, result: BatchResult) -> tuple[MemberResult, ...]:
         """Return the result of each member, in their order."""
-        results = dict(self._refused)
+        results: list[MemberResult | None] = [None] * len(self._members)
         for place, (index, checksum) in enumerate(self._written):
-            if index in results:
-                continue
             if checksum and place in result.proven:
                 results[index] = MemberResult(index, checksum)
-                continue
-            text = result.complaints.get(place, b"")
-            results[index] = refuse(index, self._members[index].remote, text)
-        for index, member in enumerate(self._members):
-            if index not in results:  # the connection broke before its turn
-                results[index] = refuse(index, member.remote, b"")
-        return tuple(results[index] for index in range(len(self._members)))
+            elif text := result.complaints.get(place):
+                results[index] = refuse(index, self._members[index].remote, text)
+        for index, refusal in self._refused.items():
+            results[index] = refusal
+        return tuple(
+            # Without a complaint, it is unproven: the connection may have broken before its turn.
+            it or refuse(index, self._members[index].remote, b"")
+            for index, it in enumerate(results)
+        )
 
 
 def _group(members: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
