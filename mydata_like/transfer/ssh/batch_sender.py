@@ -166,14 +166,16 @@ class BatchSender:
     failure. Members that arrived before a broken connection are then proven.
     """
 
-    def __init__(self, shells: Shells, state: SessionState) -> None:
+    def __init__(
+        self, shells: Shells, state: SessionState, packer: TinyFilePacker | None = None
+    ) -> None:
         self._shells = shells
         self._compression = shells.compression
         self._location = state.location
         self._tar = state.capabilities.tar
         self._named = state.named
         self._known: set[bytes] = set()
-        self._packer = TinyFilePacker()
+        self._packer = packer or TinyFilePacker()
 
     def send(self, members: Sequence[Member], moving: Moving) -> TaskResult:
         """Send small files; raises `TransientError` if the connection broke and none is proven."""
