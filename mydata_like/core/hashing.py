@@ -44,7 +44,7 @@ def load(path: Path) -> ctypes.CDLL | None:
 
 def new(algorithm: Algorithm = Algorithm.MD5) -> "Checksum":
     """Return the checksum of no bytes yet."""
-    return Checksum(_LIBRARY if algorithm is Algorithm.MD5 else None, algorithm)
+    return Checksum(LOADED if algorithm is Algorithm.MD5 else None, algorithm)
 
 
 class Checksum:
@@ -105,4 +105,4 @@ def _expose(data: bytes | memoryview) -> tuple[int | None, object]:
     return ctypes.cast(text, ctypes.c_void_p).value, text
 
 
-_LIBRARY: Final = load(LIBRARY)
+LOADED: Final = load(LIBRARY)

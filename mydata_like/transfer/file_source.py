@@ -201,6 +201,17 @@ class FileSource:
         self._drop_pages()
         return data
 
+    def read_into(self, view: memoryview) -> int:
+        """Read the next bytes; return how many. The caller adds them to `checksum`."""
+        self._begin()
+        with _file_errors(self.path):
+            count = self._file.readinto(view)
+        if not count:
+            raise changed(self.path)
+        self.remaining -= count
+        self._drop_pages()
+        return count
+
     def finish(self) -> str:
         """Return the checksum after all bytes were read and the file was found unchanged.
 

@@ -129,9 +129,12 @@ def _exactly(size: int, chunks: Iterable[bytes | memoryview]) -> Iterator[bytes 
 
 
 def is_plain(name: bytes) -> bool:
-    """Return whether a name is relative, stays below its start, and has no empty component."""
-    path = b"/%b/" % name  # several searches take a third of the time of a regular expression
-    return not (b"//" in path or b"/./" in path or b"/../" in path or b"\0" in path)
+    """Return whether a name is relative, stays below its start, and has no empty component.
+
+    So are several names if they are plain when joined by slashes.
+    """
+    closed = b"/%b/" % name
+    return not (b"//" in closed or b"/./" in closed or b"/../" in closed or b"\0" in closed)
 
 
 def check_name(name: bytes) -> None:

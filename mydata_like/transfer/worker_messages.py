@@ -103,13 +103,13 @@ class SendTask(_Message):
     members: tuple[Member, ...]
     batched: bool
 
-    # Plain tuples are pickled and read in half the time of named tuples.
+    # Columns of plain values are pickled and read in less than half the time of named tuples.
     def __reduce__(self) -> tuple[object, ...]:
-        return _make_task, (tuple(map(tuple, self.members)), self.batched)
+        return _make_task, (tuple(zip(*self.members, strict=True)), self.batched)
 
 
-def _make_task(members: Iterable[Iterable[Any]], *rest: bool) -> SendTask:
-    return SendTask(tuple(map(Member._make, members)), *rest)
+def _make_task(columns: Iterable[Iterable[Any]], *rest: bool) -> SendTask:
+    return SendTask(tuple(map(Member._make, zip(*columns, strict=True))), *rest)
 
 
 class RenameTask(NamedTuple):
@@ -205,11 +205,11 @@ class TaskResult(_Message):
     spent: TimeByCause = NOTHING_SPENT  # as in `BytesSent`
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _make_done, (tuple(map(tuple, self.results)), self.broken, self.spent)
+        return _make_done, (tuple(zip(*self.results, strict=True)), self.broken, self.spent)
 
 
-def _make_done(results: Iterable[Iterable[Any]], *others: Any) -> TaskResult:
-    return TaskResult(tuple(map(MemberResult._make, results)), *others)
+def _make_done(columns: Iterable[Iterable[Any]], *others: Any) -> TaskResult:
+    return TaskResult(tuple(map(MemberResult._make, zip(*columns, strict=True))), *others)
 
 
 @dataclass(slots=True)
