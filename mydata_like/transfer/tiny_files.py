@@ -53,7 +53,7 @@ class TinyFilePacker:
         `indexes` are those of members of at most `TINY` bytes. What is left out is in no part, and
         so are all members if their checksums are not MD5.
         """
-        if self._call is None or members[0].algorithm is not Algorithm.MD5:
+        if self._call is None or not members or members[0].algorithm is not Algorithm.MD5:
             return
         for group in _group(members, indexes):
             chosen = [members[index] for index in group]
