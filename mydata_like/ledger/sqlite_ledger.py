@@ -659,7 +659,10 @@ class SqliteLedger:
 
     def _find_times(self, entry: Entry, now: int) -> tuple[int | None, int | None]:
         """Return when bytes were staged and registered, as far as the file does not know it."""
-        late, staged_at, registered_at = self._late.get(entry.key), None, None
+        late = self._late.get(entry.key)
+        if late is None and entry.state is EntryState.VERIFIED:  # at once, as for most files
+            return None, None
+        staged_at = registered_at = None
         if late and late.entry[1:3] == entry[1:3] and late.entry.checksum == entry.checksum:
             staged_at, registered_at = late.staged_at, late.registered_at
         if late and late.entry is entry:

@@ -1,6 +1,7 @@
 """The problems of files at a destination without a server, by what its system says."""
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from mydata_like.core.destination_files import OWN_FOLDER, describe_occupied
@@ -31,6 +32,13 @@ def check_path(path: bytes) -> None:
     """Raise ValueError unless a path stays below the destination."""
     if not is_plain(path):
         raise ValueError(f"not a plain relative path: {path!r}")
+
+
+def check_paths(paths: Sequence[bytes]) -> None:
+    """Raise ValueError unless all of these paths stay below the destination."""
+    if paths and not is_plain(b"/".join(paths)):
+        for path in paths:
+            check_path(path)
 
 
 def check_own(path: bytes) -> None:

@@ -109,12 +109,15 @@ def parse_segment(content: bytes, algorithm: Algorithm = Algorithm.MD5) -> Itera
         yield Listed(ProvenFile(file, str(checksum)), evidence, at)
 
 
-def format_checksums(proven: Iterable[ProvenFile]) -> tuple[bytes, bytes]:
+def format_checksums(proven: Sequence[ProvenFile]) -> tuple[bytes, bytes]:
     """Return the lines for `md5sum -c` or `sha256sum -c`, and those of names that they escape.
 
     The format is that of GNU coreutils, "md5sum invocation": a line with escapes begins with a
     backslash. Paths begin with `./`, since a file called `-` would be the standard input.
     """
+    lines = b"".join([b"%b  ./%b\n" % (it.checksum.encode(), it.file.path) for it in proven])
+    if b"\\" not in lines and b"\r" not in lines and lines.count(b"\n") == len(proven):
+        return lines, b""
     plain, escaped = [], []
     for file, checksum in proven:
         path, line = b"./" + file.path, checksum.encode() + b"  "

@@ -34,6 +34,7 @@ from mydata_like.transfer.destination_problems import (
     absent,
     check_own,
     check_path,
+    check_paths,
     describe_link,
     describe_missing,
     describe_refusal,
@@ -255,9 +256,7 @@ class HostFiles(DestinationFiles):
         answers: list[ProvenFile | Answer] = []
         for part in _split([it.temporary for it in placements]):
             batch = placements[len(answers) :][: len(part)]
-            for placement in batch:
-                if placement.final:
-                    check_path(placement.final)
+            check_paths([it.final for it in batch if it.final])
             command = self._find_programs().nice + write_command(self.algorithm.value)
             output = self._run(_ALIVE + command, write_input(batch)).output
             try:
@@ -611,10 +610,10 @@ def _judge_folder(path: bytes, answer: Answer) -> Problem:
 
 def _split(paths: Sequence[bytes]) -> Iterator[list[bytes]]:
     """Yield paths in batches that one command describes."""
+    check_paths(paths)
     batch: list[bytes] = []
     size = 0
     for path in paths:
-        check_path(path)
         if len(batch) == _BATCH or size > _BATCH_BYTES:
             yield batch
             batch, size = [], 0
