@@ -1,4 +1,4 @@
-"""A hook of hatchling that compiles the library of `mydata_like.core.md5`, given a C compiler.
+"""A hook of hatchling that compiles the library of `mydata_like.core.hashing`, given a C compiler.
 
 Without one, the program computes checksums by hashlib, and reads tiny files one by one.
 """

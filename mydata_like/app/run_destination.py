@@ -21,6 +21,7 @@ from mydata_like.app.transports.transport_kinds import find_kind, open_transport
 from mydata_like.catalogues.mytardis.dataset_writers import WriteTracker
 from mydata_like.catalogues.mytardis.datasets import UnusedObjects
 from mydata_like.catalogues.mytardis.mytardis import MyTardis
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.data_directory import WHOLE
 from mydata_like.core.errors import ItemError
 from mydata_like.core.events import RunFinished
@@ -54,13 +55,14 @@ class OpenedDestination(NamedTuple):
     """What a run sends with. `box` is the storage box of its bytes.
 
     `can_replace` is whether a run can replace the content of files there; a dry run may have
-    another transport than the run itself.
+    another transport than the run itself. All checksums are of the `algorithm`.
     """
 
     catalogue: Catalogue
     transport: Transport
     box: str
     can_replace: bool
+    algorithm: Algorithm = Algorithm.MD5
 
 
 class RunDestination(ABC):

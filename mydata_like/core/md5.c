@@ -2,7 +2,7 @@
  *
  * One input at a time leaves most of a processor idle, since each step of MD5 needs the result of
  * the one before. Needs the vector extensions of GCC 12 or Clang, and a little-endian processor;
- * mydata_like.core.md5 checks the results and uses hashlib where this library is missing or wrong.
+ * mydata_like.core.hashing checks the results and uses hashlib where this library is missing or wrong.
  */
 #include <stddef.h>
 #include <stdint.h>

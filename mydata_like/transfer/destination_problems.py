@@ -3,12 +3,11 @@
 import re
 from typing import Final
 
-from mydata_like.core.destination_files import OWN_FOLDER
+from mydata_like.core.destination_files import OWN_FOLDER, describe_occupied
 from mydata_like.core.errors import FULL, Problem, StagingError
 from mydata_like.core.formatting import format_path
 from mydata_like.transfer.tar import is_plain
 
-OCCUPIED: Final = "destination.occupied"
 LINK: Final = "destination.link"
 NAME: Final = "destination.name"
 DENIED: Final = "destination.denied"
@@ -39,15 +38,6 @@ def check_own(path: bytes) -> None:
     check_path(path)
     if path.split(b"/")[0] != OWN_FOLDER:
         raise ValueError(f"not below {OWN_FOLDER!r}: {path!r}")
-
-
-def describe_occupied(path: bytes) -> Problem:
-    """Return the problem of a name that is taken."""
-    return Problem(
-        OCCUPIED,
-        f"Something else has the name {format_path(path)} at the destination.",
-        "Nothing was replaced. Rename or delete one of the two.",
-    )
 
 
 def describe_link(path: bytes) -> Problem:

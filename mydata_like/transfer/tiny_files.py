@@ -10,7 +10,8 @@ from itertools import chain
 from struct import pack
 from typing import Any, Final
 
-from mydata_like.core import md5
+from mydata_like.core import hashing
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.openat import BY_DESCRIPTOR, FolderCache
 from mydata_like.transfer import file_source
 from mydata_like.transfer.tar import BLOCK, is_plain
@@ -29,7 +30,7 @@ class TinyFilePacker:
 
     def __init__(
         self,
-        library: ctypes.CDLL | None = md5.LOADED,
+        library: ctypes.CDLL | None = hashing.LOADED,
         *,
         count_fetched: Callable[[], int] = file_source.count_fetched,
     ) -> None:
@@ -49,9 +50,10 @@ class TinyFilePacker:
     ) -> Iterator[tuple[memoryview, Packed]]:
         """Yield parts of a tar stream, each valid until the next, with the members in them.
 
-        `indexes` are those of members of at most `TINY` bytes. What is left out is in no part.
+        `indexes` are those of members of at most `TINY` bytes. What is left out is in no part, and
+        so are all members if their checksums are not MD5.
         """
-        if self._call is None:
+        if self._call is None or not members or members[0].algorithm is not Algorithm.MD5:
             return
         for group in _group(members, indexes):
             chosen = [members[index] for index in group]

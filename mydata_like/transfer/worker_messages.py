@@ -15,6 +15,7 @@ from typing import IO, Any, Final, NamedTuple, Protocol
 
 from mydata_like.core import errors
 from mydata_like.core.channel_time import NOTHING_SPENT, TimeByCause
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.errors import (
     Problem,
     RejectedError,
@@ -46,7 +47,7 @@ class Member(NamedTuple):
     attempts are not reused. An archive has no path, but the files `inside`. With `aside`, `remote`
     is a temporary path for a replacement. A host that cannot rename cannot keep the earlier bytes:
     there it is refused, or with `release` only read. The `mark` of the uploader is part of the
-    temporary name.
+    temporary name. Checksums of the file are of its `algorithm`.
     """
 
     path: bytes
@@ -62,6 +63,7 @@ class Member(NamedTuple):
     top: int = 0  # length of the trusted part of the path, see `core.openat`
     interrupted: bool = False  # since the session began, or in a batch of an earlier one
     release: bool = False
+    algorithm: Algorithm = Algorithm.MD5
 
     @property
     def modified(self) -> int:

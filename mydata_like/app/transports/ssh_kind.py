@@ -140,6 +140,9 @@ def _test_host(endpoint: Endpoint, location: bytes, access: TransportAccess) -> 
     ]
 
 
+_COMMANDS: Final = ("checksum", "sha256")  # bytes of `HostCapabilities`
+
+
 class RememberedHosts:
     """The capabilities of an area's hosts that were found within the last day; see `HostMemory`.
 
@@ -160,7 +163,7 @@ class RememberedHosts:
         lifetime = _DOUBTED if record.doubtful else _REMEMBERED
         if not timedelta() <= self._clock.now() - record.at < lifetime:
             return None
-        values = record._asdict() | {"checksum": record.checksum.encode()}
+        values = record._asdict() | {it: getattr(record, it).encode() for it in _COMMANDS}
         del values["at"]
         found = HostCapabilities(**values)
         return found if found.sound else None
@@ -171,7 +174,8 @@ class RememberedHosts:
             records = self._load()
             records.pop(self._name(host), None)
             if capabilities is not None:
-                values = capabilities._asdict() | {"checksum": capabilities.checksum.decode()}
+                values = capabilities._asdict()
+                values |= {it: values[it].decode() for it in _COMMANDS}
                 records[self._name(host)] = HostRecord(self._clock.now(), **values)
             save_record(self._file, records)
 

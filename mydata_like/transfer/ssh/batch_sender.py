@@ -12,7 +12,7 @@ from itertools import islice
 from mmap import mmap
 from typing import Final, NamedTuple
 
-from mydata_like.core import md5
+from mydata_like.core import hashing
 from mydata_like.core.errors import (
     FileChangedError,
     StagingError,
@@ -375,7 +375,7 @@ class _Sending:
 
     def _write_tiny(self, index: int, folders: FolderCache, fetched: PrefetchedFile | None) -> None:
         member = self._members[index]
-        content, checksum = read_tiny(member, folders, fetched)
+        content, checksum = read_tiny(member, folders, fetched, algorithm=member.algorithm)
         stream = self.stream
         buffer = stream.buffer
         buffer += tar.header(member.remote, member.size, member.modified)
@@ -398,7 +398,8 @@ class _Sending:
             free = self._held
             for index in indexes:
                 with self._refusing(index):
-                    source = opened.enter_context(open_source(self._members[index]))
+                    member = self._members[index]
+                    source = opened.enter_context(open_source(member, member.algorithm))
                     reading[index] = source, free[: source.size]
                     free = free[source.size :]
             while self._read_pieces(reading):
@@ -421,7 +422,7 @@ class _Sending:
                 fresh.append((source.checksum, place[:count]))
             if index in self._refused:
                 del reading[index]
-        md5.update_all(fresh)
+        hashing.update_all(fresh)
         self.stream.moving(0)  # work goes on, although nothing was written
         return bool(fresh)
 
@@ -437,7 +438,7 @@ class _Sending:
         """Write a member in pieces; its index is recorded before its checksum is known."""
         member = self._members[index]
         buffer = bytearray(_WRITE)
-        with open_source(member) as source:
+        with open_source(member, member.algorithm) as source:
             head = tar.header(member.remote, member.size, member.modified)
             place = len(self._written)
             self._written.append((index, ""))
@@ -476,7 +477,7 @@ def _group(members: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
     group: list[int] = []
     held = 0
     for size, index in sorted((it for it in members if it[0] > TINY), reverse=True):
-        if group and (len(group) == md5.LANES or held + size > _TOGETHER):
+        if group and (len(group) == hashing.LANES or held + size > _TOGETHER):
             yield group
             group, held = [], 0
         group.append(index)

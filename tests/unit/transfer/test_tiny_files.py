@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mydata_like.core import md5
+from mydata_like.core import hashing
 from mydata_like.core.errors import FileChangedError
 from mydata_like.core.openat import FolderCache
 from mydata_like.transfer import tar
@@ -25,10 +25,11 @@ from tests.privileges import IS_ROOT, count_descriptors
 from tests.settled import settle_keeping_times
 
 pytestmark = pytest.mark.skipif(
-    not hasattr(md5.LOADED, "pack_tiny_files"), reason="the library was not built, or not for this"
+    not hasattr(hashing.LOADED, "pack_tiny_files"),
+    reason="the library was not built, or not for this",
 )
 
-CORE = Path(md5.__file__).parent
+CORE = Path(hashing.__file__).parent
 COMPILER = shutil.which("gcc") or shutil.which("clang") or ""
 MODIFIED = 1_600_000_000_123_456_789
 SIZES = [0, 1, 55, 56, 63, 64, 65, 511, 512, 513, 3000, 4096, 65535, TINY]
