@@ -86,13 +86,16 @@ class Copying(CopySite):
         return read_checksums(self.there).total()
 
 
-@pytest.fixture(params=HOSTS)
-def site(request, tmp_path):
-    (tmp_path / "host").mkdir()
-    with (
-        sshd_with(tmp_path / "host", *HOSTS[request.param](tmp_path / "host")) as sshd,
-        open_copy_site(tmp_path / "site", "host", sshd, Copying) as site,
-    ):
+@pytest.fixture(scope="module", params=HOSTS)
+def sshd(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("host")
+    with sshd_with(folder, *HOSTS[request.param](folder)) as sshd:
+        yield sshd
+
+
+@pytest.fixture
+def site(tmp_path, sshd):
+    with open_copy_site(tmp_path / "site", "host", sshd, Copying) as site:
         yield site
 
 
@@ -169,6 +172,7 @@ def test_a_file_that_was_changed_there_is_noticed_by_its_time_and_the_others_by_
     flip_byte(site.there / "data/2", later=0)  # as it was
 
 
+@pytest.mark.parametrize("sshd", ["only SFTP"], indirect=True)
 def test_what_verify_finds_is_unsafe_and_sent_again_by_the_next_run(site):
     for name in (b"run/a", b"run/b", b"c"):
         site.make(name, os.urandom(5_000))
@@ -189,7 +193,10 @@ def test_what_verify_finds_is_unsafe_and_sent_again_by_the_next_run(site):
     assert (status.lines[0]["safety"], status.lines[0]["recheck"]) == ("at risk", 2)
     assert [(it.code, it.sums["sent"]) for it in ended] == [(0, 1), (0, 1)]
     assert (site.there / "run" / "a").read_bytes() == (site.data / "run" / "a").read_bytes()
-    assert site.call("status", "--json").lines[0]["safety"] == "safe"
+    shown = site.call("status").output
+    assert "All files that were found are safe on store" in shown
+    assert shown.count("The last verification, on ") == 1
+    assert "Copy to" not in shown
 
 
 def test_a_copy_that_was_killed_goes_on(site):

@@ -152,6 +152,8 @@ class DestinationCheck(QWidget):
     @Slot(object)
     def _show_result(self, result: CheckResult) -> None:
         self._has_news = bool(result.wrong or result.ended)
+        if result.wrong:  # the ledger doubts these files now
+            self._context.controller.ledger_changed.emit()
         named = [self._name(it) for it in result.wrong[:MOST_NAMED]]
         more = len(result.wrong) - len(named)
         if more:
