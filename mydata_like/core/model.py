@@ -185,6 +185,17 @@ class OpenFiles(NamedTuple):
     datasets: frozenset[DatasetId]
 
 
+class KnownParts(NamedTuple):
+    """Parts of earlier listings of a dataset, of which all files were the same as their rows.
+
+    That was within the last days, and no verified row has changed since. The `mark` tells whether
+    one changes from now on.
+    """
+
+    mark: bytes
+    digests: frozenset[bytes]
+
+
 class Replica(NamedTuple):
     """One stored copy of a datafile on the server."""
 

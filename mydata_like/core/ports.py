@@ -7,6 +7,7 @@ from collections.abc import (
     Mapping,
     MutableMapping,
     Sequence,
+    Set,
 )
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,6 +28,7 @@ from mydata_like.core.model import (
     Entry,
     FileRecord,
     KeptCopy,
+    KnownParts,
     NewestDatafile,
     OpenFiles,
     Payload,
@@ -228,6 +230,21 @@ class Ledger(Protocol):
 
     def find_entries(self, keys: Sequence[bytes]) -> Mapping[bytes, Entry]:
         """Return the entries of these files; unknown files are omitted."""
+
+    def find_verified(
+        self, dataset: DatasetId, keys: Sequence[bytes]
+    ) -> Mapping[bytes, DatafileId]:
+        """Return the records of those files that are known as verified in a dataset."""
+
+    def begin_listing(self, dataset: DatasetId) -> KnownParts:
+        """Return the parts of earlier listings of a dataset whose files need no comparison."""
+
+    def record_listing(self, dataset: DatasetId, known: KnownParts, same: Set[bytes]) -> None:
+        """Record the parts of a listing of which all files were the same as their rows.
+
+        `known` is what `begin_listing` returned. If a verified row of the dataset has changed since
+        then, nothing is recorded.
+        """
 
     def find_open(self, files: Sequence[LocalFile]) -> OpenFiles:
         """Return which files are not known as verified and unchanged.

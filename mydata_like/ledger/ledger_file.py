@@ -379,6 +379,28 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
     ('files', 'files_of_archive', '100000 100000 5000 1000'),
     ('files', 'files_by_time', '1000000 1000000 10');
 """
+# `listed_parts` has digests of parts of a dataset's listing of which every file was as its row, and
+# verified, when they were compared, at the time `at`. Whatever changes a verified row removes those
+# of its dataset. A shorter digest is a mark that lasts as long as no row changes during a listing.
+LISTED_PARTS = """
+CREATE TABLE listed_parts (
+    root INTEGER NOT NULL,
+    dataset INTEGER NOT NULL,
+    digest BLOB NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (root, dataset, digest)
+) WITHOUT ROWID;
+CREATE TRIGGER verified_row_changed AFTER UPDATE OF state, dataset, datafile ON files
+WHEN OLD.state = 'verified' AND (NEW.state IS NOT OLD.state OR NEW.dataset IS NOT OLD.dataset
+    OR NEW.datafile IS NOT OLD.datafile)
+BEGIN
+    DELETE FROM listed_parts WHERE root = OLD.root AND dataset = OLD.dataset;
+END;
+CREATE TRIGGER verified_row_removed AFTER DELETE ON files WHEN OLD.state = 'verified'
+BEGIN
+    DELETE FROM listed_parts WHERE root = OLD.root AND dataset = OLD.dataset;
+END;
+"""
 MIGRATIONS: Sequence[str] = (
     FIRST,
     ARCHIVES,
@@ -390,6 +412,7 @@ MIGRATIONS: Sequence[str] = (
     SPOT_CHECKS,
     BATCHES,
     FILES,
+    LISTED_PARTS,
 )  # the n-th leads to version n; never change one, only add
 PROBES = (
     "SELECT id, directory FROM roots LIMIT 1",
@@ -411,6 +434,7 @@ PROBES = (
     " copy_verified_at, hold, choice, counted_at FROM changed_files LIMIT 1",
     "SELECT root, datafile, key FROM spot_checks LIMIT 1",
     "SELECT id, root, keys FROM batches LIMIT 1",
+    "SELECT root, dataset, digest, at FROM listed_parts LIMIT 1",
     "SELECT id, root, started, finished, summary FROM runs LIMIT 1",
     "SELECT key, value FROM meta LIMIT 1",
 )

@@ -2,8 +2,9 @@
 
 import json
 import logging
+import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from datetime import datetime
 from itertools import chain, product
@@ -30,6 +31,7 @@ from mydata_like.core.model import (
     EntryState,
     FolderSums,
     KeptCopy,
+    KnownParts,
     NewestDatafile,
     OpenFiles,
     Outcome,
@@ -58,6 +60,8 @@ logger = logging.getLogger(__name__)
 # https://www.sqlite.org/limits.html#max_variable_number. Remove when SQLite 3.32 is required.
 KEYS_AT_ONCE = 900
 FILES_AT_ONCE = 190  # of five values each
+LISTED_FOR = 7 * 86400  # seconds after which all files are compared with their rows again
+MARK_BYTES = 8  # digests are longer
 ENTRIES_AT_ONCE = 71  # of fourteen
 ROWS_AT_ONCE = 1000
 SEEN = attrgetter("key", "size", "modified_ns", "ctime_ns", "inode")
@@ -156,6 +160,36 @@ class SqliteLedger:
         if any(self._late.values()):
             found.update((key, late.entry) for key in keys if (late := self._find_late(key)))
         return found
+
+    def find_verified(self, dataset: DatasetId, keys: Sequence[bytes]) -> dict[bytes, DatafileId]:
+        """Return the records of those files that are known as verified in a dataset."""
+        found: dict[bytes, DatafileId] = {}
+        for start in range(0, len(keys), KEYS_AT_ONCE):
+            part = keys[start : start + KEYS_AT_ONCE]
+            query = sql.FIND_VERIFIED % ",".join("?" * len(part))
+            found.update(self._fetch(query, (self._root, *part, dataset)))
+        if any(self._late.values()):
+            found = {key: it for key, it in found.items() if not self._find_late(key)}
+        return found
+
+    def begin_listing(self, dataset: DatasetId) -> KnownParts:
+        """Return the parts of earlier listings of a dataset whose files need no comparison."""
+        place, now, mark = (self._root, dataset), self._seconds(), os.urandom(MARK_BYTES)
+        with self._file.transaction() as cursor:
+            rows = cursor.execute(sql.FIND_PARTS, place).fetchall()
+            cursor.execute(sql.RECORD_PART, (*place, mark, now))
+        recent = frozenset(it for it, at in rows if now - LISTED_FOR < at <= now)
+        return KnownParts(mark, frozenset() if any(self._late.values()) else recent)
+
+    def record_listing(self, dataset: DatasetId, known: KnownParts, same: Set[bytes]) -> None:
+        """Record the parts of a listing of which all files were the same as their rows."""
+        place, now = (self._root, dataset), self._seconds()
+        with self._file.transaction() as cursor:
+            there = {it for it, _ in cursor.execute(sql.FIND_PARTS, place)}
+            cursor.executemany(sql.FORGET_PART, ((*place, it) for it in there - same))
+            if known.mark in there:
+                new = same - known.digests
+                cursor.executemany(sql.RECORD_PART, ((*place, it, now) for it in new))
 
     def find_open(self, files: Sequence[LocalFile]) -> OpenFiles:
         """Return the files that are not known as verified and unchanged."""
