@@ -246,10 +246,17 @@ class Ledger(Protocol):
         then, nothing is recorded.
         """
 
-    def find_open(self, files: Sequence[LocalFile]) -> OpenFiles:
+    def find_open(self, files: Sequence[LocalFile], digest: bytes = b"") -> OpenFiles:
         """Return which files are not known as verified and unchanged.
 
-        Files are compared by size, time, ctime and inode, and must have a known record.
+        Files are compared by size, time, ctime and inode, and must have a known record. If all of
+        them are known in one dataset, `find_known` returns it for their `digest`.
+        """
+
+    def find_known(self, digest: bytes) -> DatasetId | None:
+        """Return the dataset in which files with this digest are known as verified and unchanged.
+
+        That was seen within the last days, and no verified row of the dataset has changed since.
         """
 
     def iter_verified(self, dataset: DatasetId) -> Iterator[Entry]:

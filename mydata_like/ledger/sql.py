@@ -55,6 +55,9 @@ FIND_VERIFIED = (
 FIND_PARTS = "SELECT digest, at FROM listed_parts WHERE root = ? AND dataset = ?"
 FORGET_PART = "DELETE FROM listed_parts WHERE root = ? AND dataset = ? AND digest = ?"
 RECORD_PART = "INSERT OR REPLACE INTO listed_parts (root, dataset, digest, at) VALUES (?, ?, ?, ?)"
+FIND_KNOWN = "SELECT dataset FROM known_groups WHERE root = ? AND digest = ? AND at > ? AND at <= ?"
+RECORD_KNOWN = "INSERT OR REPLACE INTO known_groups (root, digest, dataset, at) VALUES (?, ?, ?, ?)"
+FORGET_KNOWN = "DELETE FROM known_groups WHERE at <= ?"
 LIST = (
     f"SELECT {ENTRY} FROM files WHERE root = ? AND state IS NOT NULL AND key > ? AND key < ?"
     " ORDER BY key LIMIT ?"

@@ -194,25 +194,42 @@ def test_parts_of_a_listing_are_known_until_the_next_one(ledger: Ledger) -> None
         {"state": EntryState.FAILED, "datafile": None},
         {"datafile": DatafileId(8)},
         {"dataset": THERE},
+        {"size": 4},
+        {"modified_ns": 1},
+        {"ctime_ns": 1},
+        {"inode": 99},
     ],
-    ids=["changed here", "missing there", "another file there", "of another dataset"],
+    ids=str,
 )
-def test_no_part_is_known_after_a_verified_row_has_changed(
+def test_nothing_is_known_as_a_whole_after_a_verified_row_has_changed(
     ledger: Ledger, changed: dict[str, Any]
 ) -> None:
-    ledger.record([entry(b"a"), entry(b"b")])
+    ledger.record([seen(b"a"), seen(b"b", 7)])
     list_parts(ledger, PARTS)
+    ledger.find_open([local(b"a"), local(b"b")], b"digest of a and b")
 
-    ledger.record([entry(b"b")._replace(**changed)])
+    assert ledger.find_known(b"digest of a and b") == HERE
+    ledger.record([seen(b"b", 7)._replace(**changed)])
 
     assert ledger.begin_listing(HERE).digests == frozenset()
+    assert ledger.find_known(b"digest of a and b") is None
+
+
+def test_files_are_known_as_a_whole_if_all_of_them_are(ledger: Ledger) -> None:
+    ledger.record([seen(b"a"), seen(b"b", 2), seen(b"c", 3, dataset=THERE)])
+
+    for keys in (b"ab", b"ac", b"ax"):
+        ledger.find_open([local(b"%c" % key) for key in keys], keys)
+    ledger.find_open([local(b"a")])
+
+    assert [ledger.find_known(keys) for keys in (b"ab", b"ac", b"ax", b"")] == [HERE, *[None] * 3]
 
 
 def test_rows_that_become_verified_leave_parts_known(ledger: Ledger) -> None:
     ledger.record([entry(b"a"), entry(b"b", EntryState.STAGED)])
     list_parts(ledger, PARTS)
 
-    ledger.record([entry(b"b"), entry(b"c"), entry(b"a")._replace(ctime_ns=5)])
+    ledger.record([entry(b"b"), entry(b"c"), entry(b"a")])
 
     assert ledger.begin_listing(HERE).digests == PARTS
 

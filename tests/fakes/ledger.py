@@ -51,6 +51,7 @@ class MemoryLedger:
         self.meta: dict[str, str] = {}
         self.batches: dict[int, list[bytes]] = {}
         self.parts: dict[DatasetId, set[bytes]] = {}
+        self.known: dict[bytes, DatasetId] = {}
         self.record(list(entries))
 
     def find_entries(self, keys: Sequence[bytes]) -> dict[bytes, Entry]:
@@ -74,7 +75,10 @@ class MemoryLedger:
         parts = self.parts.get(dataset, set())
         self.parts[dataset] = {*same} if known.mark in parts else parts & same
 
-    def find_open(self, files: Sequence[LocalFile]) -> OpenFiles:
+    def find_known(self, digest: bytes) -> DatasetId | None:
+        return self.known.get(digest)
+
+    def find_open(self, files: Sequence[LocalFile], digest: bytes = b"") -> OpenFiles:
         known = {file.key: self.entries.get(file.key) for file in files}
         well = {
             entry.key: entry.dataset
@@ -84,7 +88,10 @@ class MemoryLedger:
             and None not in (entry.datafile, entry.ctime_ns, entry.inode)
             and entry.is_of(file)
         }
-        return OpenFiles(frozenset(known.keys() - well.keys()), frozenset(well.values()))
+        found = OpenFiles(frozenset(known.keys() - well.keys()), frozenset(well.values()))
+        if digest and not found.keys and len(found.datasets) == 1:
+            (self.known[digest],) = found.datasets
+        return found
 
     def iter_verified(self, dataset: DatasetId) -> Iterator[Entry]:
         rows = list(self.entries.values())
@@ -163,10 +170,9 @@ class MemoryLedger:
         self.history.extend(entries)
         for entry in entries:
             earlier = self.entries.get(entry.key)
-            if earlier and earlier.state is EntryState.VERIFIED:
-                stays = entry.state, entry.dataset, entry.datafile
-                if stays != (earlier.state, earlier.dataset, earlier.datafile):
-                    self.parts.pop(earlier.dataset, None)
+            if earlier and earlier.state is EntryState.VERIFIED and entry != earlier:
+                self.parts.pop(earlier.dataset, None)
+                self.known = {it: of for it, of in self.known.items() if of != earlier.dataset}
         self.entries.update((entry.key, entry) for entry in entries)
         for key in [key for key, file in self.found.items() if self._is_verified(file)]:
             del self.found[key]
