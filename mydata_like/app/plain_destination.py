@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, cast
 
 from mydata_like.app.bucket_place import BucketPlace
-from mydata_like.app.connection import ensure_uuid
+from mydata_like.app.identity import ensure_uuid
 from mydata_like.app.known_copies import COPIES
 from mydata_like.app.run_destination import OpenedDestination, RunBasis, RunDestination
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.settings_service import find_places, find_state
-from mydata_like.app.transports.ssh_kind import RememberedHosts
-from mydata_like.app.transports.transport_access import UNMEASURED
+from mydata_like.app.transports.connection_steps import UNMEASURED
+from mydata_like.app.transports.remembered_hosts import RememberedHosts
 from mydata_like.catalogues.manifest.manifest_catalogue import ManifestCatalogue, identify
 from mydata_like.catalogues.manifest.segments import MARKER, TEMPORARY, Manifest, format_marker
 from mydata_like.catalogues.manifest.stored_view import BOX, Losses, ManifestContext

@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol
 
 from mydata_like.core.formatting import format_path
 
+LOCKED: Final = "key.passphrase"  # the code of the error for a key that needs one
 ATTEMPTS: Final = 3  # for a passphrase or a password, as many as OpenSSH allows
 _MOST_SHOWN: Final = 300  # characters of a host's question
 
