@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from mydata_like.core import md5
+from mydata_like.core import hashing
 
 PIECE = 256 * 1024
 GIB = 2**30
@@ -27,19 +27,19 @@ def main() -> int:
         "library",
         nargs="?",
         type=Path,
-        default=md5.LIBRARY,
+        default=hashing.LIBRARY,
         help="another build of core/md5.c, such as one with -DMD5_PORTABLE",
     )
     path = parser.parse_args().library
-    library = md5.load(path.resolve())
+    library = hashing.load(path.resolve())
     if library is None:
         sys.stderr.write(f"{path} is missing, or computes something else than hashlib.\n")
         return 1
     plain = hashlib.md5(usedforsecurity=False)
     print(f"hashlib        {measure(partial(plain.update, os.urandom(PIECE)), 1):.2f} s/GiB")
     for count in INPUTS:
-        pieces = [(md5.Md5(library), os.urandom(PIECE)) for _ in range(count)]
-        seconds = measure(partial(md5.update_all, pieces), count)
+        pieces = [(hashing.Checksum(library), os.urandom(PIECE)) for _ in range(count)]
+        seconds = measure(partial(hashing.update_all, pieces), count)
         print(f"{count} together     {seconds:.2f} s/GiB")
     return 0
 

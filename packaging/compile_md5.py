@@ -1,6 +1,6 @@
-"""A hook of hatchling that compiles the library of `mydata_like.core.md5`, given a C compiler.
+"""A hook of hatchling that compiles the library of `mydata_like.core.hashing`, given a C compiler.
 
-Without one, the program computes checksums by hashlib.
+Without one, the program computes checksums by hashlib, and reads tiny files one by one.
 """
 
 import os
@@ -16,6 +16,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 CORE: Final = Path(__file__).parents[1] / "mydata_like" / "core"
 LIBRARIES: Final = {"win32": "_md5.dll", "darwin": "_md5.dylib"}
+SOURCES: Final = ("md5.c", "tiny_files.c")
 OPTIONS: Final = ("-O3", "-shared", "-fPIC", "-fvisibility=hidden")
 
 
@@ -32,7 +33,8 @@ def compile_library(compiler: list[str], library: Path) -> bool:
     The file is replaced at once, since programs may use it and other builds may read it.
     """
     part = library.with_name(f"{library.name}.{os.getpid()}")
-    command = [*compiler, *OPTIONS, "-o", str(part), str(CORE / "md5.c")]
+    sources = [str(CORE / name) for name in SOURCES]
+    command = [*compiler, *OPTIONS, "-o", str(part), *sources]
     try:
         if subprocess.run(command, check=False).returncode:
             return False

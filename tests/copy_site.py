@@ -195,37 +195,42 @@ def look(top: Path | bytes) -> dict[bytes, Seen]:
     return found
 
 
-def hash_file(path: Path | bytes) -> str:
+def hash_file(path: Path | bytes, algorithm: str = "md5") -> str:
     with open(path, "rb") as file:
-        return hashlib.file_digest(file, "md5").hexdigest()
+        return hashlib.file_digest(file, algorithm).hexdigest()
+
+
+def find_lists(there: Path) -> list[Path]:
+    """Return the files of the manifest that are for people."""
+    manifest = there / ".mydata-like" / "manifest"
+    return sorted([*manifest.rglob("*.md5"), *manifest.rglob("*.sha256")])
 
 
 def read_checksums(there: Path) -> Counter[tuple[bytes, str]]:
     """Return path and checksum of every line of the manifest that is for people."""
     lines: Counter[tuple[bytes, str]] = Counter()
-    for path in sorted((there / ".mydata-like" / "manifest").rglob("*.md5")):
+    for path in find_lists(there):
         for line in path.read_bytes().splitlines():
-            name = line.removeprefix(b"\\")
-            checksum, name = name[:32].decode(), name[34:].removeprefix(b"./")
+            checksum, _, name = line.removeprefix(b"\\").partition(b"  ")
+            name = name.removeprefix(b"./")
             if line.startswith(b"\\"):
                 # As in md5sum.c of coreutils 9.
                 name = b"\\".join(
                     part.replace(b"\\n", b"\n").replace(b"\\r", b"\r")
                     for part in name.split(b"\\\\")
                 )
-            lines[name, checksum] += 1
+            lines[name, checksum.decode()] += 1
     return lines
 
 
 def check_with_md5sum(there: Path) -> list[str]:
-    """Return the complaints of the real md5sum about the lists of a destination."""
-    lists = sorted((there / ".mydata-like" / "manifest").rglob("*.md5"))
+    """Return the complaints of the real md5sum, or sha256sum, about the lists of a destination."""
     wrongs = []
-    for path in lists:
+    for path in find_lists(there):
         if not path.stat().st_size:
             continue  # md5sum does not accept an empty list
         ended = subprocess.run(
-            ["md5sum", "--check", "--quiet", "--strict", path.relative_to(there)],
+            [f"{path.suffix[1:]}sum", "--check", "--quiet", "--strict", path.relative_to(there)],
             cwd=there,
             capture_output=True,
             check=False,
@@ -244,7 +249,7 @@ def find_false_claims(there: Path) -> list[str]:
             wrongs.append(f"{name!r} is listed {number} times")
         if not os.path.isfile(path) or os.path.islink(path):
             wrongs.append(f"{name!r} is listed and missing")
-        elif hash_file(path) != checksum:
+        elif hash_file(path, "md5" if len(checksum) == 32 else "sha256") != checksum:
             wrongs.append(f"{name!r} is listed with other bytes")
     return wrongs
 

@@ -6,8 +6,9 @@ from typing import Final
 
 from mydata_like.app.bucket_place import BucketPlace
 from mydata_like.app.connection import Connection, require_complete
+from mydata_like.app.known_copies import KNOWN_ID
 from mydata_like.app.ledgers import reading
-from mydata_like.app.plain_destination import KNOWN_ID, HostPlace
+from mydata_like.app.plain_destination import HostPlace
 from mydata_like.app.run_connection import connected
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate
 from mydata_like.app.settings_destination import open_place, refuse_overlap
@@ -79,7 +80,7 @@ def _test_plain(request: RunRequest, confirm: Confirm | None) -> Iterator[TestSt
             yield TestStep("folder", StepResult.UNPROVEN, why, error.hint, ABSENT)
             return
         yield succeeded("folder", f"Files can be written to {shown}.")
-        if identify(files, known or "", create=False):
+        if identify(files, known or "", create=False).id:
             used = "earlier runs sent to it" if known else "other computers or folders send to it"
             yield succeeded("marker", f"It is a destination of this program: {used}.")
         yield succeeded("evidence", READ_BACK if place.reads_back else _EVIDENCE[files.evidence])

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from mydata_like.app.bucket_place import BucketPlace
 from mydata_like.app.known_copies import CopyRun, note_run
@@ -21,6 +21,7 @@ from mydata_like.app.plain_destination import (
 )
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.run_service import open_run, to_all
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.copy_arguments import CopySource, CopyTarget, plan_sources
 from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.destination_files import (
@@ -46,6 +47,7 @@ from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.schema import Settings, check_values
 
+PATIENCE: Final = 600.0  # seconds that a copy waits for a full or silent destination
 COUNTING: Final = 1.0  # seconds that counting the files may take before a copy starts
 TREE_AT_ONCE: Final = 1000  # folders and links in one request
 CHANGED: Final = "file.changed"
@@ -56,7 +58,16 @@ HOW_TO_REPLACE: Final = (
     "The copy was not replaced. To replace it, copy again with --replace-changed; the earlier "
     "content is kept beside it for 30 days."
 )
-NO_SPACE: Final = Problem(FULL, "The destination is full.", "Free space there, and it continues.")
+NO_SPACE: Final = Problem(
+    FULL,
+    "The destination is full.",
+    "Free space there, and the copy continues. After ten minutes without any, it ends.",
+)
+STILL_FULL: Final = Problem(
+    FULL,
+    "The destination has no space for the rest.",
+    "Free space there, then run the same command again: it sends only what is missing.",
+)
 
 
 Links = Literal["keep", "follow", "skip"]
@@ -76,6 +87,7 @@ class CopyOrder:
     dry_run: bool = False
     bandwidth: float = 0.0
     channels: int = 0
+    patience: float = PATIENCE
     includes: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
     links: Links = "keep"
@@ -83,8 +95,20 @@ class CopyOrder:
     replace_changed: bool = False  # also files that would be held
     evidence: str = ""  # the weakest kind of proof that is accepted; empty for any
     overwrite: bool = False  # also files that copies have not put there
+    algorithm: Algorithm | None = None  # of the checksums of a new destination
     accepted_keys: tuple[str, ...] = ()
     shard: Shard = WHOLE
+
+
+class CopyEnd(NamedTuple):
+    """The end of a copy: that of its run, and what of the tree could not be made.
+
+    The checksums of the destination are of the `algorithm`.
+    """
+
+    run: RunEnd
+    problems: list[Problem]
+    algorithm: Algorithm
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,28 +176,27 @@ def open_place(order: CopyOrder, prompts: Prompts | None) -> Place:
     return place
 
 
-def run_copy(order: CopyOrder, place: Place, observer: RunObserver) -> tuple[RunEnd, list[Problem]]:
-    """Copy everything; return the end of the run, and what of the tree could not be made.
-
-    Files that changed while they were read are tried once more.
-    """
+def run_copy(order: CopyOrder, place: Place, observer: RunObserver) -> CopyEnd:
+    """Copy everything; files that changed while they were read are tried once more."""
     changed = ChangedWhileRead()
     observer = replace(observer, emit=_reworded(observer.emit))
     watched = replace(observer, emit=to_all(changed.add, observer.emit))
-    end, problems = _run(order, place, watched)
+    end, problems, algorithm = _run(order, place, watched)
     if changed.found and not end.finished.problem and not order.dry_run:
         observer.cancel.wait(PAUSE)
-        end, problems = _run(order, place, observer)
+        end, problems, algorithm = _run(order, place, observer)
     code = end.exit_code
     if order.dry_run:
-        return end, problems
+        return CopyEnd(end, problems, algorithm)
     sums = end.finished
     if sums.found:
         now = SystemClock().now()
         note_run(CopyRun(place.name, now, sums.found, sums.verified), order.config)
+    if sums.problem and sums.problem.code == FULL:
+        end = end._replace(finished=replace(sums, problem=STILL_FULL))
     if not code and (problems or end.finished.waiting or end.finished.left_behind):
         code = SOME_FAILED_EXIT
-    return end._replace(exit_code=code), problems
+    return CopyEnd(end._replace(exit_code=code), problems, algorithm)
 
 
 def _reworded(emit: Emit) -> Emit:
@@ -207,13 +230,14 @@ class ChangedWhileRead:
                 self.found = True
 
 
-def _run(order: CopyOrder, place: Place, observer: RunObserver) -> tuple[RunEnd, list[Problem]]:
+def _run(order: CopyOrder, place: Place, observer: RunObserver) -> CopyEnd:
     destination = CopyDestination(
         place,
         order.sources,
         order.shard,
         accept_missing=order.accept_missing,
         overwrite=order.overwrite,
+        algorithm=order.algorithm,
     )
     named = Destination("", "copy", "copy")
     request = RunRequest(
@@ -231,14 +255,14 @@ def _run(order: CopyOrder, place: Place, observer: RunObserver) -> tuple[RunEnd,
         ),
     )
     with _named_lock(destination), open_run(request, observer, destination) as run:
-        end = run.execute()
+        end, problems = run.execute(), list[Problem]()
+        algorithm = destination.files.algorithm
         if order.dry_run or end.finished.problem:
-            return end, []
-        problems = []
+            return CopyEnd(end, problems, algorithm)
         for folders, links in _list_trees(order):
             problems += destination.make_tree(folders, links)
         destination.clear(everything=not (end.finished.waiting or end.finished.failed))
-    return end, problems
+    return CopyEnd(end, problems, algorithm)
 
 
 @contextmanager
@@ -265,6 +289,7 @@ def _build_settings(order: CopyOrder) -> Settings:
             "filters.settle_seconds": 0.0,
             "filters.includes": list(order.includes),
             "filters.excludes": list(order.excludes),
+            "advanced.pause_patience": order.patience,
             "limits.bandwidth": order.bandwidth,
             "limits.low_priority": False,
             "transfer.channels": order.channels,

@@ -179,6 +179,7 @@ class Runner:
         watcher = self._observer
         observer = RunObserver(
             emit=self.emit,
+            details=watcher.details,
             cancel=watcher.cancel.part(),
             hide=watcher.hide,
             controller=watcher.controller,

@@ -1,4 +1,4 @@
-"""What this computer knows of its destinations of `copy`: the last run, and the last check."""
+"""What this computer knows of destinations without a server: the last copy and the last check."""
 
 import hashlib
 from collections.abc import Mapping
@@ -6,12 +6,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from mydata_like.app.ledgers import reading
 from mydata_like.app.settings_service import find_places, find_state
 from mydata_like.catalogues.manifest.verify_records import LastVerify as LastVerify
 from mydata_like.settings.schema import Settings
 from mydata_like.state.state_files import load_record, save_record, to_plain
 
 COPIES: Final = "copies"  # the folder of the state of all copies
+KNOWN_ID: Final = "destination-id"  # the ledger's key for the id in the destination's marker
 _RUN: Final = "run-*.json"
 _CHECK: Final = "check-*.json"
 
@@ -26,10 +28,14 @@ class CopyRun(NamedTuple):
 
 
 class CopyCheck(NamedTuple):
-    """The last check of a destination that was made on this computer."""
+    """The last check of a destination that was made on this computer.
+
+    `id` is that of its marker; earlier versions did not note it.
+    """
 
     destination: str
     result: LastVerify
+    id: str = ""
 
 
 class KnownCopy(NamedTuple):
@@ -57,15 +63,30 @@ def note_check(check: CopyCheck, config: Path | None) -> None:
 
 def list_copies(config: Path | None) -> list[KnownCopy]:
     """Return the known destinations in alphabetical order."""
-    folder = _find_folder(config)
-    runs = [load_record(it, CopyRun) for it in folder.glob(_RUN)]
-    checks = [load_record(it, CopyCheck) for it in folder.glob(_CHECK)]
+    runs = [load_record(it, CopyRun) for it in _find_folder(config).glob(_RUN)]
     run_by_name = {it.destination: it for it in runs if it}
-    check_by_name = {it.destination: it.result for it in checks if it}
+    check_by_name = {it.destination: it.result for it in _load_checks(config)}
     return [
         KnownCopy(name, run_by_name.get(name), check_by_name.get(name))
         for name in sorted({*run_by_name, *check_by_name})
     ]
+
+
+def find_check(settings: Settings, config: Path | None) -> LastVerify | None:
+    """Return the last check of the destination of these settings, whatever it was called then.
+
+    None if this computer has made none, or no run has sent anything there. Raises `UploaderError`
+    if the ledger cannot be read.
+    """
+    with reading(settings, config) as ledger:
+        known = ledger.find_meta(KNOWN_ID) if ledger else None
+    found = [it.result for it in _load_checks(config) if known and it.id == known]
+    return max(found, key=lambda it: it.at, default=None)
+
+
+def _load_checks(config: Path | None) -> list[CopyCheck]:
+    checks = [load_record(it, CopyCheck) for it in _find_folder(config).glob(_CHECK)]
+    return [it for it in checks if it]
 
 
 def _find_folder(config: Path | None) -> Path:

@@ -13,15 +13,22 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self, cast
 
 from mydata_like.app.bucket_place import BucketPlace
 from mydata_like.app.identity import ensure_uuid
-from mydata_like.app.known_copies import COPIES
+from mydata_like.app.known_copies import COPIES, KNOWN_ID
 from mydata_like.app.run_destination import OpenedDestination, RunBasis, RunDestination
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.settings_service import find_places, find_state
 from mydata_like.app.transports.connection_steps import UNMEASURED
 from mydata_like.app.transports.remembered_hosts import RememberedHosts
 from mydata_like.catalogues.manifest.manifest_catalogue import ManifestCatalogue, identify
-from mydata_like.catalogues.manifest.segments import MARKER, TEMPORARY, Manifest, format_marker
+from mydata_like.catalogues.manifest.segments import (
+    MARKER,
+    TEMPORARY,
+    DestinationMarker,
+    Manifest,
+    format_marker,
+)
 from mydata_like.catalogues.manifest.stored_view import BOX, Losses, ManifestContext
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.copy_arguments import (
     BucketTarget,
     CopySource,
@@ -84,7 +91,6 @@ from mydata_like.transfer.worker_process import WorkerStarter
 if TYPE_CHECKING:
     from mydata_like.app.transports.transport_access import OpenDestination
 
-KNOWN_ID: Final = "destination-id"  # the ledger's key for the id in the destination's marker
 RESERVED: Final = Problem(
     "skipped.destination",
     "The destination has a folder of this name for its own list of what is there.",
@@ -97,6 +103,7 @@ ONE_SESSION: Final = (
 )
 PARTS_AHEAD: Final = 2000  # of a listing that are kept in memory, of 8 KB each
 SESSIONS_AHEAD: Final = 2  # that list folders while the run starts
+SHELL: Final = HostCapabilities("shell")
 SHARED_CHANNELS: Final = 3  # over one session; hosts often allow ten, and other work needs some
 
 
@@ -105,14 +112,15 @@ class HostPlace:
     """A folder on a host; the `endpoint` is that of a login that has worked.
 
     Unless its `evidence` is `host`, its files are reached over SFTP; see `DestinationFiles`.
-    `notes` are sentences on what of the user's SSH configuration was not evaluated.
+    `notes` are sentences on what of the user's SSH configuration was not evaluated. What was
+    `found` are the host's programs for checksums.
     """
 
     endpoint: Endpoint
     path: bytes
     evidence: str = "host"
     notes: tuple[str, ...] = ()
-    checksum: bytes = b""  # the host's program for checksums
+    found: HostCapabilities = SHELL
 
     @classmethod
     def find(cls, endpoint: Endpoint, path: bytes, notes: tuple[str, ...] = ()) -> Self:
@@ -130,7 +138,10 @@ class HostPlace:
                     raise refusal from None
         if path and not path.startswith(b"/"):
             path = join(home, path)
-        return cls(endpoint, path or home, evidence, notes, facts.checksum if facts else b"")
+        found = SHELL
+        if facts:
+            found = found._replace(checksum=facts.checksum, sha256=facts.sha256)
+        return cls(endpoint, path or home, evidence, notes, found)
 
     @property
     def reads_back(self) -> bool:
@@ -160,7 +171,7 @@ class HostPlace:
             return None
 
     def _connect(self) -> tuple[OpenSession, HostCapabilities]:
-        return connect(self.endpoint), HostCapabilities("shell", checksum=self.checksum)
+        return connect(self.endpoint), self.found
 
     def find_measured(
         self, access: "TransportParts", folder: str
@@ -188,6 +199,7 @@ class HostPlace:
             build=lambda _: [StagingHost(endpoint, self.path)],
             emit=access.emit,
             owner=access.owner,
+            algorithm=access.algorithm,
             memory=RememberedHosts(access.state / HOSTS.replace("*", "copies"), area, access.clock),
             starter=_share_session() if self._is_shared else access.workers,
         )
@@ -249,6 +261,7 @@ class FolderPlace:
             build=lambda _: [folder],
             emit=access.emit,
             owner=access.owner,
+            algorithm=access.algorithm,
             starter=access.workers,
         )
 
@@ -347,6 +360,7 @@ class TransportParts(NamedTuple):
     clock: Clock
     workers: WorkerStarter | None = None
     marker: bytes = b""
+    algorithm: Algorithm = Algorithm.MD5
 
 
 def _open_pool(
@@ -363,6 +377,10 @@ class NewDestination:
     evidence = "host"
     attributes_complete = True
     has_temporary_names = True
+    algorithm = Algorithm.MD5
+
+    def use(self, algorithm: Algorithm) -> None:
+        self.algorithm = algorithm
 
     def list_files(self, folder: bytes) -> Iterator[StoredFile]:
         return iter(())
@@ -376,22 +394,33 @@ class NewDestination:
     def read(self, path: bytes) -> bytes | None:
         return None
 
+    def list_own(self, folder: bytes) -> list[bytes]:
+        return []
+
 
 class PlainDestination(RunDestination):
     """A host, folder or bucket that gets files as they are, with a manifest beside them.
 
     With `accept_missing` it may have lost what earlier runs had put there, or its marker. With
-    `overwrite`, files of others are replaced, and kept for a time.
+    `overwrite`, files of others are replaced, and kept for a time. Without an `algorithm`, that of
+    the destination is used.
     """
 
     place: Place
     files: DestinationFiles
     digest: str  # of the destination, and of what is sent there
 
-    def __init__(self, *, accept_missing: bool = False, overwrite: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        accept_missing: bool = False,
+        overwrite: bool = False,
+        algorithm: Algorithm | None = None,
+    ) -> None:
         self._accept_missing = accept_missing
         self._overwrite = overwrite
-        self._id = ""  # as in the marker, once it was read
+        self._algorithm = algorithm
+        self._marker = DestinationMarker()  # once it was read
         self._expected: dict[bytes, Iterator[ListedPart]] = {}  # listings under way, by their place
 
     @abstractmethod
@@ -418,10 +447,10 @@ class PlainDestination(RunDestination):
         problem = refuse_destination(path)
         if problem is None and self.is_top(os.path.dirname(path)):  # noqa: PTH120 - bytes
             return RESERVED
-        if problem is None or not self._id:
+        if problem is None or not self._marker.id:
             return problem
         content = Path(os.fsdecode(join(path, DESTINATION_MARKER))).read_bytes()
-        if content == format_marker(self._id):
+        if content == format_marker(self._marker):
             raise SettingsError(
                 f"The destination {format_path(os.path.dirname(path))} is in a source, or a source "  # noqa: PTH120 - bytes
                 "is in it.",
@@ -460,10 +489,12 @@ class PlainDestination(RunDestination):
         uploader = ensure_uuid(request.settings, places)
         self._ledger = ledger
         known = "" if self._accept_missing else ledger.find_meta(KNOWN_ID) or ""
-        found = gate.call(lambda: identify(files, known, create=not dry_run), staging=True)
-        if found and not dry_run:
-            ledger.record_meta(KNOWN_ID, found)
-        self._id = found
+        found = gate.call(
+            lambda: identify(files, known, self._algorithm, create=not dry_run), staging=True
+        )
+        if found.id and not dry_run:
+            ledger.record_meta(KNOWN_ID, found.id)
+        self._marker = found
         self._refuse_inside()
         emit = basis.observer.emit
         # Other computers may copy from a folder of the same path.
@@ -474,6 +505,7 @@ class PlainDestination(RunDestination):
             own,
             report=lambda problem: emit(Notice(problem=problem)),
             note=lambda number: ledger.record_meta(SEGMENTS, str(number)),
+            rest=gate.rest,
         )
         last = int(ledger.find_meta(SEGMENTS) or 0)
         segments = gate.call(manifest.find_own, staging=True) if last else set()
@@ -497,13 +529,16 @@ class PlainDestination(RunDestination):
             basis.clock,
             basis.workers,
             format_marker(found),
+            found.algorithm,
         )
         transport = self.place.open_transport(parts)
         basis.stack.callback(transport.close)
         if ledger.find_replacements():
             self._expected.clear()  # the destination changes before it is compared
         catalogue = ManifestCatalogue(self.context, self.find_place, self._list_parts)
-        return OpenedDestination(catalogue, transport, BOX, can_replace=True)
+        return OpenedDestination(
+            catalogue, transport, BOX, can_replace=True, algorithm=found.algorithm
+        )
 
     def _refuse_inside(self) -> None:
         """Raise `SettingsError` if a source is in the destination."""
@@ -542,8 +577,9 @@ class CopyDestination(PlainDestination):
         *,
         accept_missing: bool = False,
         overwrite: bool = False,
+        algorithm: Algorithm | None = None,
     ) -> None:
-        super().__init__(accept_missing=accept_missing, overwrite=overwrite)
+        super().__init__(accept_missing=accept_missing, overwrite=overwrite, algorithm=algorithm)
         self.place = place
         self._places = {source.path: source.place for source in sources}
         self._folders = [source.place for source in sources if not source.alone]

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from typing import NamedTuple
 
 from mydata_like.app.run_request import RunObserver, RunRequest
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.events import RunFinished
 from mydata_like.core.ports import Clock, Emit, Transport
 from mydata_like.engine.catalogue import Catalogue
@@ -36,13 +37,14 @@ class OpenedDestination(NamedTuple):
     """What a run sends with. `box` is the storage box of its bytes.
 
     `can_replace` is whether a run can replace the content of files there; a dry run may have
-    another transport than the run itself.
+    another transport than the run itself. All checksums are of the `algorithm`.
     """
 
     catalogue: Catalogue
     transport: Transport
     box: str
     can_replace: bool
+    algorithm: Algorithm = Algorithm.MD5
 
 
 class RunDestination(ABC):

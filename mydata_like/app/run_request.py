@@ -81,10 +81,12 @@ def ignore(_: object) -> None:
 class RunObserver:
     """The front end's connection to a run: its events, the signal to stop it, and commands.
 
-    The run updates `progress`.
+    The run updates `progress`. Without `details`, the events that come for every file that is well
+    are not emitted: FileWanted, unless it is changed, FileStaged and FileVerified.
     """
 
     emit: Emit = ignore
+    details: bool = True
     cancel: CancelFlag = field(default_factory=CancelFlag)
     hide: Callable[[str], None] = ignore  # receives every secret, so that no log shows it
     progress: RunProgress = field(default_factory=lambda: RunProgress(SystemClock()))

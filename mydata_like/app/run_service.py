@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from mydata_like.app.directory_lock import (
     directory_locked,
@@ -30,7 +32,7 @@ from mydata_like.core.events import Event, Notice, RunFinished, RunProgressed, e
 from mydata_like.core.formatting import format_path
 from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import FileGroup
-from mydata_like.core.ports import Emit
+from mydata_like.core.ports import Emit, EmitAll
 from mydata_like.engine.archive_stage import Bundle
 from mydata_like.engine.availability import Availability
 from mydata_like.engine.bottleneck import BottleneckMonitor
@@ -103,6 +105,8 @@ def limited_impact(limits: Limits, gate: Gate, emit: Emit, progress: RunProgress
         yield
 
 
+T = TypeVar("T")
+
 LOOK_AT = 2000  # files, after which no worker is started early: scanning them twice takes longer
 LOOK_FOR = 30.0  # seconds of scanning if a run cannot start
 IN_USE = 30 * 86400.0  # seconds since the last run over a data directory that is in use
@@ -130,7 +134,7 @@ class LedgerRecorder:
 
     def conclude(self, finished: RunFinished) -> None:
         """Write the totals; after a complete run, also record that unseen files are gone."""
-        self.ledger.write_late(0)
+        self.ledger.write_late(also_early=True)
         self._keep(finished.at, finished)
         if finished.problem is None:
             self.rechecks.remove(self.taken)
@@ -160,7 +164,6 @@ def open_run(
 
     Raises a `RunError` if the run cannot start, `Cancelled` when asked to stop.
     """
-    observer = replace(observer, emit=to_all(observer.progress.add, observer.emit))
     with ExitStack() as stack:
         run = _Builder(request, observer, stack, destination).build()
         collect_less_often()
@@ -179,14 +182,16 @@ class _Builder:
         destination: RunDestination | None,
     ) -> None:
         self._request = request  # includes the server's settings once they were fetched
-        self._observer = observer
+        self._front_end = observer
+        self._observer = replace(observer, emit=to_all(observer.progress.add, observer.emit))
         self._stack = stack
         self._clock = SystemClock()
         self._archives = TarArchives()
         self._run = str(uuid.uuid4())
-        self._gate = build_gate(request, observer, self._clock)
+        self._gate = build_gate(request, self._observer, self._clock)
         self._places = find_places(request.config)
-        self._controller = observer.controller or CommandHandler(observer.cancel, observer.emit)
+        emit = self._observer.emit
+        self._controller = observer.controller or CommandHandler(observer.cancel, emit)
         self._destination = destination or self._choose_destination()
         self._root = self._destination.find_root(request)
         self._part = self._destination.narrow(request.part)
@@ -225,8 +230,8 @@ class _Builder:
             self._ledger, self._observer, self._gate, self._clock, workers, lease, stack
         )
         opened = self._destination.open(basis)
-        context = self._build_context(opened, find_sources())
-        stages = self._build_stages(context, discovery, untold, can_replace=opened.can_replace)
+        context = self._build_context(opened, find_sources(), untold)
+        stages = self._build_stages(context, discovery, untold, opened)
         return Run(stages, context)
 
     def _check(self) -> None:
@@ -394,7 +399,18 @@ class _Builder:
         self._observer = replace(self._observer, emit=emit)
         return untold
 
-    def _build_context(self, opened: OpenedDestination, sources: ExtraSources) -> RunContext:
+    def _emit_all_to(self, untold: UnreportedFiles) -> EmitAll:
+        """Return an `emit_all` for the run's followers, and for a front end that wants details."""
+        takers: list[EmitAll] = [self._observer.progress.add_all, self._outcomes.add_all]
+        if untold.keys:
+            takers.append(one_by_one(untold.add))
+        if self._front_end.details:
+            takers.append(one_by_one(self._front_end.emit))
+        return to_all(*takers)
+
+    def _build_context(
+        self, opened: OpenedDestination, sources: ExtraSources, untold: UnreportedFiles
+    ) -> RunContext:
         transport = opened.transport
         request, observer, gate = self._request, self._observer, self._gate
         run, emit, progress = self._run, observer.emit, observer.progress
@@ -431,6 +447,7 @@ class _Builder:
             transport=transport,
             box=opened.box,
             emit=emit,
+            emit_all=self._emit_all_to(untold),
             progress=progress,
             recorder=None if request.dry_run else recorder,
             clock=self._clock,
@@ -450,8 +467,7 @@ class _Builder:
         context: RunContext,
         discovery: Discovery,
         untold: UnreportedFiles,
-        *,
-        can_replace: bool,
+        opened: OpenedDestination,
     ) -> Stages:
         settings, advanced = self._request.settings, self._request.settings.advanced
         ledger, gate, emit, clock = self._ledger, context.gate, context.emit, context.clock
@@ -464,7 +480,7 @@ class _Builder:
             emit,
             clock,
             settings.data,
-            can_replace=can_replace,
+            can_replace=opened.can_replace,
             dry_run=context.dry_run,
             chosen=read_choices(self._ledger, file),  # none after they were taken
         )
@@ -491,13 +507,14 @@ class _Builder:
                 context.catalogue,
                 ledger,
                 emit,
+                context.emit_all,
                 gate,
                 changed,
                 unfinished if self._destination.awaits_writers else _find_none,
                 box=context.box,
             ),
             compare=Compare(
-                read_checksum,
+                partial(read_checksum, algorithm=opened.algorithm),
                 ledger,
                 emit,
                 gate,
@@ -516,7 +533,7 @@ class _Builder:
                 waits_for_space=self._request.patience is None and advanced.pause_patience > 0,
             ),
             replace=replacing,
-            record=Record(ledger, emit),
+            record=Record(ledger, context.emit_all),
         )
 
 
@@ -548,11 +565,21 @@ def _place(directory: bytes) -> bytes:
     return os.path.normcase(os.path.join(os.path.realpath(directory), b""))  # noqa: PTH118 - of bytes
 
 
-def to_all(*followers: Emit) -> Emit:
-    """Return an `emit` that sends every event to all followers, in this order."""
+def to_all(*followers: Callable[[T], None]) -> Callable[[T], None]:
+    """Return an `emit` that sends every event, or many together, to all followers in this order."""
 
-    def emit(event: Event) -> None:
+    def emit(events: T) -> None:
         for follow in followers:
-            follow(event)
+            follow(events)
 
     return emit
+
+
+def one_by_one(follow: Emit) -> EmitAll:
+    """Return an `emit_all` that passes on each event alone."""
+
+    def emit_all(events: Sequence[Event]) -> None:
+        for event in events:
+            follow(event)
+
+    return emit_all

@@ -3,35 +3,38 @@
 import hashlib
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
 from mydata_like.app.bucket_place import BucketPlace
 from mydata_like.app.connection import require_complete
+from mydata_like.app.known_copies import KNOWN_ID
+from mydata_like.app.ledgers import list_ledgers, reading
 from mydata_like.app.plain_destination import (
-    KNOWN_ID,
     Place,
     PlainDestination,
     Prompts,
     open_target,
 )
 from mydata_like.app.run_request import RunObserver, RunRequest
+from mydata_like.app.settings_service import load_settings
 from mydata_like.catalogues.manifest.manifest_catalogue import identify
 from mydata_like.catalogues.manifest.stored_check import StoredCheck
 from mydata_like.core.copy_arguments import FolderTarget
 from mydata_like.core.destination_files import OWN_FOLDER
 from mydata_like.core.errors import ItemError, RunError, SettingsError
 from mydata_like.core.events import RunFinished
-from mydata_like.core.extra_sources import lies_in, source_key
+from mydata_like.core.extra_sources import KnownSource, lies_in, source_key
 from mydata_like.core.formatting import format_path
-from mydata_like.core.model import DatasetFolder
+from mydata_like.core.model import DatasetFolder, Recheck
 from mydata_like.core.openat import join
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.layout_walk import ScanScope
 from mydata_like.engine.scheduler import FOLDER, SOURCE
 from mydata_like.engine.walk import TreeRules
 from mydata_like.hostos.clock import SystemClock
+from mydata_like.ledger.rechecks import RecheckFile
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Settings
 
@@ -145,6 +148,39 @@ def refuse_overlap(settings: Settings) -> None:
             hint="Choose another folder as destination.address.",
             code="destination.inside",
         )
+
+
+def doubt_files(config: Path | None, name: str, wrong: Collection[bytes]) -> None:
+    """Let the ledger doubt what a check found wrong at a destination with this id.
+
+    The next run proves or sends these files again. Nothing happens if the settings have another
+    destination. Raises `UploaderError`.
+    """
+    settings = load_settings(config, must_exist=False).settings
+    for shard, file in list_ledgers(settings, config):
+        with reading(settings, config, shard) as ledger:
+            if ledger is None or ledger.find_meta(KNOWN_ID) != name:
+                continue
+            sources = ledger.find_sources()
+            keys = [key for path in wrong for key in _list_keys(path, sources)]
+            rows = ledger.find_entries(keys).values()
+        doubted = [
+            Recheck(it.dataset, it.key)
+            for it in rows
+            if it.remote.encode("utf-8", "surrogateescape") in wrong
+        ]
+        if doubted:
+            RecheckFile(file, SystemClock()).add(doubted)
+
+
+def _list_keys(path: bytes, sources: Iterable[KnownSource]) -> Iterator[bytes]:
+    """Yield the keys of the local files that may have gone to a path; see `find_place`."""
+    yield path
+    for source in sources:
+        folder, _, below = path.partition(b"/")
+        if below and folder == os.fsencode(source.destination.dataset):
+            yield join(source.path, below)
+            yield join(source.path.rpartition(b"/")[0], below)
 
 
 def open_check(

@@ -4,7 +4,6 @@ import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from mydata_like.app.cleanup_service import find_key
@@ -14,6 +13,7 @@ from mydata_like.app.run_request import RunObserver, RunRequest, build_gate
 from mydata_like.app.run_service import open_run, to_all
 from mydata_like.app.transports.ssh_kind import list_endpoints
 from mydata_like.app.transports.transport_access import TransportAccess
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.data_directory import Shard
 from mydata_like.core.errors import RunError
 from mydata_like.core.events import Event, FileFailed, FileSkipped, FileVerified, FileWaiting
@@ -107,7 +107,7 @@ def _describe_local(settings: Settings, copy: KeptCopy) -> ChangedFile | None:
     path = (settings.data.directory or Path()) / os.fsdecode(copy.key)
     try:
         status = path.stat()
-        if status.st_size == copy.size and _compute_checksum(path) == copy.checksum:
+        if status.st_size == copy.size and _has_checksum(path, copy.checksum):
             return None
     except OSError:
         return None
@@ -126,9 +126,9 @@ def _describe_local(settings: Settings, copy: KeptCopy) -> ChangedFile | None:
     )
 
 
-def _compute_checksum(path: Path) -> str:
+def _has_checksum(path: Path, checksum: str) -> bool:
     with path.open("rb") as file:
-        return hashlib.file_digest(file, partial(hashlib.md5, usedforsecurity=False)).hexdigest()
+        return hashlib.file_digest(file, Algorithm.of(checksum).hash).hexdigest() == checksum
 
 
 def _find_copy(

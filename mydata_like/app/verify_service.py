@@ -19,6 +19,7 @@ from typing import Final, NamedTuple, TypeVar
 from mydata_like.app.identity import ensure_uuid
 from mydata_like.app.known_copies import CopyCheck, note_check
 from mydata_like.app.plain_destination import HostPlace, Place
+from mydata_like.app.settings_destination import doubt_files
 from mydata_like.app.settings_service import find_places
 from mydata_like.catalogues.manifest.segments import MARKER, Manifest, read_marker
 from mydata_like.catalogues.manifest.verify_records import (
@@ -28,6 +29,7 @@ from mydata_like.catalogues.manifest.verify_records import (
     VerifyRecords,
     parse_last,
 )
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.destination_files import SERVICE, ProvenFile
 from mydata_like.core.errors import (
     Cancelled,
@@ -37,7 +39,7 @@ from mydata_like.core.errors import (
     TransientError,
     UploaderError,
 )
-from mydata_like.core.md5 import LANES
+from mydata_like.core.hashing import LANES
 from mydata_like.core.ports import CancelSignal, Clock
 from mydata_like.core.staging_path import KEPT
 from mydata_like.engine.pipeline import call_unless
@@ -57,7 +59,7 @@ RESTS: Final = (1.0, 3.0, 10.0, 30.0)  # seconds before a request is repeated
 SAVED: Final = 30.0  # seconds after which the progress is kept at the destination
 MOST_NAMED: Final = 100_000  # files that are not listed and are named
 _KEPT: Final = KEPT.encode()
-_LINE: Final = struct.Struct(">16sQI")  # MD5, size, and the number of the segment
+_LINE: Final = struct.Struct(">QI")  # size and number of the segment; the checksum follows
 
 
 class Sample(NamedTuple):
@@ -120,10 +122,12 @@ class VerifyReport:
     were, with `size` bytes. The first of the `unlisted` files are in `named`; the number is None if
     they were not looked for. `damaged` are segments of the manifest. `ended` is why the check is
     incomplete, and `unsaved` why it is not remembered. `last` is the result of the one before.
+    All checksums are of the `algorithm`.
     """
 
     evidence: str
     scope: Scope
+    algorithm: Algorithm = Algorithm.MD5
     last: LastVerify | None = None
     listed: int = 0
     chosen: int = 0
@@ -183,11 +187,11 @@ class _Listing:
                     continue
                 line = self._lines.get(it.path)
                 if line is not None:
-                    if self.segments[_LINE.unpack(line)[2]].at > it.at:
+                    if self.segments[_LINE.unpack_from(line)[1]].at > it.at:
                         continue
                     del self._lines[it.path]  # so that it comes after those of earlier segments
                 checksum = bytes.fromhex(it.proven.checksum)
-                self._lines[it.path] = _LINE.pack(checksum, it.proven.file.size, number)
+                self._lines[it.path] = _LINE.pack(it.proven.file.size, number) + checksum
             yield len(self._lines)
 
     def __len__(self) -> int:
@@ -201,8 +205,9 @@ class _Listing:
 
     def find(self, path: bytes) -> tuple[str, int, _Segment]:
         """Return the checksum, size and segment of a listed file."""
-        checksum, size, number = _LINE.unpack(self._lines[path])
-        return checksum.hex(), size, self.segments[number]
+        line = self._lines[path]
+        size, number = _LINE.unpack_from(line)
+        return line[_LINE.size :].hex(), size, self.segments[number]
 
 
 class _Verification:
@@ -220,6 +225,7 @@ class _Verification:
         self._records = VerifyRecords(ensure_uuid(Settings(), find_places(config))[:8])
         self._at_once = FEWEST
         self._saved_at = around.clock.monotonic()
+        self._id = ""  # as in the marker, once it was read
         self.report = VerifyReport(self._files.evidence, scope)
 
     def run(self) -> VerifyReport:
@@ -247,13 +253,17 @@ class _Verification:
     def _open(self) -> None:
         """Read the marker and the manifest; raises an error if this is no destination of ours."""
         files, report = self._files, self.report
-        if not read_marker(files.read(MARKER)):
+        marker = read_marker(files.read(MARKER))
+        self._id = marker.id
+        if not marker.id:
             raise StagingError(
                 f"{self._place.name} is not a destination of mydata-like copy: it has no marker.",
                 hint="Check the path, and that its disk is mounted. Destinations have a folder "
                 ".mydata-like.",
                 code="destination.unmarked",
             )
+        files.use(marker.algorithm)
+        report.algorithm = marker.algorithm
         report.last = parse_last(files.read(LAST))
         for files_read in self._listing.read(Manifest(files, "", report.damaged.append)):
             self._around.report(VerifyProgress("manifest", files_read))
@@ -465,7 +475,12 @@ class _Verification:
 
         self._try(keep)
         if report.checked:
-            note_check(CopyCheck(self._place.name, result), self._config)
+            note_check(CopyCheck(self._place.name, result, self._id), self._config)
+        if report.wrong:
+            try:
+                doubt_files(self._config, self._id, {it.path for it in report.wrong})
+            except UploaderError as error:
+                logger.warning("Wrong files were not noted for the next run: %s", error)
 
     def _save_records(self) -> None:
         """Keep the progress, but not where a disk is no longer mounted."""

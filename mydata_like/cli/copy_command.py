@@ -31,14 +31,18 @@ from mydata_like.cli.output import (
     choose_shape,
     describe_problem,
     log_event,
+    name_destination,
+    needs_details,
     print_failure,
     print_json,
     print_lines,
+    reword,
     unstarted_run,
 )
 from mydata_like.cli.prompts import find_prompts
 from mydata_like.cli.report import open_report
 from mydata_like.cli.stdin_commands import follow_commands, stopped_by_signals
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.copy_arguments import CopySource
 from mydata_like.core.destination_files import DestinationFiles
 from mydata_like.core.errors import Cancelled, UploaderError
@@ -54,9 +58,9 @@ from mydata_like.settings.schema import Settings
 logger = logging.getLogger(__name__)
 
 HOW: Final = {  # the kinds of evidence
-    "host": "compared on the host now (md5sum)",
-    "read-back": "written to the disk, read back and compared now",
-    "read-back-cached": "read back (possibly from memory) and compared now",
+    "host": "compared on the host now ({0.program})",
+    "read-back": "written to the disk, read back and compared now ({0.label})",
+    "read-back-cached": "read back (possibly from memory) and compared now ({0.label})",
     "service": "compared with the service's ETags now (read back where they are no checksums)",
 }
 
@@ -144,6 +148,13 @@ def copy(
             "or that files are read back from its disk.",
         ),
     ] = "",
+    checksum: Annotated[
+        Algorithm | None,
+        typer.Option(
+            "--checksum",
+            help="The checksums of a new destination, which keeps them; without it, md5.",
+        ),
+    ] = None,
     overwrite: Annotated[
         bool,
         typer.Option(
@@ -175,6 +186,7 @@ def copy(
         raise typer.BadParameter("--links takes keep, follow or skip.")
     if evidence not in ("", "host", "read-back"):
         raise typer.BadParameter("--evidence takes host or read-back.")
+    settings = None
     try:
         sources, target = plan_copy(arguments)
         order = CopyOrder(
@@ -191,12 +203,14 @@ def copy(
             replace_changed=replace_changed,
             evidence=evidence,
             overwrite=overwrite,
+            algorithm=checksum,
             shard=read_shard(shard),
             accepted_keys=tuple(accept or ()),
         )
-        code = _copy(order, shape)
+        settings = name_destination(target, arguments[-1])
+        code = _copy(order, shape, settings)
     except UploaderError as error:
-        print_failure(error, shape)
+        print_failure(error, shape, settings)
         code = error.exit_code
     except (Cancelled, KeyboardInterrupt):
         if shape is not Shape.TEXT:
@@ -205,7 +219,7 @@ def copy(
     raise typer.Exit(code)
 
 
-def _copy(order: CopyOrder, shape: Shape) -> int:
+def _copy(order: CopyOrder, shape: Shape, settings: Settings) -> int:
     cancel, progress = CancelFlag(), RunProgress(SystemClock())
     with ExitStack() as stack:
         redaction = stack.enter_context(open_log(Settings(), order.config))
@@ -216,7 +230,7 @@ def _copy(order: CopyOrder, shape: Shape) -> int:
             if place.reads_back and not order.dry_run:
                 print_lines([READ_BACK])
         stack.enter_context(stopped_by_signals(cancel))
-        report = stack.enter_context(open_report(shape, progress, dry_run=order.dry_run))
+        report = stack.enter_context(open_report(shape, progress, settings, dry_run=order.dry_run))
 
         def emit(event: Event) -> None:
             report.show(event)
@@ -225,18 +239,21 @@ def _copy(order: CopyOrder, shape: Shape) -> int:
         controller = CommandHandler(cancel, emit)
         observer = RunObserver(
             emit=emit,
+            details=needs_details(shape),
             cancel=cancel,
             hide=redaction.add,
             progress=progress,
             controller=controller,
         )
         follow_commands(shape, controller.handle)
-        end, problems = run_copy(order, place, observer)
+        end, problems, algorithm = run_copy(order, place, observer)
     if shape is Shape.JSON:
-        print_json(event_record(end.finished))
+        print_json({**event_record(end.finished), "checksum": algorithm.value})
     elif shape is Shape.TEXT:
         print_lines(f"Failed: {describe_problem(it)}" for it in problems)
-        print_lines(_summarise(end.finished, progress.totals, place.open_files(), order))
+        files = place.open_files()
+        ended = _summarise(end.finished, progress.totals, files, algorithm, order)
+        print_lines(reword(ended, settings))
     return end.exit_code
 
 
@@ -253,7 +270,11 @@ def _describe_order(
 
 
 def _summarise(
-    finished: RunFinished, totals: Totals, files: DestinationFiles, order: CopyOrder
+    finished: RunFinished,
+    totals: Totals,
+    files: DestinationFiles,
+    algorithm: Algorithm,
+    order: CopyOrder,
 ) -> Iterator[str]:
     """Yield the result of a copy as sentences; the last one says what is proven, and how."""
     if finished.problem:
@@ -286,7 +307,7 @@ def _summarise(
     )
     parts = [f"{known:,} proven earlier{same}"] if known else []
     if now := finished.verified - known:
-        parts.append(f"{now:,} {HOW[files.evidence]}")
+        parts.append(f"{now:,} {HOW[files.evidence].format(algorithm)}")
     yield f"{_count(finished.found)}: {', '.join(parts) or 'none proven'}"
 
 

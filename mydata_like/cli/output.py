@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 
 from typer import BadParameter
 
+from mydata_like.core.copy_arguments import CopyTarget
 from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import HELD, Problem, UploaderError
 from mydata_like.core.events import (
@@ -59,6 +61,7 @@ from mydata_like.core.formatting import (
 from mydata_like.engine.progress import Totals
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.schema import Settings
+from mydata_like.settings.sections import TARGETS, DataDestination
 
 if TYPE_CHECKING:
     from mydata_like.app.known_copies import LastVerify
@@ -475,12 +478,24 @@ def _brief(value: object) -> str:
 
 def reword(lines: Iterable[str], settings: Settings) -> Iterator[str]:
     """Yield sentences about the server as sentences about the destination of the settings."""
+    words = {
+        "on the server": settings.destination.phrase,
+        "The server": "The destination",
+        "the server": "the destination",
+        "staging host": "host",
+        "staging area": "destination",
+    }
+    find = re.compile(rf"(?<![\w/])(?:{'|'.join(words)})(?![\w/])")  # not in a path
     for line in lines:
-        if settings.destination.takes_tree:
-            line = line.replace("on the server", settings.destination.phrase)
-            line = line.replace("The server", "The destination")
-            line = line.replace("the server", "the destination")
-        yield line
+        is_plain = settings.destination.takes_tree
+        yield find.sub(lambda found: words[found[0]], line) if is_plain else line
+
+
+def name_destination(target: CopyTarget, address: str) -> Settings:
+    """Return settings that only have a destination, as it was typed, for `reword`."""
+    kind = next(kind for kind, it in TARGETS.items() if isinstance(target, it))
+    destination = DataDestination.of({"kind": kind, "address": address})
+    return Settings.of(vars(Settings()) | {"destination": destination})
 
 
 def print_lines(lines: Iterable[str]) -> None:
@@ -535,11 +550,11 @@ def choose_shape(*, events: bool, brief: bool, as_json: bool = False) -> Shape:
     return Shape.JSON if as_json else Shape.TEXT
 
 
-def print_failure(error: UploaderError, shape: Shape) -> None:
-    """Print why a command failed."""
+def print_failure(error: UploaderError, shape: Shape, settings: Settings | None = None) -> None:
+    """Print why a command failed; the `settings` name its destination."""
     if shape is Shape.TEXT:
         more = f"More: mydata-like explain {error.problem_code}"
-        for line in filter(None, (error.message, error.hint, more)):
+        for line in reword(filter(None, (error.message, error.hint, more)), settings or Settings()):
             print_line(line, err=True)
         return
     print_json(event_record(unstarted_run(error.problem)))
@@ -548,6 +563,11 @@ def print_failure(error: UploaderError, shape: Shape) -> None:
 def unstarted_run(problem: Problem) -> RunFinished:
     """Return the summary of a run that did not start."""
     return RunFinished.of_nothing(SystemClock().now(), problem)
+
+
+def needs_details(shape: Shape) -> bool:
+    """Return whether the events of single files that are well are shown or logged."""
+    return shape is Shape.EVENTS or logger.isEnabledFor(logging.DEBUG)
 
 
 def log_event(event: Event) -> None:

@@ -21,18 +21,21 @@ from mydata_like.core.formatting import (
     round_estimate,
 )
 from mydata_like.engine.progress import ActiveTransfer, RunProgress, Totals
+from mydata_like.settings.schema import Settings
 
 REFRESHES = 5  # a second
 
 
 @contextmanager
-def live_bars(progress: RunProgress, stream: TextIO) -> Iterator[RunOutput]:
+def live_bars(
+    progress: RunProgress, stream: TextIO, settings: Settings | None
+) -> Iterator[RunOutput]:
     """Show progress bars on a terminal: one for each channel, the total, and the sums."""
     console = Console(file=stream, markup=False, highlight=False)
     picture = _Picture(progress)
     with Live(picture, console=console, refresh_per_second=REFRESHES, transient=True) as live:
         above = partial(live.console.print, end="", soft_wrap=True)
-        yield PlainLines(above)
+        yield PlainLines(above, settings)
 
 
 class _Picture:

@@ -24,7 +24,7 @@ def open_report(
             live_bars,  # here, since a run without a terminal needs none
         )
 
-        with live_bars(progress, drawing_stream(sys.stdout)) as report:
+        with live_bars(progress, drawing_stream(sys.stdout), settings) as report:
             yield report
     else:
         yield PlainLines(sys.stdout.write, settings)

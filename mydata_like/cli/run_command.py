@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -39,6 +39,7 @@ from mydata_like.cli.output import (
     describe_kept,
     describe_safety,
     log_event,
+    needs_details,
     print_failure,
     print_json,
     print_lines,
@@ -61,6 +62,7 @@ from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.run import INTERRUPTED, INTERRUPTED_EXIT
 from mydata_like.engine.scheduler import FOLDER, SOURCE
 from mydata_like.hostos.clock import SystemClock
+from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings
 
 logger = logging.getLogger(__name__)
@@ -86,10 +88,14 @@ def run_and_show(
     arguments: RunArguments, sources: Sequence[str] = (), becoming: Sequence[str] = ()
 ) -> int:
     """Run, show the progress, and return the exit code; upload only `sources` if there are any."""
+    arguments = replace(arguments, sources=read_offers(sources, becoming))
+    reload = partial(load_trusting, arguments.config, arguments.assignments, arguments.host_keys)
+    settings = None
     try:
-        return _run(replace(arguments, sources=read_offers(sources, becoming)))
+        settings = reload().settings
+        return _run(arguments, settings, reload)
     except UploaderError as error:
-        print_failure(error, arguments.shape)
+        print_failure(error, arguments.shape, settings)
         return error.exit_code
     except (Cancelled, KeyboardInterrupt):
         if arguments.shape is not Shape.TEXT:
@@ -105,9 +111,7 @@ def read_offers(sources: Sequence[str], becoming: Sequence[str]) -> tuple[Source
     return tuple(SourceRequest(os.fsencode(path), next(destinations, None)) for path in sources)
 
 
-def _run(arguments: RunArguments) -> int:
-    reload = partial(load_trusting, arguments.config, arguments.assignments, arguments.host_keys)
-    settings = reload().settings
+def _run(arguments: RunArguments, settings: Settings, reload: Callable[[], Loaded]) -> int:
     lower_own_priority(settings)
     part = ScanScope(_find_folder(settings, arguments.only), arguments.shard)
     request = RunRequest(
@@ -139,6 +143,7 @@ def _run(arguments: RunArguments) -> int:
         controller = CommandHandler(cancel, emit)
         observer = RunObserver(
             emit=emit,
+            details=needs_details(arguments.shape),
             cancel=cancel,
             hide=redaction.add,
             progress=progress,

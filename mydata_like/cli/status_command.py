@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from mydata_like.app.known_copies import KnownCopy, list_copies
+from mydata_like.app.known_copies import KnownCopy, find_check, list_copies
 from mydata_like.app.ledger_status import (
     RUNS_SHOWN,
     Heartbeat,
@@ -39,7 +39,7 @@ def status(
     if as_json:
         print_json({**found.as_record(), "copies": [it.as_record() for it in list_copies(config)]})
         return
-    lines = []
+    lines, check = [], None
     if found.missing:
         lines.append(f"Not set up yet; missing: {', '.join(found.missing)}")
     if offer := offer_takeover(settings, config):
@@ -47,6 +47,8 @@ def status(
     lines.append(f"Data directory: {settings.data.directory or '-'}")
     if settings.destination.takes_tree:
         lines.append(f"Destination: {settings.destination.address or '-'}")
+        if check := find_check(settings, config):
+            lines.append(describe_last_verify(check))
     else:
         lines.append(f"Server: {settings.server.url or '-'}")
     if found.awaited:
@@ -64,7 +66,7 @@ def status(
         for it in found.unused
     )
     lines += [*map(describe_decision, found.set_by_server), *_describe_runs(found)]
-    lines += _describe_copies(list_copies(config))
+    lines += _describe_copies([it for it in list_copies(config) if it.run or it.check != check])
     print_lines(reword(lines, settings))
 
 

@@ -32,9 +32,11 @@ from mydata_like.cli.output import (
     Shape,
     describe_last_verify,
     describe_problem,
+    name_destination,
     print_failure,
     print_json,
     print_lines,
+    reword,
 )
 from mydata_like.cli.prompts import find_prompts
 from mydata_like.cli.stdin_commands import stopped_by_signals
@@ -47,9 +49,9 @@ from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.schema import Settings
 
 HOW: Final = {  # the kinds of evidence
-    "host": "hashed on the host now: md5sum",
-    "read-back": "read back and hashed now",
-    "read-back-cached": "read, possibly from memory, and hashed now",
+    "host": "hashed on the host now: {0.program}",
+    "read-back": "read back and hashed now: {0.label}",
+    "read-back-cached": "read, possibly from memory, and hashed now: {0.label}",
     "service": "compared with the service's ETags; read where they are no checksums",
 }
 READ: Final = "Note: all objects are downloaded. The service may charge for this."
@@ -109,12 +111,13 @@ def verify(
     as it is listed.
     """
     scope = _parse_scope(sample, older)
+    settings = None
     try:
+        target = parse_destination(destination)
+        settings = name_destination(target, destination)
         with ExitStack() as stack:
             stack.enter_context(open_log(Settings(), config))
-            place = open_target(
-                parse_destination(destination), config, tuple(accept or ()), find_prompts()
-            )
+            place = open_target(target, config, tuple(accept or ()), find_prompts())
             if isinstance(place, BucketPlace):
                 place = replace(place, reads=read)
                 if not as_json:
@@ -129,7 +132,7 @@ def verify(
         if as_json:
             print_json({"problem": error.problem._asdict()})
         else:
-            print_failure(error, Shape.TEXT)
+            print_failure(error, Shape.TEXT, settings)
         raise typer.Exit(error.exit_code) from None
     except (Cancelled, KeyboardInterrupt):
         if as_json:
@@ -138,7 +141,7 @@ def verify(
     if as_json:
         print_json({"destination": place.name, **_record(report)})
     else:
-        print_lines(_describe(report, place.name))
+        print_lines(_describe(report, place.name, settings))
     raise typer.Exit(report.exit_code)
 
 
@@ -201,7 +204,7 @@ def _describe_progress(progress: VerifyProgress) -> str:
             return f"Looking for other files: {progress.files:,} seen"
 
 
-def _describe(report: VerifyReport, place: str) -> Iterator[str]:
+def _describe(report: VerifyReport, place: str, settings: Settings) -> Iterator[str]:
     """Yield the result as lines; the last ones say how many files are as they are listed."""
     if report.last is not None:
         yield describe_last_verify(report.last)
@@ -225,7 +228,7 @@ def _describe(report: VerifyReport, place: str) -> Iterator[str]:
     if report.unsaved:
         yield f"This result cannot be kept at the destination: {describe_problem(report.unsaved)}"
     if report.ended:
-        yield describe_problem(report.ended)
+        yield from reword([describe_problem(report.ended)], settings)
         yield _describe_rest(report)
 
 
@@ -263,9 +266,10 @@ def _describe_counts(report: VerifyReport, place: str) -> Iterator[str]:
             scope = ""
     good = report.checked - len(report.wrong)
     if report.checked:
+        how = HOW[report.evidence].format(report.algorithm)
         are = "file is" if report.checked == 1 else "files are"
         yield (
-            f"{good:,} of {report.checked:,} {are} as listed ({HOW[report.evidence]}), "
+            f"{good:,} of {report.checked:,} {are} as listed ({how}), "
             f"{format_size(report.size)}{scope}."
         )
     elif not report.chosen and not report.ended:
@@ -291,6 +295,7 @@ def _record(report: VerifyReport) -> dict[str, Any]:
         "sample": scope.percent if isinstance(scope, Sample) else None,
         "older": scope.seconds if isinstance(scope, NotSince) else None,
         "evidence": report.evidence,
+        "checksum": report.algorithm.value,
         "complete": report.ended is None,
         "listed": report.listed,
         "chosen": report.chosen,
@@ -304,9 +309,9 @@ def _record(report: VerifyReport) -> dict[str, Any]:
                 "path": format_path(it.path),
                 "fault": it.fault.value,
                 "size": it.size,
-                "md5": it.checksum,
+                report.algorithm.value: it.checksum,
                 "found_size": it.found.file.size if it.found else None,
-                "found_md5": it.found.checksum if it.found else None,
+                f"found_{report.algorithm.value}": it.found.checksum if it.found else None,
             }
             for it in report.wrong
         ],

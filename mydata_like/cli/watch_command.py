@@ -23,6 +23,7 @@ from mydata_like.cli.output import (
     Shape,
     choose_shape,
     log_event,
+    needs_details,
     print_lines,
     reword,
     summarise,
@@ -157,7 +158,13 @@ def _watch(order: WatchRequest, shape: Shape) -> None:
         wishes = RunRequests(cancel)
         controller = CommandHandler(cancel, emit, wishes)
         follow_commands(shape, controller.handle, wishes.leave if order.attended else None)
-        observer = RunObserver(emit=emit, cancel=cancel, hide=redaction.add, controller=controller)
+        observer = RunObserver(
+            emit=emit,
+            details=needs_details(shape),
+            cancel=cancel,
+            hide=redaction.add,
+            controller=controller,
+        )
         run_watch(order, observer, wishes)
 
 

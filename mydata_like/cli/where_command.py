@@ -17,6 +17,7 @@ from mydata_like.cli.output import (
     print_lines,
     reword,
 )
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.file_status import FileSafety, FileStatus, KnownOutcome, UnknownReason
 from mydata_like.core.formatting import format_path, format_size
 from mydata_like.core.model import EntryState
@@ -89,7 +90,9 @@ def _describe(file: FileStatus) -> Iterator[str]:
     yield format_path(file.key)
     yield f"  {_describe_safety(file)}"
     entry, modified = file.entry, file.modified
-    checksum = f", MD5 {entry.checksum}" if entry and entry.checksum else ""
+    checksum = ""
+    if entry and entry.checksum:
+        checksum = f", {Algorithm.of(entry.checksum).label} {entry.checksum}"
     since = f", modified {modified:%Y-%m-%d %H:%M:%SZ}" if modified else ""
     yield f"  {format_size(entry.size if entry else file.size)}{since}{checksum}"
     if entry is not None:

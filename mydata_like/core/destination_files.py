@@ -6,11 +6,14 @@ from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple, Protocol
 
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.errors import Problem
+from mydata_like.core.formatting import format_path
 
 OWN_FOLDER: Final = b".mydata-like"  # of this program, at the top of a destination
 DESTINATION_MARKER: Final = b"destination.json"  # in it
 SERVICE: Final = "service"  # the evidence of what was not read: the service told its checksum
+OCCUPIED: Final = "destination.occupied"
 EVIDENCE: Final = ("read-back-cached", "read-back", SERVICE, "host")  # from weak to strong
 PART: Final = 500  # files of a part of a listing, if their paths do not divide it
 
@@ -43,6 +46,14 @@ class StoredFile(NamedTuple):
         digest = hashlib.blake2b(text, digest_size=8).digest()
         return int.from_bytes(digest, "big") >> 2 or 1
 
+    def is_as_placed(self, before: "StoredFile") -> bool:
+        """Return whether this is that file with another name, which changes its ctime."""
+        return (self.inode, self.size, self.modified_ns) == (
+            before.inode,
+            before.size,
+            before.modified_ns,
+        )
+
 
 class ListedPart(NamedTuple):
     """A part of a listing: a digest of paths and attributes of its files, and their number.
@@ -69,7 +80,7 @@ def digest_part(text: bytes) -> bytes:
 
 
 class ProvenFile(NamedTuple):
-    """A stored file, and the MD5 of its bytes that was computed there after our last write."""
+    """A stored file, and the checksum of its bytes, computed there after our last write."""
 
     file: StoredFile
     checksum: str
@@ -78,12 +89,31 @@ class ProvenFile(NamedTuple):
 class Placement(NamedTuple):
     """A temporary file that is to get its final name; both paths are relative to the destination.
 
-    `mode` are its permissions then.
+    `mode` are its permissions then. `size` and `checksum` are those of the bytes that were sent,
+    for `prove_and_place`, where an empty `final` means that the file has its name already.
     """
 
     temporary: bytes
     final: bytes
-    mode: int
+    mode: int = 0
+    size: int = 0
+    checksum: str = ""
+
+    def is_right(self, proven: ProvenFile | None) -> bool:
+        """Return whether these are the bytes that were sent."""
+        return proven is not None and (proven.checksum, proven.file.size) == (
+            self.checksum,
+            self.size,
+        )
+
+
+def describe_occupied(path: bytes) -> Problem:
+    """Return the problem of a name that is taken."""
+    return Problem(
+        OCCUPIED,
+        f"Something else has the name {format_path(path)} at the destination.",
+        "Nothing was replaced. Rename or delete one of the two.",
+    )
 
 
 class TreeFolder(NamedTuple):
@@ -109,6 +139,15 @@ class DestinationFiles(Protocol):
     destination is unavailable, and `StagingError` if only a person can help. Nothing outside of the
     destination is touched, and no symbolic link below it is followed.
     """
+
+    algorithm: Algorithm = Algorithm.MD5  # of all checksums there; see `use`
+
+    def use(self, algorithm: Algorithm) -> None:
+        """Compute checksums with this algorithm from now on.
+
+        Raises `StagingError` or `SettingsError` if it is not possible there.
+        """
+        self.algorithm = algorithm
 
     @property
     def evidence(self) -> str:
@@ -177,6 +216,30 @@ class DestinationFiles(Protocol):
 
         If this raises, some may have been placed: after that, their temporary files are missing.
         """
+
+    def prove_and_place(self, placements: Sequence[Placement]) -> list[ProvenFile | Problem | None]:
+        """Prove files, and give those their final names whose bytes are right; in the order given.
+
+        The result is None for one that is missing or whose bytes are wrong, and the problem, as of
+        `place`, for one that did not get its name.
+        """
+        found = self.prove([it.temporary for it in placements])
+        results: list[ProvenFile | Problem | None] = [
+            proven if placement.is_right(proven) else None
+            for placement, proven in zip(placements, found, strict=True)
+        ]
+        ready = [at for at, it in enumerate(placements) if it.final and results[at]]
+        placed = self.place([placements[at] for at in ready]) if ready else []
+        for at, result in zip(ready, placed, strict=True):
+            before = found[at]
+            assert before is not None
+            if isinstance(result, Problem):
+                results[at] = result
+            elif result.is_as_placed(before.file):
+                results[at] = before._replace(file=result)
+            else:  # another file has taken its place
+                results[at] = describe_occupied(placements[at].final)
+        return results
 
     def set_mode(self, paths: Sequence[bytes], mode: int) -> None:
         """Set the permissions of regular files, as far as the destination allows it."""

@@ -18,7 +18,7 @@ from mydata_like.core.errors import Problem
 from mydata_like.core.formatting import format_path
 from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import FileRecord
-from mydata_like.core.parsing import find_moment, parse_moment
+from mydata_like.core.parsing import parse_moment
 
 T = TypeVar("T")
 
@@ -128,14 +128,15 @@ class FileSkipped:
 class FileWanted:
     """A local file will be sent; `changed` if the server has other content under its name.
 
-    `size_before` and `verified_at` are of that content; the latter is null if it is not verified.
+    `size_before` and `verified_at` are of that content; the latter is the server's own text, which
+    has no time zone on MyTardis, and is empty if the content is not verified.
     """
 
     path: bytes
     size: int
     changed: bool = False
     size_before: int = 0
-    verified_at: datetime | None = None
+    verified_at: str = ""
 
     @classmethod
     def of(cls, wanted: FileRecord) -> Self:
@@ -147,7 +148,7 @@ class FileWanted:
             size=file.size,
             changed=True,
             size_before=record.size,
-            verified_at=find_moment(record.verified_time(wanted.remote)),
+            verified_at=record.verified_time(wanted.remote),
         )
 
 
@@ -218,14 +219,14 @@ class FileStaged:
 class FileReplaced:
     """The new bytes of a changed file have taken the place of earlier ones on the server.
 
-    `size_before` and `verified_at` are of the earlier ones; the latter is null if the server had
-    not verified them. They are kept until `kept_until`, or not at all if it is null.
+    `size_before` and `verified_at` are of the earlier ones; the latter is as in `FileWanted`. They
+    are kept until `kept_until`, or not at all if it is null.
     """
 
     path: bytes
     size: int
     size_before: int
-    verified_at: datetime | None
+    verified_at: str
     kept_until: datetime | None
 
 

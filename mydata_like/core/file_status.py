@@ -10,7 +10,7 @@ from mydata_like.core.errors import Problem
 from mydata_like.core.formatting import format_day, format_earlier, format_path
 from mydata_like.core.local_files import signed
 from mydata_like.core.model import RECHECK, Entry, EntryState, KeptCopy
-from mydata_like.core.parsing import find_moment, moment_of, moment_of_ns
+from mydata_like.core.parsing import moment_of, moment_of_ns
 
 
 class LocalState(StrEnum):
@@ -212,7 +212,7 @@ class FileStatus(NamedTuple):
     def describe_kept(self) -> Iterator[str]:
         """Yield what the server keeps of earlier content."""
         for copy in self.kept:
-            earlier = format_earlier(copy.size, find_moment(copy.verified_at))
+            earlier = format_earlier(copy.size, copy.verified_at)
             until = format_day(moment_of(copy.until))
             yield f"An earlier version ({earlier}) is kept until {until}."
 

@@ -6,6 +6,8 @@ import unicodedata
 from datetime import datetime
 from typing import Final
 
+from mydata_like.core.parsing import find_moment
+
 _MONTHS: Final = (
     *("January", "February", "March", "April", "May", "June", "July"),
     *("August", "September", "October", "November", "December"),
@@ -84,9 +86,13 @@ def format_day(moment: datetime) -> str:
     return f"{local.day} {_MONTHS[local.month - 1]} {local.year}"
 
 
-def format_earlier(size: int, verified_at: datetime | None) -> str:
-    """Return earlier content in words, such as `1.2 MB, verified on 3 November 2026`."""
-    verified = f"verified on {format_day(verified_at)}" if verified_at else "not verified"
+def format_earlier(size: int, verified_at: str) -> str:
+    """Return earlier content in words, such as `1.2 MB, verified on 3 November 2026`.
+
+    `verified_at` is the server's text; without a time zone, the day is that of its own clock.
+    """
+    moment = find_moment(verified_at)
+    verified = f"verified on {format_day(moment)}" if moment else "not verified"
     return f"{format_size(size)}, {verified}"
 
 

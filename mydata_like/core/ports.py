@@ -38,6 +38,7 @@ from mydata_like.core.model import (
 
 T = TypeVar("T")
 Emit = Callable[[Event], None]
+EmitAll = Callable[[Sequence[Event]], None]  # of many files that are well
 
 
 class Clock(Protocol):
@@ -186,7 +187,7 @@ class FileChecksum(Protocol):
     def __call__(
         self, file: LocalFile, checkpoint: Callable[[], None], size: int | None = None
     ) -> str:
-        """Return the MD5 of all bytes, or of the first `size` ones, of an unchanged file.
+        """Return the checksum of all bytes, or of the first `size` ones, of an unchanged file.
 
         `checkpoint` is called between chunks; it may wait and may raise. Raises `FileChangedError`.
         """

@@ -439,6 +439,9 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "destination.evidence": ProblemInfo(
         "The destination proves files in a weaker way than was demanded.", USER
     ),
+    "destination.checksum": ProblemInfo(
+        "The checksums of the destination are of another kind than was demanded.", USER
+    ),
     "destination.inside": ProblemInfo("The destination is in a source, or a source in it.", USER),
     "destination.manifest": ProblemInfo(
         "A part of the manifest at the destination cannot be read.", ADMINISTRATOR
@@ -474,7 +477,7 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         "The host of the destination lacks programs that are needed.", ADMINISTRATOR, TRY_AGAIN
     ),
     "destination.no-checksum": ProblemInfo(
-        "The host of the destination has no program that computes MD5 checksums.",
+        "The host of the destination has no program that computes checksums.",
         ADMINISTRATOR,
         TRY_AGAIN,
     ),

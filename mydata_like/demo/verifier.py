@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Condition, Thread
 from time import monotonic
 
-from mydata_like.core import md5
+from mydata_like.core import hashing
 from mydata_like.core.file_access import system_path
 from mydata_like.demo.database import Database, Row
 from mydata_like.demo.server_clock import ServerClock
@@ -145,8 +145,8 @@ def find_checksums(rows: Sequence[Row]) -> list[str | None]:
     found = {row["id"]: find_checksum(row) for row in rows if row["size"] <= _LARGE}
     # Those of similar size end together, so that all lanes are in use.
     large = sorted((row for row in rows if row["size"] > _LARGE), key=lambda row: row["size"])
-    for start in range(0, len(large), md5.LANES):
-        found |= _hash_together(large[start : start + md5.LANES])
+    for start in range(0, len(large), hashing.LANES):
+        found |= _hash_together(large[start : start + hashing.LANES])
     return [found[row["id"]] for row in rows]
 
 
@@ -166,10 +166,10 @@ def _hash_together(rows: Sequence[Row]) -> dict[int, str | None]:
     """Return the checksums by replica; a piece of each file is read in turn."""
     found: dict[int, str | None] = dict.fromkeys(row["id"] for row in rows)
     with ExitStack() as opened:
-        reading: dict[int, tuple[FileIO, md5.Md5]] = {}
+        reading: dict[int, tuple[FileIO, hashing.Checksum]] = {}
         for row in rows:
             with suppress(OSError, ValueError):
-                reading[row["id"]] = opened.enter_context(_open(row)), md5.new()
+                reading[row["id"]] = opened.enter_context(_open(row)), hashing.new()
         while reading:
             pieces = []
             for replica, (file, checksum) in list(reading.items()):
@@ -182,7 +182,7 @@ def _hash_together(rows: Sequence[Row]) -> dict[int, str | None]:
                     found[replica] = checksum.hexdigest()
                     del reading[replica]
                 pieces.append((checksum, piece))
-            md5.update_all(pieces)
+            hashing.update_all(pieces)
     return found
 
 

@@ -37,7 +37,7 @@ from mydata_like.core.model import (
     Recheck,
     VerifiedCopy,
 )
-from mydata_like.core.ports import Emit, Ledger
+from mydata_like.core.ports import Emit, EmitAll, Ledger
 from mydata_like.engine.catalogue import Catalogue, FolderExcludedError, FolderView
 from mydata_like.engine.changed_files import (
     KEPT_THERE,
@@ -89,6 +89,7 @@ class Check:
         catalogue: Catalogue,
         ledger: Ledger,
         emit: Emit,
+        emit_all: EmitAll,
         gate: Gate,
         changed: ChangedFiles,
         find_unfinished: Callable[[Sequence[LocalFile]], Mapping[bytes, Problem]],
@@ -98,6 +99,7 @@ class Check:
         self._catalogue = catalogue
         self._ledger = ledger
         self._emit = emit
+        self._emit_all = emit_all
         self._clock = gate.clock
         self._changed = changed
         self._find_unfinished = find_unfinished
@@ -209,9 +211,12 @@ class Check:
         self._note_contradictions(view, entries.values())
         self._keep([found for file, found in verified if found != entries.get(file.key)])
         self._keep(list(_find_earlier(view, judged, entries)))
-        for file, found in verified:
-            checksum = found.checksum
-            self._emit(FileVerified(path=file.key, size=file.size, checksum=checksum, known=True))
+        self._emit_all(
+            [
+                FileVerified(path=file.key, size=file.size, checksum=found.checksum, known=True)
+                for file, found in verified
+            ]
+        )
         return checked
 
     def _leave_unfinished(
@@ -262,9 +267,11 @@ class Check:
         return [file for file in files if file.key in found.keys or file.name.endswith(b".tar")]
 
     def _report_open(self, open_files: Batch) -> None:
-        for item in open_files:
-            if item.state is EntryState.FOUND:
-                self._emit(FileWanted.of(item))
+        wanted = [FileWanted.of(item) for item in open_files if item.state is EntryState.FOUND]
+        self._emit_all([event for event in wanted if not event.changed])
+        for event in wanted:
+            if event.changed:
+                self._emit(event)
 
     def _judge(self, view: FolderView, file: LocalFile, entry: Entry | None) -> Judged:
         """Return an entry if verified, a problem if the file cannot be sent, else the next step."""

@@ -75,6 +75,14 @@ class OutcomeRecorder:
             with self._lock:
                 step(event)
 
+    def add_all(self, events: Sequence[Event]) -> None:
+        """Process events of many files, all of one kind."""
+        step = self._steps.get(type(events[0])) if events else None
+        if step is not None:
+            with self._lock:
+                for event in events:
+                    step(event)
+
     def write(self) -> None:
         """Write the changes since the last call to the ledger; the next call retries failures."""
         with self._lock:

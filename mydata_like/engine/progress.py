@@ -5,7 +5,7 @@ about single files, and takes the sums from `run_progressed`.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, NamedTuple
@@ -254,6 +254,12 @@ class RunProgress:
         """Process an event."""
         with self._lock:
             self._handlers[type(event)](event)
+
+    def add_all(self, events: Sequence[Event]) -> None:
+        """Process events of many files."""
+        with self._lock:
+            for event in events:
+                self._handlers[type(event)](event)
 
     @property
     def totals(self) -> Totals:

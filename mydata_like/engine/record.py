@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from mydata_like.core.events import FileVerified
 from mydata_like.core.model import Batch, EntryState
-from mydata_like.core.ports import Emit, Ledger
+from mydata_like.core.ports import EmitAll, Ledger
 from mydata_like.engine.outcome_recorder import record_states
 from mydata_like.engine.pipeline import StageInput
 
@@ -15,9 +15,9 @@ class Record:
     It passes on what must be sent or registered again.
     """
 
-    def __init__(self, ledger: Ledger, emit: Emit) -> None:
+    def __init__(self, ledger: Ledger, emit_all: EmitAll) -> None:
         self._ledger = ledger
-        self._emit = emit
+        self._emit_all = emit_all
 
     def __call__(self, source: StageInput[Batch]) -> Iterator[Batch]:
         for batch in source:
@@ -25,6 +25,10 @@ class Record:
                 yield batch
                 continue
             record_states(self._ledger, batch)
-            for record in batch:
-                for file, checksum in record.checked_files:
-                    self._emit(FileVerified(path=file.key, size=file.size, checksum=checksum))
+            self._emit_all(
+                [
+                    FileVerified(path=file.key, size=file.size, checksum=checksum)
+                    for record in batch
+                    for file, checksum in record.checked_files
+                ]
+            )

@@ -21,7 +21,7 @@ from mydata_like.core.model import (
     KeptCopy,
     Replacement,
 )
-from mydata_like.core.parsing import find_moment, moment_of
+from mydata_like.core.parsing import moment_of
 from mydata_like.core.ports import Channel, SentFile, UnsentFile
 from mydata_like.core.problems import LEFT_FOR_LATER
 from mydata_like.core.staging_path import aside_path, is_kept, kept_path
@@ -107,7 +107,7 @@ class KeptCopies:
                 path=it.key,
                 size=it.size,
                 size_before=copy.size,
-                verified_at=find_moment(copy.verified_at),
+                verified_at=copy.verified_at,
                 kept_until=until,
             )
         )

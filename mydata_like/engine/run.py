@@ -43,6 +43,7 @@ SENDERS = 16  # threads; the channel limit decides how many are active
 # Files that may wait between two stages, plus one group or archive: bounded by memory.
 AHEAD = 2000
 BEHIND = 4000  # files that may wait after sending, so that the server may pause for a moment
+UNPROVEN = 20_000  # files that may wait while others are verified, which takes seconds
 PAYLOADS = 4  # payloads that wait for a channel
 
 
@@ -294,7 +295,7 @@ class Run:
                 self._context.catalogue.register,
                 placed,
                 workers=self._context.registrations,
-                limit=BEHIND,
+                limit=UNPROVEN,
                 weigh=count_files,
             )
             looked = stage(group, self._context.catalogue.verify, known, limit=BEHIND, weigh=len)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mydata_like.core.events import RunFinished
-from mydata_like.core.ports import Clock, Emit, Ledger, Transport
+from mydata_like.core.ports import Clock, Emit, EmitAll, Ledger, Transport
 from mydata_like.engine.bottleneck import BottleneckMonitor
 from mydata_like.engine.catalogue import Catalogue
 from mydata_like.engine.channels import ChannelPool
@@ -41,6 +41,7 @@ class RunContext:
     transport: Transport
     box: str  # the storage box
     emit: Emit
+    emit_all: EmitAll
     progress: RunProgress  # the sums of all emitted events
     recorder: RunRecorder | None = None  # None for a dry run
 

@@ -179,6 +179,7 @@ class Send:
         self._choices = context.choices
         self._ledger = context.ledger
         self._emit = context.emit
+        self._emit_all = context.emit_all
         self._attempts = attempts
         self._space = Space(context.gate)
         self._waits_for_space = waits_for_space
@@ -454,9 +455,13 @@ class Send:
     def _keep(self, staged: Batch) -> None:
         record_sent(self._ledger, staged)
         self._note(staged)
-        for item in staged:
-            for file, checksum in item.checked_files:
-                self._emit(FileStaged(path=file.key, size=file.size, checksum=checksum))
+        self._emit_all(
+            [
+                FileStaged(path=file.key, size=file.size, checksum=checksum)
+                for item in staged
+                for file, checksum in item.checked_files
+            ]
+        )
 
     def _rest(self, channel: Channel, payload: Payload, problem: Problem, failed: int) -> None:
         delay = self._gate.backoff(failed)

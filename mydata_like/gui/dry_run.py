@@ -22,6 +22,7 @@ from mydata_like.core.events import (
     RunFinished,
     RunProgressed,
 )
+from mydata_like.core.parsing import find_moment
 from mydata_like.engine.progress import RunProgress
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.engine_process import Engine, engine_command
@@ -145,11 +146,12 @@ def _path_of(event: Left) -> str:
 
 def _reason_of(event: Left) -> str:
     if isinstance(event, FileWanted):
-        if event.verified_at is None:
+        verified = find_moment(event.verified_at)
+        if verified is None:
             said = translate("dry run", "The server has other content: %1, not verified.")
         else:
             said = translate("dry run", "The server has other content: %1, verified on %2.")
-            said = said.replace("%2", texts.moment(event.verified_at))
+            said = said.replace("%2", texts.moment(verified))
         return said.replace("%1", texts.size(event.size_before))
     return with_labels(texts.problem_text(event.problem))
 

@@ -1,7 +1,6 @@
 """A local file that is open to be read and then deleted, whatever the system; see `safe_delete`."""
 
 import errno
-import hashlib
 import os
 import stat
 import time
@@ -10,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, NamedTuple, Self
 
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.deletion import CleanupCandidate
 from mydata_like.core.errors import Cancelled, FileChangedError, Problem, SettingsError
 from mydata_like.core.file_access import is_in_use, stat_open
@@ -65,7 +65,7 @@ class FileToDelete(ABC):
     def measure(self, cancel: CancelSignal) -> str:
         """Read the whole file and return its checksum; raises `FileChangedError` if it changed."""
         started = time.time_ns()
-        checksum = hashlib.md5(usedforsecurity=False)
+        checksum = Algorithm.of(self.entry.checksum).hash()
         with errors_translated(self.entry.key):
             os.lseek(self.descriptor, 0, os.SEEK_SET)
             while chunk := os.read(self.descriptor, _CHUNK):

@@ -710,6 +710,7 @@ def _prepare(connection: sqlite3.Connection, file: Path) -> None:
     version = _check_version(connection)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA cache_size = -16000")  # kibibytes, for indexes of 100,000 files
     if version:
         _check_pages(connection)
     migrate(connection, file, MIGRATIONS)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from datetime import datetime
 from itertools import chain, product
-from math import ceil
+from math import ceil, inf
 from operator import attrgetter
 from pathlib import Path
 from threading import RLock
@@ -68,14 +68,15 @@ SEEN = attrgetter("key", "size", "modified_ns", "ctime_ns", "inode")
 NO_LIMIT = 2**63 - 1
 FOUND, NO_TEXT = "found", (None, None, None)
 LATE = 5.0  # seconds after which steps are written that were recorded late
-LATE_STATES = EntryState.REGISTERED, EntryState.STAGED
+LATE_IF_SMALL = 20.0  # the same for files that are sent again in no time
+SMALL = 1 << 20  # bytes
 
 
 class LateRow(NamedTuple):
-    """A row that is not written yet, with its times; `at` is on the monotonic clock."""
+    """A row that is not written yet, with its times; it is `due` on the monotonic clock."""
 
     entry: Entry
-    at: float
+    due: float
     staged_at: int | None
     registered_at: int | None
 
@@ -95,9 +96,9 @@ class SqliteLedger:
         self._file = file
         self._clock = clock
         self._stock = SpillStore()
-        self._late: dict[EntryState, dict[bytes, LateRow]] = {it: {} for it in LATE_STATES}
+        self._late: dict[bytes, LateRow] = {}  # by key
         self._late_lock = RLock()
-        self._left_batches: list[tuple[float, int]] = []  # when they arrived, and their notes
+        self._left_batches: list[tuple[float, int]] = []  # when they are due, and their notes
         self._directory = b""
         self._root = ledger_file.NO_ROOT
 
@@ -158,8 +159,8 @@ class SqliteLedger:
             query = sql.FIND % ",".join("?" * len(part))
             rows = self._fetch(query, (self._root, *part))
             found.update((row[0], entry) for row in rows if (entry := parse_entry(row)))
-        if any(self._late.values()):
-            found.update((key, late.entry) for key in keys if (late := self._find_late(key)))
+        if self._late:
+            found.update((key, late.entry) for key in keys if (late := self._late.get(key)))
         return found
 
     def find_verified(self, dataset: DatasetId, keys: Sequence[bytes]) -> dict[bytes, DatafileId]:
@@ -169,8 +170,8 @@ class SqliteLedger:
             part = keys[start : start + KEYS_AT_ONCE]
             query = sql.FIND_VERIFIED % ",".join("?" * len(part))
             found.update(self._fetch(query, (self._root, *part, dataset)))
-        if any(self._late.values()):
-            found = {key: it for key, it in found.items() if not self._find_late(key)}
+        if self._late:
+            found = {key: it for key, it in found.items() if key not in self._late}
         return found
 
     def begin_listing(self, dataset: DatasetId) -> KnownParts:
@@ -180,7 +181,7 @@ class SqliteLedger:
             rows = cursor.execute(sql.FIND_PARTS, place).fetchall()
             cursor.execute(sql.RECORD_PART, (*place, mark, now))
         recent = frozenset(it for it, at in rows if now - KNOWN_FOR < at <= now)
-        return KnownParts(mark, frozenset() if any(self._late.values()) else recent)
+        return KnownParts(mark, frozenset() if self._late else recent)
 
     def record_listing(self, dataset: DatasetId, known: KnownParts, same: Set[bytes]) -> None:
         """Record the parts of a listing of which all files were the same as their rows."""
@@ -346,23 +347,21 @@ class SqliteLedger:
         at, now = self._clock.monotonic(), self._seconds()
         with self._late_lock:
             for entry in entries:
-                staged_at, registered_at = self._find_times(entry, now)
-                self._drop_late([entry])
-                self._late[entry.state][entry.key] = LateRow(entry, at, staged_at, registered_at)
+                due = at + (LATE_IF_SMALL if entry.size < SMALL else LATE)
+                self._late[entry.key] = LateRow(entry, due, *self._find_times(entry, now))
 
-    def write_late(self, age: float = LATE) -> None:
-        """Write what was recorded late, as far as it is older than some seconds."""
-        until = self._clock.monotonic() - age
+    def write_late(self, *, also_early: bool = False) -> None:
+        """Write what was recorded late and is due by now, or all of it."""
+        now = inf if also_early else self._clock.monotonic()
         with self._late_lock:
-            rows = chain.from_iterable(rows.values() for rows in self._late.values())
-            due = [it.entry for it in rows if it.at <= until]
-            notes = [(note,) for at, note in self._left_batches if at <= until]
+            due = [it.entry for it in self._late.values() if it.due <= now]
+            notes = [(note,) for at, note in self._left_batches if at <= now]
             if due or notes:
                 with self._file.transaction() as cursor:
                     self._insert(cursor, due)
                     cursor.executemany(sql.FORGET_BATCH, notes)
             self._drop_late(due)
-            self._left_batches = [it for it in self._left_batches if it[0] > until]
+            self._left_batches = [it for it in self._left_batches if it[0] > now]
 
     def record_replacements(self, replacements: Sequence[Replacement]) -> None:
         """Record which bytes are to replace others; newer ones of a file override older ones."""
@@ -391,11 +390,11 @@ class SqliteLedger:
 
     def forget_batches(self, notes: Sequence[int]) -> None:
         """Remove these notes, after the rows that were recorded late before."""
-        at = self._clock.monotonic()
+        due = self._clock.monotonic() + LATE_IF_SMALL
         with self._late_lock:
-            self._left_batches += [(at, note) for note in notes]
-            if not any(self._late.values()):
-                self.write_late(0)
+            self._left_batches += [(due, note) for note in notes]
+            if not self._late:
+                self.write_late(also_early=True)
 
     def record_kept(self, copies: Sequence[KeptCopy]) -> None:
         """Record earlier bytes that are, or are to be, kept on the server."""
@@ -489,8 +488,8 @@ class SqliteLedger:
         """Record that a request may write to a dataset until a time."""
         staged = [
             (it.entry.remote, it.entry.checksum)
-            for it in self._late[EntryState.STAGED].copy().values()
-            if it.entry.dataset == dataset
+            for it in self._late.copy().values()
+            if it.entry.dataset == dataset and it.entry.state is EntryState.STAGED
         ]
         row = (self._root, dataset, ceil(until.timestamp()), json.dumps(staged))
         self._write(sql.NOTE_WRITE, [row])
@@ -671,7 +670,7 @@ class SqliteLedger:
     def close(self) -> None:
         """Write what was recorded late, and close the file; may be called repeatedly."""
         try:
-            self.write_late(0)
+            self.write_late(also_early=True)
         except RunError as error:
             logger.warning("The last steps of files were not written: %s", error)
         self._stock.close()
@@ -702,21 +701,17 @@ class SqliteLedger:
             rows = ((*_storable(entry), *self._find_times(entry, now)) for entry in part)
             cursor.execute(query, (*chain.from_iterable(rows), self._root, now))
 
-    def _find_late(self, key: bytes) -> LateRow | None:
-        """Return what was recorded late of a file."""
-        for rows in self._late.values():
-            if late := rows.get(key):
-                return late
-        return None
-
     def _drop_late(self, entries: Iterable[Entry]) -> None:
-        for rows in filter(None, self._late.values()):
+        if self._late:
             for entry in entries:
-                rows.pop(entry.key, None)
+                self._late.pop(entry.key, None)
 
     def _find_times(self, entry: Entry, now: int) -> tuple[int | None, int | None]:
         """Return when bytes were staged and registered, as far as the file does not know it."""
-        late, staged_at, registered_at = self._find_late(entry.key), None, None
+        late = self._late.get(entry.key)
+        if late is None and entry.state is EntryState.VERIFIED:  # at once, as for most files
+            return None, None
+        staged_at = registered_at = None
         if late and late.entry[1:3] == entry[1:3] and late.entry.checksum == entry.checksum:
             staged_at, registered_at = late.staged_at, late.registered_at
         if late and late.entry is entry:

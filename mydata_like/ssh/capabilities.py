@@ -4,14 +4,14 @@ A shell is best, then SFTP, then scp. Each counts as allowed only after bytes we
 below the staging area's location. The probe file is removed again, where that is possible.
 """
 
-import hashlib
 import io
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
 
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.errors import (
     FULL,
     RejectedError,
@@ -58,12 +58,20 @@ PREAMBLE: Final = (  # of each script
 )
 # Every login shell accepts this; the script itself is sent as input.
 _WAITING: Final = b"""exec sh -c 'IFS= read -r s && eval "$s"'"""
-_MD5: Final = hashlib.md5(b"mydata", usedforsecurity=False).hexdigest().encode()
-_CHECKSUMS: Final = (b"md5sum", b"openssl md5 -r", b"md5 -q")
-_FIND_CHECKSUM: Final = (
+_CHECKSUMS: Final = {  # programs that print the checksum of their input, the best first
+    Algorithm.MD5: (b"md5sum", b"openssl md5 -r", b"md5 -q"),
+    Algorithm.SHA256: (b"sha256sum", b"openssl sha256 -r", b"shasum -a 256", b"sha256 -q"),
+}
+_FIND_CHECKSUMS: Final = b"; ".join(
     b"for c in %b; do case $(printf mydata | $c 2>/dev/null) in "
-    b'%b*) echo "checksum $c"; break;; esac; done'
-) % (b" ".join(b"'%b'" % it for it in _CHECKSUMS), _MD5)
+    b'%b*) echo "%b $c"; break;; esac; done'
+    % (
+        b" ".join(b"'%b'" % it for it in programs),
+        algorithm.hash(b"mydata").hexdigest().encode(),
+        algorithm.value.encode(),
+    )
+    for algorithm, programs in _CHECKSUMS.items()
+)
 _PACKED: Final = rb"\050\265\057\375\040\006\061\000\000mydata"  # compressed by zstd; RFC 8878
 _FLAVOURS: Final = {b"gnu tar": "gnu", b"busybox": "busybox", b"bsdtar": "bsd"}
 _PLAIN: Final = frozenset(
@@ -76,11 +84,11 @@ class HostCapabilities(NamedTuple):
 
     `access` is `shell`, `scp`, `sftp` or `folder`; `why` is the reason. `tar` is `gnu`, `bsd`,
     `busybox`, or empty if no tar extracts. `checksum` is the command that prints the MD5 of its
-    standard input, or empty. `cpus` is None if unknown. `zstd` is whether the host can unpack zstd,
-    `times` whether it can set modification times, and `renames` whether it can rename and remove
-    files. `lacks` are the programs without which its shell is not used. `doubtful` is whether a
-    better kind of access did not answer, so that it may work another time. `gcm_only` is whether
-    only paramiko checks what the host sends.
+    standard input, or empty, `sha256` that for SHA-256. `cpus` is None if unknown. `zstd` is
+    whether the host can unpack zstd, `times` whether it can set modification times, and `renames`
+    whether it can rename and remove files. `lacks` are the programs without which its shell is not
+    used. `doubtful` is whether a better kind of access did not answer, so that it may work another
+    time. `gcm_only` is whether only paramiko checks what the host sends.
     """
 
     access: str
@@ -94,6 +102,11 @@ class HostCapabilities(NamedTuple):
     lacks: str = ""
     doubtful: bool = False
     gcm_only: bool = False
+    sha256: bytes = b""
+
+    def find_checksum(self, algorithm: Algorithm) -> bytes:
+        """Return the command that prints the checksum of its standard input, or nothing."""
+        return self.checksum if algorithm is Algorithm.MD5 else self.sha256
 
     @property
     def in_place(self) -> bool:
@@ -106,7 +119,8 @@ class HostCapabilities(NamedTuple):
         return (
             self.access in ("shell", "scp", "sftp")
             and self.tar in ("", *_FLAVOURS.values())
-            and self.checksum in (b"", *_CHECKSUMS)
+            and self.checksum in (b"", *_CHECKSUMS[Algorithm.MD5])
+            and self.sha256 in (b"", *_CHECKSUMS[Algorithm.SHA256])
         )
 
 
@@ -237,10 +251,11 @@ def allows_nothing(error: UploaderError) -> StagingError:
 
 
 class CommandFacts(NamedTuple):
-    """What a shell tells without writing anything: the account's home, and `checksum` as above."""
+    """What a shell tells without writing anything: the account's home, and the two as above."""
 
     home: bytes
     checksum: bytes
+    sha256: bytes
 
 
 def probe_commands(session: SshSession) -> CommandFacts:
@@ -250,15 +265,20 @@ def probe_commands(session: SshSession) -> CommandFacts:
         PREAMBLE + b"set -f",
         b"printf '\\n%%s\\n' %b" % quote(nonce),
         b'printf "home %s\\n" "$PWD"',
-        _FIND_CHECKSUM,
+        _FIND_CHECKSUMS,
     ]
     finished = session.run(b"exec sh -c " + quote(b"; ".join(parts)))
     _, found, output = finished.output.partition(b"\n" + nonce + b"\n")
     if not found:
         raise RejectedError(_describe_output(finished))
     facts = dict(line.partition(b" ")[::2] for line in output[:_MOST_OUTPUT].splitlines())
-    checksum = facts.get(b"checksum", b"")
-    return CommandFacts(facts.get(b"home", b""), checksum if checksum in _CHECKSUMS else b"")
+    return CommandFacts(facts.get(b"home", b""), *(_find_checksum(facts, it) for it in Algorithm))
+
+
+def _find_checksum(facts: Mapping[bytes, bytes], algorithm: Algorithm) -> bytes:
+    """Return the command for checksums that a host has printed, or nothing."""
+    found = facts.get(algorithm.value.encode(), b"")
+    return found if found in _CHECKSUMS[algorithm] else b""
 
 
 @contextmanager
@@ -291,15 +311,16 @@ def _probe_shell(session: SshSession, location: bytes) -> HostCapabilities:
     tar, version = "", facts.get(b"tar", b"").lower()
     if facts.get(b"extracted") == b"%d" % len(_SAMPLE):
         tar = next((flavour for name, flavour in _FLAVOURS.items() if name in version), "")
-    checksum, cpus = facts.get(b"checksum", b""), parse_count(facts.get(b"cpus", b"")) or 0
+    cpus = parse_count(facts.get(b"cpus", b"")) or 0
     return HostCapabilities(
         "shell",
         f"the shell works, {f'{tar} tar extracts' if tar else 'but no tar extracts'}",
         tar,
-        checksum if checksum in _CHECKSUMS else b"",
+        _find_checksum(facts, Algorithm.MD5),
         cpus if 0 < cpus < 10_000 else None,
         facts.get(b"zstd") == b"mydata",
         times=b"times" in facts,
+        sha256=_find_checksum(facts, Algorithm.SHA256),
     )
 
 
@@ -323,7 +344,7 @@ def _script(location: bytes, token: bytes, nonce: bytes) -> bytes:
         b'[ -f "$d/s" ] && set -- $(ls -ln "$d/s") && echo "extracted $5"',
         b'rm -rf -- "$d"',
         b'echo "tar "$(tar --version 2>&1 </dev/null)',
-        _FIND_CHECKSUM,
+        _FIND_CHECKSUMS,
         b'echo "zstd "$(printf "%b" | zstd -dcq 2>/dev/null)' % _PACKED,
         b'echo "cpus "$(nproc || getconf _NPROCESSORS_ONLN || sysctl -n hw.ncpu) 2>/dev/null',
     ]

@@ -18,6 +18,7 @@ from types import UnionType
 from typing import Any, BinaryIO, Final, NamedTuple, Self, TypeVar, get_args, get_origin
 from urllib.parse import urlsplit
 
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.deletion import DeletedFile
 from mydata_like.core.errors import Problem, RunError, SettingsError
 from mydata_like.core.formatting import format_path
@@ -104,6 +105,7 @@ class HostRecord(NamedTuple):
     lacks: str = ""
     doubtful: bool = False
     gcm_only: bool = False
+    sha256: str = ""
 
 
 class Heartbeat(NamedTuple):
@@ -264,6 +266,7 @@ class LoggedDeletion(NamedTuple):
     path: str
     deleted: bool
     md5: str = ""
+    sha256: str = ""
     aside: str = ""
     key: str = ""
 
@@ -277,7 +280,7 @@ def load_deletions(file: Path) -> frozenset[tuple[str, str]]:
     try:
         for line in _iter_lines(file, LoggedDeletion):
             if line.deleted:
-                deleted[line.path] = line.md5
+                deleted[line.path] = line.md5 or line.sha256
             else:
                 deleted.pop(line.path, None)
     except OSError as error:
@@ -321,11 +324,11 @@ class DeletionLogFile:
         self._write(
             freed.key,
             size=freed.size,
-            md5=entry.checksum,
             dataset=entry.dataset,
             datafile=freed.datafile,
             archive=entry.archive or None,
             deleted=True,
+            **{Algorithm.of(entry.checksum).value: entry.checksum},
             **({"aside": freed.aside, "key": freed.key.hex()} if freed.aside else {}),
         )
 

@@ -6,7 +6,6 @@ because each file is read only once, while it is sent. A member that changes whi
 padded with zeros and has no checksum in the index.
 """
 
-import hashlib
 import json
 import os
 import time
@@ -16,7 +15,8 @@ from itertools import repeat
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-from mydata_like.core import md5
+from mydata_like.core import hashing
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.errors import FileChangedError, Problem
 from mydata_like.core.file_access import stat_open
 from mydata_like.core.local_files import ArchiveMember, LocalFile, Reading
@@ -93,6 +93,7 @@ def read_tiny(
     folders: FolderCache,
     fetched: PrefetchedFile | None = None,
     read: Callable[[int, int], bytes] = os.read,
+    algorithm: Algorithm = Algorithm.MD5,
 ) -> tuple[bytes, str]:
     """Return the bytes and the checksum of a small file, with the checks of a `FileSource`.
 
@@ -115,7 +116,7 @@ def read_tiny(
     if len(content) != seen.size:
         raise changed(seen.path)
     check_unchanged(seen.path, before, after, started)
-    return content, hashlib.md5(content, usedforsecurity=False).hexdigest()
+    return content, algorithm.hash(content).hexdigest()
 
 
 def _read_on(
@@ -168,8 +169,9 @@ def measure_archive(name: bytes, members: Sequence[ArchiveMember]) -> int:
 def open_content(member: Member) -> "FileSource | ArchiveSource":
     """Open the content of a member: a local file as the scan saw it, or an archive."""
     if not member.inside:
-        return open_source(member)
-    return ArchiveSource(member.remote.rpartition(b"/")[2], member.modified_ns, member.inside)
+        return open_source(member, member.algorithm)
+    name = member.remote.rpartition(b"/")[2]
+    return ArchiveSource(name, member.modified_ns, member.inside, member.algorithm)
 
 
 class ArchiveSource:
@@ -180,11 +182,17 @@ class ArchiveSource:
 
     may_have_holes = False
 
-    def __init__(self, name: bytes, modified_ns: int, members: Sequence[ArchiveMember]) -> None:
+    def __init__(
+        self,
+        name: bytes,
+        modified_ns: int,
+        members: Sequence[ArchiveMember],
+        algorithm: Algorithm = Algorithm.MD5,
+    ) -> None:
         self._layout = _Layout(name, members)
         self._members = members
         self._modified = _seconds(modified_ns)
-        self.checksum = md5.new()
+        self.checksum = hashing.new(algorithm)
         self._unread = self._pieces()
         self._rest = memoryview(b"")
         self._readings: list[Reading] = []

@@ -6,6 +6,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from mydata_like.core.channel_time import NOTHING_SPENT, TimeByCause
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.errors import FULL, RunError, TransientError, UploaderError
 from mydata_like.core.events import ChannelChanged
 from mydata_like.core.model import FileRecord, Payload, Replacement
@@ -62,15 +63,16 @@ class StagingChannel:
         # An archive takes more of the interpreter's time, which one process has once.
         if not payload.batched and not first.members and first.file.size >= LARGE:
             worker = self._join_shared(worker)
-        members = tuple(describe_member(wanted, self._pool.mark) for wanted in payload.members)
+        mark, algorithm = self._pool.mark, self._pool.algorithm
+        members = tuple(describe_member(wanted, mark, algorithm) for wanted in payload.members)
         return self._run(worker, SendTask(members, payload.batched), progress)
 
     def replace(
         self, replacements: Sequence[Replacement], files: Mapping[bytes, FileRecord]
     ) -> list[SentFile | UnsentFile]:
         """Move replacements to their final paths; see `core.ports.Channel`."""
-        mark = self._pool.mark
-        moves = (_make_move(it, files.get(it.key), mark) for it in replacements)
+        mark, algorithm = self._pool.mark, self._pool.algorithm
+        moves = (_make_move(it, files.get(it.key), mark, algorithm) for it in replacements)
         return self._run(self._join(), RenameTasks(tuple(moves)))
 
     def discard(self, paths: Sequence[str]) -> None:
@@ -193,11 +195,13 @@ class StagingChannel:
         )
 
 
-def _make_move(replacement: Replacement, wanted: FileRecord | None, mark: bytes) -> RenameTask:
+def _make_move(
+    replacement: Replacement, wanted: FileRecord | None, mark: bytes, algorithm: Algorithm
+) -> RenameTask:
     target = _encode(replacement.remote)
     member = None
     if wanted is not None:
-        member = describe_member(wanted, mark)._replace(remote=target, aside=False)
+        member = describe_member(wanted, mark, algorithm)._replace(remote=target, aside=False)
     return RenameTask(
         _encode(replacement.staged),
         target,
@@ -212,7 +216,9 @@ def _encode(path: str) -> bytes:
     return path.encode("utf-8", "surrogateescape")
 
 
-def describe_member(wanted: FileRecord, mark: bytes = b"") -> Member:
+def describe_member(
+    wanted: FileRecord, mark: bytes = b"", algorithm: Algorithm = Algorithm.MD5
+) -> Member:
     """Return a file in the form that a channel worker receives."""
     file, remote = wanted.file, wanted.remote
     if wanted.replaces:
@@ -231,6 +237,7 @@ def describe_member(wanted: FileRecord, mark: bytes = b"") -> Member:
         top=file.top,
         interrupted=wanted.interrupted,
         release=wanted.release,
+        algorithm=algorithm,
     )
 
 

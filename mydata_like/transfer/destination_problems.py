@@ -1,14 +1,14 @@
 """The problems of files at a destination without a server, by what its system says."""
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
-from mydata_like.core.destination_files import OWN_FOLDER
+from mydata_like.core.destination_files import OWN_FOLDER, describe_occupied
 from mydata_like.core.errors import FULL, Problem, StagingError
 from mydata_like.core.formatting import format_path
 from mydata_like.transfer.tar import is_plain
 
-OCCUPIED: Final = "destination.occupied"
 LINK: Final = "destination.link"
 NAME: Final = "destination.name"
 DENIED: Final = "destination.denied"
@@ -34,20 +34,18 @@ def check_path(path: bytes) -> None:
         raise ValueError(f"not a plain relative path: {path!r}")
 
 
+def check_paths(paths: Sequence[bytes]) -> None:
+    """Raise ValueError unless all of these paths stay below the destination."""
+    if paths and not is_plain(b"/".join(paths)):
+        for path in paths:
+            check_path(path)
+
+
 def check_own(path: bytes) -> None:
     """Raise ValueError unless a path is that of our folder or below it."""
     check_path(path)
     if path.split(b"/")[0] != OWN_FOLDER:
         raise ValueError(f"not below {OWN_FOLDER!r}: {path!r}")
-
-
-def describe_occupied(path: bytes) -> Problem:
-    """Return the problem of a name that is taken."""
-    return Problem(
-        OCCUPIED,
-        f"Something else has the name {format_path(path)} at the destination.",
-        "Nothing was replaced. Rename or delete one of the two.",
-    )
 
 
 def describe_link(path: bytes) -> Problem:

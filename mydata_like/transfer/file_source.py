@@ -15,7 +15,8 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self
 
-from mydata_like.core import md5
+from mydata_like.core import hashing
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.errors import FileChangedError
 from mydata_like.core.file_access import is_in_use, stat_open
 from mydata_like.core.formatting import format_path
@@ -126,14 +127,21 @@ class FileSource:
 
     inside: tuple[Reading, ...] = ()  # only archives have readings
 
-    def __init__(self, path: bytes, descriptor: int, before: os.stat_result, started: int) -> None:
+    def __init__(
+        self,
+        path: bytes,
+        descriptor: int,
+        before: os.stat_result,
+        started: int,
+        algorithm: Algorithm,
+    ) -> None:
         self.path = path
         self.size = before.st_size
         self.remaining = before.st_size  # bytes that were neither read nor passed as holes
         self._file = io.FileIO(descriptor)
         self._before = before
         self._started = started
-        self.checksum = md5.new()
+        self.checksum = hashing.new(algorithm)
         self._trail: PageCacheTrail | None = None
         self._finished = ""
 
@@ -192,6 +200,17 @@ class FileSource:
         self.remaining -= len(data)
         self._drop_pages()
         return data
+
+    def read_into(self, view: memoryview) -> int:
+        """Read the next bytes; return how many. The caller adds them to `checksum`."""
+        self._begin()
+        with _file_errors(self.path):
+            count = self._file.readinto(view)
+        if not count:
+            raise changed(self.path)
+        self.remaining -= count
+        self._drop_pages()
+        return count
 
     def finish(self) -> str:
         """Return the checksum after all bytes were read and the file was found unchanged.
@@ -278,22 +297,27 @@ class _file_errors:  # noqa: N801 - reads as the statement it is used in
             raise translated(self._path, error) from error
 
 
-def open_source(seen: Seen) -> FileSource:
+def open_source(seen: Seen, algorithm: Algorithm = Algorithm.MD5) -> FileSource:
     """Open a local file as the scan saw it; a device or inode of 0 means unknown."""
     started = time.time_ns()
     with FolderCache() as folders:
         descriptor, before = open_seen(seen, folders)
-    return FileSource(seen.path, descriptor, before, started)
+    return FileSource(seen.path, descriptor, before, started, algorithm)
 
 
-def read_checksum(file: Seen, checkpoint: Callable[[], None], size: int | None = None) -> str:
-    """Return the MD5 of a file that matches the scan, or of its first `size` bytes.
+def read_checksum(
+    file: Seen,
+    checkpoint: Callable[[], None],
+    size: int | None = None,
+    algorithm: Algorithm = Algorithm.MD5,
+) -> str:
+    """Return the checksum of a file that matches the scan, or of its first `size` bytes.
 
     The holes of a whole file are not read. `checkpoint` is called before each piece, and may raise.
     Raises `FileChangedError`.
     """
     checkpoint()
-    with open_source(file) as source:
+    with open_source(file, algorithm) as source:
         if size is not None:
             return _read_beginning(source, size, checkpoint)
         extents = source.find_extents() if source.may_have_holes else None

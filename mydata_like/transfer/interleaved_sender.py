@@ -1,11 +1,12 @@
 """Sends the contents of several files over one session, in one thread: a piece of each in turn.
 
 The pieces are hashed together, which takes a fraction of the time, and the threads of the channels
-do not compete for the session.
+do not compete for the session. While some pieces are written, a second thread reads the next ones.
 """
 
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from threading import Event, Lock
 from typing import Final, Protocol
 
@@ -72,7 +73,11 @@ class Transmission(ContentReader):
         except UploaderError as error:
             self.end(error)
             return
-        if self.is_read and not self.pieces:
+        self.check_complete()
+
+    def check_complete(self) -> None:
+        """End it if everything was read and written."""
+        if self.is_read and not self.pieces and not self.done:
             self.complete = True
             self.end()
 
@@ -94,6 +99,8 @@ class InterleavedSender:
         self._lock = Lock()
         self._active: list[Transmission] = []
         self._is_led = False
+        self._threads = ThreadPoolExecutor(1, "read ahead")
+        self._reading: Future[TimeByCause] | None = None
         self._moved = 0.0  # when something was last written, or the first content came
 
     def send(self, own: Transmission) -> bool:
@@ -110,6 +117,8 @@ class InterleavedSender:
             own.woken.wait()
         if not own.done:
             self._lead(own)
+        elif reading := self._reading:
+            wait([reading])  # the content may be closed now
         if own.error is not None:
             raise own.error
         return own.complete
@@ -124,6 +133,8 @@ class InterleavedSender:
                 each.end(TransientError("Another file of the session failed.", code=LOST))
             raise
         finally:
+            if self._reading:
+                wait([self._reading])
             with self._lock:
                 self._active = [each for each in self._active if not each.done]
                 self._is_led = bool(self._active)
@@ -136,14 +147,18 @@ class InterleavedSender:
             return self._active[:]
 
     def _send_round(self, active: Sequence[Transmission]) -> None:
-        """Write some of each as far as its command takes it; read when one has nothing left.
+        """Write some of each as far as its command takes it; wait when one has nothing left.
 
-        All read then that have room for a piece: the more pieces are hashed together, the better.
+        Meanwhile all are read that have room for a piece: the more pieces are hashed together, the
+        better.
         """
-        if any(each.is_starved for each in active):
-            spent = read_together(active)
-            for each in active:
-                each.timer.add(spent)
+        while any(each.is_starved for each in active):
+            self._read_ahead(active)
+            self._await_pieces(active)
+        for each in active:
+            each.check_complete()
+        if any(each.has_room for each in active):
+            self._read_ahead(active)
         left = [each for each in active if not each.done]
         may_write = [(each, each.next_bytes()) for each in left]
         ready = [(each, some) for each, some in may_write if some]
@@ -158,6 +173,22 @@ class InterleavedSender:
             each.timer.add(TimeByCause(bandwidth=seconds))
             if not each.done:
                 each.advance(0)
+
+    def _read_ahead(self, active: Sequence[Transmission]) -> None:
+        """Begin to read a piece of each that has room, unless that goes on already."""
+        if self._reading is None or self._reading.done():
+            self._await_pieces(())
+            self._reading = self._threads.submit(read_together, active)
+
+    def _await_pieces(self, active: Sequence[Transmission]) -> None:
+        """Wait for what is being read, and count the time for these; raise what went wrong."""
+        if self._reading is None:
+            return
+        began = time.monotonic()
+        spent = self._reading.result()
+        share = min(1.0, (time.monotonic() - began) / (spent.in_all or 1.0))
+        for each in active:
+            each.timer.add(spent.times(share))
 
     def _write(self, ready: Sequence[tuple[Transmission, bytes]], *, wait: bool) -> bool:
         """Write what the commands take; return whether that was anything, or one has ended."""

@@ -10,6 +10,7 @@ from threading import Condition, Lock
 from typing import Final, Protocol
 
 from mydata_like.core.channel_time import NOTHING_SPENT, TimeByCause
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.errors import (
     AccessDeniedError,
     HostKeyError,
@@ -110,6 +111,7 @@ class StagingTransport:
         explain: Callable[[AccessDeniedError], UploaderError] = lambda error: error,
         renew: Callable[[], tuple[str, ...]] | None = None,
         owner: str = "",
+        algorithm: Algorithm = Algorithm.MD5,
         visiting: Callable[[Iterable[str]], object] = frozenset,
         memory: HostMemory | None = None,
         starter: WorkerStarter | None = None,
@@ -118,6 +120,7 @@ class StagingTransport:
         self.timeout = settings.stall_timeout * _TIMEOUT_FACTOR  # seconds for a worker's reply
         self.emit = emit
         self.mark = owner_mark(owner)
+        self.algorithm = algorithm  # of the checksums of files
         self.can_replace = True
         self.spent = NOTHING_SPENT  # the time of all channels by cause
         self.round_trip = 0.0  # seconds, the shortest measured when a channel was opened

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Sequence
 from threading import Condition
 from typing import Final, Protocol
 
-from mydata_like.core import md5
+from mydata_like.core import hashing
 from mydata_like.core.channel_time import NOTHING_SPENT, TimeByCause
 from mydata_like.core.errors import TransientError, UploaderError
 from mydata_like.transfer.worker_messages import LOST
@@ -21,7 +21,7 @@ _AHEAD: Final = 3  # pieces of a content that are hashed and not yet written, at
 class Content(Protocol):
     """Bytes that are read once, in order."""
 
-    checksum: md5.Md5
+    checksum: hashing.Checksum
     remaining: int
 
     def read(self, size: int) -> bytes:
@@ -42,7 +42,7 @@ class ContentReader:
         self._content = content
 
     @property
-    def checksum(self) -> md5.Md5:
+    def checksum(self) -> hashing.Checksum:
         return self._content.checksum
 
     @property
@@ -88,7 +88,7 @@ def read_together(readers: Sequence[ContentReader]) -> TimeByCause:
     began = time.monotonic()
     fresh = [(reader, piece) for reader in readers if (piece := reader.read())]
     have_read = time.monotonic()
-    md5.update_all([(reader.checksum, piece) for reader, piece in fresh])
+    hashing.update_all([(reader.checksum, piece) for reader, piece in fresh])
     hashed = time.monotonic()
     for reader, piece in fresh:
         reader.append(piece)

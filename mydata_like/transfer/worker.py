@@ -328,11 +328,13 @@ class _Channel:
             if isinstance(task, RenameTasks):
                 done = sender.replace(task.moves, self._moved)
             else:
-                invalid = {
-                    index: MemberResult(index, "", _describe_invalid(member))
-                    for index, member in enumerate(task.members)
-                    if not is_plain(member.remote)
-                }
+                invalid: dict[int, MemberResult] = {}
+                if not is_plain(b"/".join([member.remote for member in task.members])):
+                    invalid = {
+                        index: MemberResult(index, "", _describe_invalid(member))
+                        for index, member in enumerate(task.members)
+                        if not is_plain(member.remote)
+                    }
                 done = send_others(invalid, task, lambda it: sender.send(it, self._moved))
         except TransientError as error:
             if not self._cancelled:

@@ -15,6 +15,7 @@ from typing import IO, Any, Final, NamedTuple, Protocol
 
 from mydata_like.core import errors
 from mydata_like.core.channel_time import NOTHING_SPENT, TimeByCause
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.errors import (
     Problem,
     RejectedError,
@@ -46,7 +47,7 @@ class Member(NamedTuple):
     attempts are not reused. An archive has no path, but the files `inside`. With `aside`, `remote`
     is a temporary path for a replacement. A host that cannot rename cannot keep the earlier bytes:
     there it is refused, or with `release` only read. The `mark` of the uploader is part of the
-    temporary name.
+    temporary name. Checksums of the file are of its `algorithm`.
     """
 
     path: bytes
@@ -62,6 +63,7 @@ class Member(NamedTuple):
     top: int = 0  # length of the trusted part of the path, see `core.openat`
     interrupted: bool = False  # since the session began, or in a batch of an earlier one
     release: bool = False
+    algorithm: Algorithm = Algorithm.MD5
 
     @property
     def modified(self) -> int:
@@ -101,13 +103,13 @@ class SendTask(_Message):
     members: tuple[Member, ...]
     batched: bool
 
-    # Plain tuples are pickled and read in half the time of named tuples.
+    # Columns of plain values are pickled and read in less than half the time of named tuples.
     def __reduce__(self) -> tuple[object, ...]:
-        return _make_task, (tuple(map(tuple, self.members)), self.batched)
+        return _make_task, (tuple(zip(*self.members, strict=True)), self.batched)
 
 
-def _make_task(members: Iterable[Iterable[Any]], *rest: bool) -> SendTask:
-    return SendTask(tuple(map(Member._make, members)), *rest)
+def _make_task(columns: Iterable[Iterable[Any]], *rest: bool) -> SendTask:
+    return SendTask(tuple(map(Member._make, zip(*columns, strict=True))), *rest)
 
 
 class RenameTask(NamedTuple):
@@ -203,11 +205,11 @@ class TaskResult(_Message):
     spent: TimeByCause = NOTHING_SPENT  # as in `BytesSent`
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _make_done, (tuple(map(tuple, self.results)), self.broken, self.spent)
+        return _make_done, (tuple(zip(*self.results, strict=True)), self.broken, self.spent)
 
 
-def _make_done(results: Iterable[Iterable[Any]], *others: Any) -> TaskResult:
-    return TaskResult(tuple(map(MemberResult._make, results)), *others)
+def _make_done(columns: Iterable[Iterable[Any]], *others: Any) -> TaskResult:
+    return TaskResult(tuple(map(MemberResult._make, zip(*columns, strict=True))), *others)
 
 
 @dataclass(slots=True)

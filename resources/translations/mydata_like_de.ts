@@ -307,6 +307,114 @@
     </message>
 </context>
 <context>
+    <name>DestinationCheck</name>
+    <message>
+        <source>Read all files there and compare their checksums</source>
+        <translation>Alle Dateien dort lesen und ihre Prüfsummen vergleichen</translation>
+    </message>
+    <message>
+        <source>Connecting</source>
+        <translation>Verbindung wird aufgebaut</translation>
+    </message>
+    <message numerus="yes">
+        <source>Reading the list: %Ln file(s)</source>
+        <translation>
+            <numerusform>Liste wird gelesen: %Ln Datei</numerusform>
+            <numerusform>Liste wird gelesen: %Ln Dateien</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Checked %1 of %2 files, %3 of %4</source>
+        <translation>%1 von %2 Dateien geprüft, %3 von %4</translation>
+    </message>
+    <message numerus="yes">
+        <source>Looking for other files: %Ln seen</source>
+        <translation>
+            <numerusform>Suche nach anderen Dateien: %Ln gesehen</numerusform>
+            <numerusform>Suche nach anderen Dateien: %Ln gesehen</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>and %Ln more</source>
+        <translation>
+            <numerusform>und %Ln weitere</numerusform>
+            <numerusform>und %Ln weitere</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>The files there were not checked since they arrived.</source>
+        <translation>Die Dateien dort wurden seit ihrer Ankunft nicht geprüft.</translation>
+    </message>
+    <message>
+        <source>The next run sends or lists again what is still on this computer.</source>
+        <translation>Der nächste Lauf sendet oder verzeichnet wieder, was noch auf diesem Computer ist.</translation>
+    </message>
+    <message>
+        <source>Missing: %1</source>
+        <translation>Fehlt: %1</translation>
+    </message>
+    <message>
+        <source>Other bytes: %1</source>
+        <translation>Andere Bytes: %1</translation>
+    </message>
+    <message>
+        <source>Cannot be read: %1</source>
+        <translation>Nicht lesbar: %1</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln missing</source>
+        <translation>
+            <numerusform>%Ln fehlt</numerusform>
+            <numerusform>%Ln fehlen</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln with other bytes</source>
+        <translation>
+            <numerusform>%Ln mit anderen Bytes</numerusform>
+            <numerusform>%Ln mit anderen Bytes</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln that cannot be read</source>
+        <translation>
+            <numerusform>%Ln nicht lesbar</numerusform>
+            <numerusform>%Ln nicht lesbar</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Checked %1: %2 of %3 files, all as they were sent.</source>
+        <translation>Geprüft %1: %2 von %3 Dateien, alle wie gesendet.</translation>
+    </message>
+    <message>
+        <source>Checked %1 by ETags: %2 of %3 files, all as they were sent.</source>
+        <translation>Anhand der ETags geprüft %1: %2 von %3 Dateien, alle wie gesendet.</translation>
+    </message>
+    <message>
+        <source>Checked %1: %2 of %3 files, %4.</source>
+        <translation>Geprüft %1: %2 von %3 Dateien, %4.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln part(s) of their list damaged</source>
+        <translation>
+            <numerusform>%Ln Teil ihrer Liste beschädigt</numerusform>
+            <numerusform>%Ln Teile ihrer Liste beschädigt</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>The check was not completed.</source>
+        <translation>Die Prüfung wurde nicht abgeschlossen.</translation>
+    </message>
+    <message>
+        <source>Stop</source>
+        <translation>Anhalten</translation>
+    </message>
+    <message>
+        <source>Check now</source>
+        <translation>Jetzt prüfen</translation>
+    </message>
+</context>
+<context>
     <name>DetailsPanel</name>
     <message>
         <source>Details</source>
@@ -2628,10 +2736,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Prüfsumme kopieren</translation>
     </message>
     <message>
-        <source>MD5 %1</source>
-        <translation>MD5 %1</translation>
-    </message>
-    <message>
         <source>An earlier version (%1) is kept until %2.</source>
         <translation>Ein früherer Stand (%1) wird bis %2 aufbewahrt.</translation>
     </message>
@@ -3365,12 +3469,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 <context>
     <name>destination</name>
     <message>
-        <source>on the server: in NAME; On the server: In NAME; on server: in NAME; by the server: in NAME; The server is checking: Checking; The server: The destination; the server: the destination; Server: Destination; Check key and approval: Check the login; Check key and approva&amp;l: Check the &amp;login</source>
-        <translation>auf dem Server: in NAME; Auf dem Server: In NAME; vom Server geprüft: in NAME geprüft; Vom Server geprüft: In NAME geprüft; Kopie des Servers: Kopie in NAME; Kopien des Servers: Kopien in NAME; Der Server prüft seine: Das Ziel prüft seine; Der Server prüft: Prüfung läuft:; der Server, der: das Ziel, das; Der Server: Das Ziel; der Server: das Ziel; den Server: das Ziel; dem Server: dem Ziel; des Servers: des Ziels; vom Server: vom Ziel; zum Server: zum Ziel; Server: Ziel; MyTardis-Server: MyTardis-Server; ein Server: ein Server; einem Server: einem Server; einen Server: einen Server; keinen Server: keinen Server; überlasteter Server: überlasteter Server; den Server des Ordners: den Server des Ordners; Schlüssel und Freigabe prüfen: Anmeldung prüfen; Schlüsse&amp;l und Freigabe prüfen: Anme&amp;ldung prüfen</translation>
+        <source>on the server: in NAME; On the server: In NAME; on server: in NAME; by the server: in NAME; The server is checking: Checking; The server: The destination; the server: the destination; Server: Destination; staging host: host; staging area: destination; Check key and approval: Check the login; Check key and approva&amp;l: Check the &amp;login</source>
+        <translation>auf dem Server: in NAME; Auf dem Server: In NAME; vom Server geprüft: in NAME geprüft; Vom Server geprüft: In NAME geprüft; Kopie des Servers: Kopie in NAME; Kopien des Servers: Kopien in NAME; Der Server prüft seine: Das Ziel prüft seine; Der Server prüft: Prüfung läuft:; der Server, der: das Ziel, das; Der Server: Das Ziel; der Server: das Ziel; den Server: das Ziel; dem Server: dem Ziel; des Servers: des Ziels; vom Server: vom Ziel; zum Server: zum Ziel; Server: Ziel; MyTardis-Server: MyTardis-Server; ein Server: ein Server; einem Server: einem Server; einen Server: einen Server; keinen Server: keinen Server; überlasteter Server: überlasteter Server; den Server des Ordners: den Server des Ordners; Annahmerechner: Rechner; Annahmerechners: Rechners; Annahmerechnern: Rechnern; Annahmebereich: Zielbereich; Annahmebereichs: Zielbereichs; Schlüssel und Freigabe prüfen: Anmeldung prüfen; Schlüsse&amp;l und Freigabe prüfen: Anme&amp;ldung prüfen</translation>
     </message>
     <message>
-        <source>on the server: on NAME; On the server: On NAME; on server: on NAME; by the server: on NAME; The server is checking: Checking; The server: NAME; the server: NAME; Server: NAME; Check key and approval: Check the login; Check key and approva&amp;l: Check the &amp;login</source>
-        <translation>auf dem Server: auf NAME; Auf dem Server: Auf NAME; vom Server geprüft: auf NAME geprüft; Vom Server geprüft: Auf NAME geprüft; Kopie des Servers: Kopie auf NAME; Kopien des Servers: Kopien auf NAME; Der Server prüft seine: NAME prüft seine; Der Server prüft: Prüfung läuft:; Der Server: NAME; der Server: NAME; den Server: NAME; dem Server: NAME; des Servers: von NAME; vom Server: von NAME; zum Server: zu NAME; Server: NAME; MyTardis-Server: MyTardis-Server; ein Server: ein Server; einem Server: einem Server; einen Server: einen Server; keinen Server: keinen Server; überlasteter Server: überlasteter Server; den Server des Ordners: den Server des Ordners; Schlüssel und Freigabe prüfen: Anmeldung prüfen; Schlüsse&amp;l und Freigabe prüfen: Anme&amp;ldung prüfen</translation>
+        <source>on the server: on NAME; On the server: On NAME; on server: on NAME; by the server: on NAME; The server is checking: Checking; The server: NAME; the server: NAME; Server: NAME; staging host: host; staging area: destination; Check key and approval: Check the login; Check key and approva&amp;l: Check the &amp;login</source>
+        <translation>auf dem Server: auf NAME; Auf dem Server: Auf NAME; vom Server geprüft: auf NAME geprüft; Vom Server geprüft: Auf NAME geprüft; Kopie des Servers: Kopie auf NAME; Kopien des Servers: Kopien auf NAME; Der Server prüft seine: NAME prüft seine; Der Server prüft: Prüfung läuft:; Der Server: NAME; der Server: NAME; den Server: NAME; dem Server: NAME; des Servers: von NAME; vom Server: von NAME; zum Server: zu NAME; Server: NAME; MyTardis-Server: MyTardis-Server; ein Server: ein Server; einem Server: einem Server; einen Server: einen Server; keinen Server: keinen Server; überlasteter Server: überlasteter Server; den Server des Ordners: den Server des Ordners; Annahmerechner: Rechner; Annahmerechners: Rechners; Annahmerechnern: Rechnern; Annahmebereich: Zielbereich; Annahmebereichs: Zielbereichs; Schlüssel und Freigabe prüfen: Anmeldung prüfen; Schlüsse&amp;l und Freigabe prüfen: Anme&amp;ldung prüfen</translation>
     </message>
 </context>
 <context>
@@ -4599,6 +4703,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Wenden Sie sich an die Administration des Objektspeichers.</translation>
     </message>
     <message>
+        <source>Copy without --checksum, or to a host or folder.</source>
+        <translation>Ohne --checksum kopieren, oder auf einen Rechner oder in einen Ordner.</translation>
+    </message>
+    <message>
+        <source>Copy without --checksum, or to another destination.</source>
+        <translation>Ohne --checksum kopieren, oder an ein anderes Ziel.</translation>
+    </message>
+    <message>
         <source>Correct the settings; `mydata-like settings check` checks them again.</source>
         <translation>Berichtigen Sie die Einstellungen; `mydata-like settings check` prüft sie noch einmal.</translation>
     </message>
@@ -4733,10 +4845,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>For a service of the whole computer run this as an administrator.</source>
         <translation>Für einen Dienst des ganzen Computers führen Sie dies mit Administratorrechten aus.</translation>
-    </message>
-    <message>
-        <source>Free space there, and it continues.</source>
-        <translation>Schaffen Sie dort Platz, dann geht es weiter.</translation>
     </message>
     <message>
         <source>Give a folder or a file.</source>
@@ -4941,6 +5049,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Its administrator can allow an algorithm that docs/ssh.md names.</source>
         <translation>Seine Administration kann ein Verfahren erlauben, das in docs/ssh.md steht.</translation>
+    </message>
+    <message>
+        <source>Its administrator can install one: %1, or openssl.</source>
+        <translation>Seine Administration kann eines installieren: %1 oder openssl.</translation>
     </message>
     <message>
         <source>Its administrator can raise MaxSessions in sshd_config (10 is the default, 0 allows nothing), or the limits of processes for this account.</source>
@@ -5243,6 +5355,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Im Objektspeicher gibt es keine Objekte über %1.</translation>
     </message>
     <message>
+        <source>Objects in a bucket have no %1 checksums: their ETags are MD5s.</source>
+        <translation>Objekte in einem Bucket haben keine %1-Prüfsummen: Ihre ETags sind MD5-Prüfsummen.</translation>
+    </message>
+    <message>
         <source>Only a watch can start a run.</source>
         <translation>Nur eine Beobachtung kann einen Lauf starten.</translation>
     </message>
@@ -5501,6 +5617,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The host computes the checksum of each file that arrived.</source>
         <translation>Der Rechner berechnet die Prüfsumme jeder angekommenen Datei.</translation>
+    </message>
+    <message>
+        <source>The host has no program that computes %1 checksums.</source>
+        <translation>Der Rechner hat kein Programm, das %1-Prüfsummen berechnet.</translation>
     </message>
     <message>
         <source>The key is taken.</source>
@@ -5935,8 +6055,16 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Nennen Sie statt einer Verknüpfung mit einem Ordner den Ordner selbst, oder setzen Sie einen Schrägstrich hinter die Verknüpfung.</translation>
     </message>
     <message>
+        <source>Free space there, and the copy continues. After ten minutes without any, it ends.</source>
+        <translation>Schaffen Sie dort Platz, dann geht das Kopieren weiter. Nach zehn Minuten ohne Platz endet es.</translation>
+    </message>
+    <message>
         <source>Free space there, or have the quota raised.</source>
         <translation>Schaffen Sie dort Platz, oder lassen Sie das Kontingent erhöhen.</translation>
+    </message>
+    <message>
+        <source>Free space there, then run the same command again: it sends only what is missing.</source>
+        <translation>Schaffen Sie dort Platz, und rufen Sie denselben Befehl noch einmal auf: Er sendet nur, was fehlt.</translation>
     </message>
     <message>
         <source>Give the account of the destination access to it.</source>
@@ -6001,10 +6129,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Its administrator can allow it for this account.</source>
         <translation>Sein Administrator kann es für dieses Konto erlauben.</translation>
-    </message>
-    <message>
-        <source>Its administrator can install one: md5sum, or openssl.</source>
-        <translation>Seine Administration kann eines installieren: md5sum oder openssl.</translation>
     </message>
     <message>
         <source>Its administrator can install them (GNU findutils and coreutils).</source>
@@ -6575,6 +6699,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Das Ziel konnte nicht aufgelistet werden: Es wurde kein Grund genannt.</translation>
     </message>
     <message>
+        <source>The destination has %1 checksums, which its first copy has chosen.</source>
+        <translation>Das Ziel hat %1-Prüfsummen, die seine erste Kopie gewählt hat.</translation>
+    </message>
+    <message>
         <source>The destination has a folder of this name for its own list of what is there.</source>
         <translation>Das Ziel hat einen Ordner dieses Namens für seine eigene Liste dessen, was dort ist.</translation>
     </message>
@@ -6589,6 +6717,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The destination has no space for %1.</source>
         <translation>Am Ziel ist kein Platz für %1.</translation>
+    </message>
+    <message>
+        <source>The destination has no space for the rest.</source>
+        <translation>Das Ziel hat keinen Platz für den Rest.</translation>
     </message>
     <message>
         <source>The destination is empty.</source>
@@ -6809,10 +6941,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The host did not report which files it has placed.</source>
         <translation>Der Rechner hat nicht gemeldet, welche Dateien er an ihren Ort gebracht hat.</translation>
-    </message>
-    <message>
-        <source>The host has no program that computes MD5 checksums.</source>
-        <translation>Der Rechner hat kein Programm, das MD5-Prüfsummen berechnet.</translation>
     </message>
     <message>
         <source>The host lacks programs that copies need: find, xargs -0 and stat.</source>

@@ -2,6 +2,58 @@
 <!DOCTYPE TS>
 <TS version="2.1" language="en" sourcelanguage="en">
 <context>
+    <name>DestinationCheck</name>
+    <message numerus="yes">
+        <source>Reading the list: %Ln file(s)</source>
+        <translation>
+            <numerusform>Reading the list: %Ln file</numerusform>
+            <numerusform>Reading the list: %Ln files</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Looking for other files: %Ln seen</source>
+        <translation>
+            <numerusform>Looking for other files: %Ln seen</numerusform>
+            <numerusform>Looking for other files: %Ln seen</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>and %Ln more</source>
+        <translation>
+            <numerusform>and %Ln more</numerusform>
+            <numerusform>and %Ln more</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln missing</source>
+        <translation>
+            <numerusform>%Ln missing</numerusform>
+            <numerusform>%Ln missing</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln with other bytes</source>
+        <translation>
+            <numerusform>%Ln with other bytes</numerusform>
+            <numerusform>%Ln with other bytes</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln that cannot be read</source>
+        <translation>
+            <numerusform>%Ln that cannot be read</numerusform>
+            <numerusform>%Ln that cannot be read</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln part(s) of their list damaged</source>
+        <translation>
+            <numerusform>%Ln part of their list damaged</numerusform>
+            <numerusform>%Ln parts of their list damaged</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>DropDialog</name>
     <message numerus="yes">
         <source>Upload %Ln folder(s) or file(s)</source>

@@ -6,7 +6,8 @@ from contextlib import closing
 
 import pytest
 
-from mydata_like.core.errors import StagingError
+from mydata_like.core.checksums import Algorithm
+from mydata_like.core.errors import SettingsError, StagingError
 from mydata_like.core.ports import SentFile
 from mydata_like.transfer.s3.bucket_files import BucketFiles, probe_bucket
 from mydata_like.transfer.s3.s3_client import Bucket, S3Options, open_client
@@ -345,3 +346,13 @@ def test_an_object_that_the_service_has_damaged_is_removed(place, memory, size):
 
     assert there.send(member).problem.code == "s3.damaged"
     assert memory.objects == {}
+
+
+def test_objects_have_no_other_checksums_than_md5(memory):
+    there = open_there(memory.url, "a")
+
+    there.files.use(Algorithm.MD5)
+    with pytest.raises(SettingsError, match="their ETags are MD5s") as raised:
+        there.files.use(Algorithm.SHA256)
+
+    assert raised.value.problem_code == "destination.checksum"

@@ -12,7 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from mydata_like.core.destination_files import Placement, StoredFile, TreeFolder, TreeLink
+from mydata_like.core.checksums import Algorithm
+from mydata_like.core.destination_files import (
+    Placement,
+    ProvenFile,
+    StoredFile,
+    TreeFolder,
+    TreeLink,
+)
 from mydata_like.core.errors import (
     Problem,
     ServerUnavailableError,
@@ -50,6 +57,7 @@ ODD = [
     *(b"x\nd41d8cd98f00b204e9800998ecf8427e  y", b"...", b";", b"&", b"?", b"[a]", b"{a,b}"),
 ]
 CHECKSUMS = {"bsd": b"md5 -q", "openssl": b"openssl md5 -r"}
+SHA256 = {"bsd": b"sha256 -q", "openssl": b"openssl sha256 -r", "paramiko": b"shasum -a 256"}
 STAT = """
 [ "$1" = -f ] || exit 1
 shift 2
@@ -57,6 +65,7 @@ exec /usr/bin/stat -c '%f %s %.9Y %.9Z %i' "$@"
 """
 FIND = 'case "$*" in *-printf*) exit 1;; esac\nexec /usr/bin/find "$@"\n'
 MD5 = 'shift\n[ $# -gt 0 ] || exec /usr/bin/md5sum\n/usr/bin/md5sum "$@" | cut -c1-32\n'
+SHA = MD5.replace("md5sum", "sha256sum").replace("32", "64")
 TOUCH = 'case "$*" in *-d*) exit 1;; esac\nexec /usr/bin/touch "$@"\n'
 NO_LINKS = """
 [ "$1" = -s ] && exec /usr/bin/ln "$@"
@@ -64,6 +73,21 @@ echo "ln: Operation not permitted" >&2
 exit 1
 """
 CHANGING = '/usr/bin/md5sum "$@"\nfor file do case $file in *grows) echo >> "$file";; esac; done\n'
+CHANGING_PYTHON = """
+program=$4
+shift 4
+exec /usr/bin/python3 -I -S -c "import os
+read = os.read
+def change(descriptor, size):
+    data = read(descriptor, size)
+    if b'grows' in data:
+        with open('/proc/self/fd/%d' % descriptor, 'ab') as file:
+            file.write(b'more')
+    return data
+os.read = change
+$program" "$@"
+"""
+CUT_OFF_PYTHON = '/usr/bin/python3 "$@" | head -c 60\n'
 OTHER_ACCOUNT = 'exec setpriv --reuid 65534 --clear-groups sh -c "$SSH_ORIGINAL_COMMAND"\n'
 
 
@@ -73,16 +97,35 @@ def only_busybox(folder):
     return with_path(folder, folder / "bin")
 
 
+BSD = {"stat": STAT, "find": FIND, "md5": MD5, "sha256": SHA, "touch": TOUCH}
+NO_PYTHON = {"python3": "exit 127\n"}
+PYTHON_WITHOUT_LINKS = """
+program=$4
+shift 4
+exec /usr/bin/python3 -I -S -c "import errno, os
+def link(*_, **__):
+    raise OSError(errno.EPERM, 'no links')
+os.link = link
+$program" "$@"
+"""
 HOSTS = {
-    "gnu": lambda folder: (),
-    "paramiko": lambda folder: (),
-    "openssl": lambda folder: (),
+    "python": lambda folder: (),
+    "python without links": lambda folder: first_in_path(
+        folder, ln=NO_LINKS, python3=PYTHON_WITHOUT_LINKS
+    ),
+    "gnu": lambda folder: first_in_path(folder, **NO_PYTHON),
+    "paramiko": lambda folder: first_in_path(folder, **NO_PYTHON),
+    "openssl": lambda folder: first_in_path(folder, **NO_PYTHON),
     "busybox": only_busybox,
-    "bsd": lambda folder: first_in_path(folder, stat=STAT, find=FIND, md5=MD5, touch=TOUCH),
-    "no links": lambda folder: first_in_path(folder, ln=NO_LINKS),
+    "bsd": lambda folder: first_in_path(folder, **BSD, **NO_PYTHON),
+    "no links": lambda folder: first_in_path(folder, ln=NO_LINKS, **NO_PYTHON),
 }
 SFTP = {f"SFTP with {stack}": stack for stack in STACKS}
-NEEDED = {"busybox": "busybox", "openssl": "openssl"}
+NEEDED = {
+    "busybox": "busybox",
+    "openssl": "openssl",
+    **dict.fromkeys(("python", "python without links"), "/usr/bin/python3"),
+}
 FOLDERS = {
     "folder": {},
     "folder without links": {"links": False},
@@ -112,7 +155,8 @@ def host_with(folder, *options, **changes):
     with sshd_with(folder, *options) as sshd:
         stack = changes.pop("stack", "libssh")
         endpoint = endpoint_of(sshd, folder / "keys", stack=stack)
-        capabilities = HostCapabilities("shell", checksum=b"md5sum")._replace(**changes)
+        capabilities = HostCapabilities("shell", checksum=b"md5sum", sha256=b"sha256sum")
+        capabilities = capabilities._replace(**changes)
 
         def build(location):
             return HostFiles(lambda: (connect(endpoint), capabilities), os.fsencode(location))
@@ -152,8 +196,11 @@ def build(kind, tmp_path_factory):
             yield build
         return
     stack = "paramiko" if kind == "paramiko" else "libssh"
-    checksum = CHECKSUMS.get(kind, b"md5sum")
-    with host_with(folder, *HOSTS[kind](folder), stack=stack, checksum=checksum) as build:
+    programs = {
+        "checksum": CHECKSUMS.get(kind, b"md5sum"),
+        "sha256": SHA256.get(kind, b"sha256sum"),
+    }
+    with host_with(folder, *HOSTS[kind](folder), stack=stack, **programs) as build:
         yield build
 
 
@@ -307,6 +354,41 @@ def test_a_name_that_is_taken_is_not_touched(there, take, renamed):
     assert there.path(taken.temporary).exists()
 
 
+def as_sent(placement, **changes):
+    """Return how a file of `receive` is to be placed if it has its bytes."""
+    content = b"content of " + placement.temporary.rpartition(b"/")[2]
+    sent = placement._replace(size=len(content), checksum=hashlib.md5(content).hexdigest())
+    return sent._replace(**changes)
+
+
+def test_only_files_with_the_right_bytes_get_their_names(there):
+    names = [b"new/odd " + name[:200] + b"/" + name for name in ODD]
+    right = [as_sent(it) for it in there.receive(*names)]
+    (wrong,) = [as_sent(it, checksum="0" * 32) for it in there.receive("wrong")]
+    (missing,) = [as_sent(it) for it in there.receive("missing")]
+    there.path(missing.temporary).unlink()
+    there.put("taken/file", b"of somebody else")
+    (taken,) = [as_sent(it) for it in there.receive("taken/file")]
+    there.path("link").symlink_to("taken")
+    (linked,) = [as_sent(it) for it in there.receive("link/other")]
+    named = Placement(there.put("named", b"x"), b"", 0, 1, hashlib.md5(b"x").hexdigest())
+    unnamed = [wrong, missing, taken, linked]
+
+    results = there.files.prove_and_place([*right, *unnamed, named])
+
+    placed = [it.file for it in results[: len(right)]]
+    assert placed == [there.stored(name) for name in names]
+    assert [it.checksum for it in results[: len(right)]] == [it.checksum for it in right]
+    assert [there.path(name).stat().st_mode & 0o777 for name in names] == [0o640] * len(names)
+    *failed, last = results[len(right) :]
+    assert failed[:2] == [None, None]
+    assert codes(failed[2:]) == ["destination.occupied", "destination.link"]
+    assert last == ProvenFile(there.stored("named"), named.checksum)
+    assert there.path("taken/file").read_bytes() == b"of somebody else"
+    assert [path.name for path in there.path("taken").iterdir()] == ["file"]
+    assert there.left() == [b"file", b"other", b"wrong"]
+
+
 def test_of_two_files_for_one_name_only_one_is_placed(there):
     one, two = there.receive("data/a", "b")
 
@@ -393,13 +475,26 @@ def test_only_regular_files_are_proven(there):
     assert [it and it.file for it in proven] == there.files.look(paths)
 
 
-def test_large_files_are_hashed_completely(there):
+@pytest.mark.parametrize("algorithm", Algorithm)
+def test_large_files_are_hashed_completely(there, algorithm):
     contents = [bytes([number]) * (3_000_000 + number) for number in range(11)]
     paths = [there.put(f"{number}", content) for number, content in enumerate(contents)]
 
+    there.files.use(algorithm)
     proven = there.files.prove(paths)
 
-    assert [it.checksum for it in proven] == [hashlib.md5(it).hexdigest() for it in contents]
+    assert [it.checksum for it in proven] == [algorithm.hash(it).hexdigest() for it in contents]
+
+
+def test_files_with_odd_names_have_sha256_checksums_where_these_are_used(there):
+    paths = [there.put(b"odd/" + name, b"content of " + name) for name in ODD]
+
+    there.files.use(Algorithm.SHA256)
+    proven = there.files.prove([*paths, b"missing"])
+
+    content = [hashlib.sha256(b"content of " + name).hexdigest() for name in ODD]
+    assert [it and it.checksum for it in proven] == [*content, None]
+    assert there.files.algorithm is Algorithm.SHA256
 
 
 @pytest.mark.parametrize(
@@ -711,10 +806,10 @@ KILLING = "kill -9 $PPID\n"
 
 
 @contextmanager
-def hashing_with(folder, program):
+def hashing_with(folder, **programs):
     """Yield an open destination on a host with this md5sum."""
     with (
-        host_with(folder, *first_in_path(folder, md5sum=program)) as build,
+        host_with(folder, *first_in_path(folder, **programs)) as build,
         closing(build(folder / "there")) as files,
     ):
         files.open(create=True)
@@ -722,9 +817,12 @@ def hashing_with(folder, program):
 
 
 @needs_sshd
-def test_a_file_that_changes_while_it_is_hashed_is_not_proven(tmp_path):
-    with hashing_with(tmp_path, CHANGING) as there:
-        paths = [there.put(name) for name in ("a", "grows", "z")]
+@pytest.mark.parametrize(
+    "programs", [{"md5sum": CHANGING, **NO_PYTHON}, {"python3": CHANGING_PYTHON}], ids="/".join
+)
+def test_a_file_that_changes_while_it_is_hashed_is_not_proven(tmp_path, programs):
+    with hashing_with(tmp_path, **programs) as there:
+        paths = [there.put(name, name.encode()) for name in ("a", "grows", "z")]
 
         proven = there.files.prove(paths)
 
@@ -732,9 +830,22 @@ def test_a_file_that_changes_while_it_is_hashed_is_not_proven(tmp_path):
 
 
 @needs_sshd
+def test_what_python_did_before_its_answer_was_cut_off_is_found_by_other_programs(tmp_path):
+    with hashing_with(tmp_path, python3=CUT_OFF_PYTHON) as there:
+        placements = [as_sent(it) for it in there.receive("a", "b")]
+
+        with pytest.raises(TransientError):
+            there.files.prove_and_place(placements)
+
+        assert there.files.prove_and_place(placements) == [None, None]
+        found = there.files.prove([it.final for it in placements])
+    assert [it.checksum for it in found] == [it.checksum for it in placements]
+
+
+@needs_sshd
 def test_a_program_that_omits_files_is_asked_for_each(tmp_path):
     contents = [b"one", b"two", b"three"]
-    with hashing_with(tmp_path, OMITTING) as there:
+    with hashing_with(tmp_path, md5sum=OMITTING, **NO_PYTHON) as there:
         paths = [there.put(content, content) for content in contents]
 
         proven = there.files.prove(paths)
@@ -744,7 +855,7 @@ def test_a_program_that_omits_files_is_asked_for_each(tmp_path):
 
 @needs_sshd
 def test_an_answer_that_is_cut_off_is_not_believed(tmp_path):
-    with hashing_with(tmp_path, KILLING) as there:
+    with hashing_with(tmp_path, md5sum=KILLING, **NO_PYTHON) as there:
         paths = [there.put("a"), there.put("b")]
 
         with pytest.raises(TransientError):
@@ -829,10 +940,29 @@ def test_a_host_without_a_shell_is_named(tmp_path):
 
 @needs_sshd
 def test_a_host_without_a_checksum_program_is_named(tmp_path):
-    with host_with(tmp_path, checksum=b"") as build, closing(build(tmp_path / "there")) as files:
+    (tmp_path / "bin").mkdir()
+    options = first_in_path(tmp_path / "bin", **NO_PYTHON)
+    with (
+        host_with(tmp_path, *options, checksum=b"") as build,
+        closing(build(tmp_path / "there")) as files,
+    ):
         files.open(create=True)
         with pytest.raises(StagingError) as raised:
             files.prove([b"a"])
+    assert raised.value.problem_code == "destination.no-checksum"
+
+
+@needs_sshd
+@pytest.mark.parametrize("lacks", ["checksum", "sha256"])
+def test_a_host_is_not_used_with_checksums_that_it_does_not_compute(tmp_path, lacks):
+    algorithms = dict(zip(("checksum", "sha256"), Algorithm, strict=True))
+    missing = algorithms.pop(lacks)
+    (other,) = algorithms.values()
+    with host_with(tmp_path, **{lacks: b""}) as build, closing(build(tmp_path / "there")) as files:
+        files.open(create=True)
+        files.use(other)
+        with pytest.raises(StagingError, match=missing.label) as raised:
+            files.use(missing)
     assert raised.value.problem_code == "destination.no-checksum"
 
 

@@ -50,6 +50,7 @@ def test_a_plain_host_has_a_shell_and_its_tools(tmp_path, stack):
     found = probe_with(tmp_path, stack)
     assert found[0] == "shell"
     assert (found.tar, found.checksum, found.cpus) == ("gnu", b"md5sum", count_cpus())
+    assert found.sha256 == b"sha256sum"
 
 
 def test_a_missing_location_is_made_for_its_group(tmp_path, stack):
@@ -93,6 +94,24 @@ def test_bsdtar_is_known(tmp_path, stack):
     options = with_programs(tmp_path, tar="/usr/bin/bsdtar", openssl="/usr/bin/openssl")
     found = probe_with(tmp_path, stack, *options)
     assert (found.access, found.tar, found.checksum) == ("shell", "bsd", b"openssl md5 -r")
+    assert found.sha256 == b"openssl sha256 -r"
+
+
+PRINTED = "echo 1e6a3c0d92a7 #"
+
+
+@pytest.mark.parametrize(
+    ("programs", "command"),
+    [
+        ({}, b""),
+        ({"sha256sum": PRINTED, "shasum": which("shasum")}, b"shasum -a 256"),
+        ({"sha256sum": which("md5sum"), "sha256": f"{which('sha256sum')} #"}, b"sha256 -q"),
+    ],
+    ids=["none", "shasum", "sha256"],
+)
+def test_a_program_counts_that_prints_the_right_checksum(tmp_path, stack, programs, command):
+    found = probe_with(tmp_path, stack, *with_programs(tmp_path, **programs))
+    assert (found.access, found.checksum, found.sha256) == ("shell", b"", command)
 
 
 def test_only_scp_is_found_out_and_reported(tmp_path, stack):

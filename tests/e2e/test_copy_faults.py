@@ -5,9 +5,13 @@ No file may be listed that does not have exactly these bytes, and no wrong one m
 
 import os
 from contextlib import ExitStack
+from socket import socket
 
 import pytest
 
+from mydata_like.app.copy_service import CopyOrder, open_place, plan_copy, run_copy
+from mydata_like.app.run_request import RunObserver
+from mydata_like.core.errors import StagingError
 from mydata_like.selftest.tampering import TamperingProxy
 from tests.copy_site import KINDS, find_differences, find_false_claims, open_copy_site
 from tests.mounts import SmallDisk, may_mount_disks
@@ -127,3 +131,52 @@ def test_a_copy_to_a_full_disk_is_continued_when_there_is_room(tmp_path, stack, 
     assert (paused.code, paused.problem) == (130, "run.interrupted")
     assert ended.code == 0, ended
     assert find_differences(source, site.there, b"src") == []
+
+
+@pytest.mark.skipif(not may_mount_disks(), reason="mounting is not permitted")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_copy_to_a_disk_that_stays_full_ends_and_says_how_to_continue(
+    tmp_path, stack, kind, monkeypatch
+):
+    sshd = stack.enter_context(open_ssh(tmp_path / "sshd"))
+    site = stack.enter_context(open_copy_site(tmp_path / "site", kind, sshd))
+    for name, value in site.environment.items():
+        monkeypatch.setenv(name, value)
+    source = make_source(site)
+    for number in range(5):
+        (source / f"more {number}").write_bytes(os.urandom(1_000_000))
+    site.there.mkdir()
+    disk = stack.enter_context(SmallDisk(site.there, "4m"))
+    sources, target = plan_copy([str(source), site.target])
+    order = CopyOrder(sources=sources, target=target, patience=0.5)
+
+    end, _ = run_copy(order, open_place(order, None), RunObserver())
+    assert find_false_claims(site.there) == []
+    disk.enlarge()
+    again = site.copy(source)
+
+    sums = end.finished
+    assert (end.exit_code, sums.problem.code) == (StagingError.exit_code, "staging.full")
+    assert "run the same command again" in sums.problem.hint
+    assert 0 < sums.verified < sums.found == sums.verified + sums.waiting
+    assert again.code == 0, again
+    assert again.sums["sent"] == sums.waiting
+    assert find_differences(source, site.there, b"src") == []
+
+
+def test_a_host_that_cannot_be_reached_is_called_a_host(tmp_path, stack):
+    sshd = stack.enter_context(open_ssh(tmp_path / "sshd"))
+    site = stack.enter_context(open_copy_site(tmp_path / "site", "host", sshd))
+    make_source(site)
+    site.write_settings()
+    with socket() as nobody:  # a port where nobody listens
+        nobody.bind((sshd.host, 0))
+        config = site.home / ".ssh" / "config"
+        port = str(nobody.getsockname()[1])
+        config.write_text(config.read_text().replace(str(sshd.port), port))
+        copied = site.copy(site.data / "src", "--text")
+        others = [site.call("verify", site.target), site.call("run")]
+
+    for ended in (copied, *others):
+        assert ended.code != 0
+        assert "Check the network; the host may be down." in ended.complaints

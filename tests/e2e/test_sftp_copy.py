@@ -119,7 +119,7 @@ def test_a_copy_is_proven_by_reading_it_back(site):
     assert first[0] == 0
     assert TWICE not in preview[1]
     assert TWICE in first[1]
-    assert first[1].endswith("4 files: 4 written to the disk, read back and compared now\n")
+    assert first[1].endswith("4 files: 4 written to the disk, read back and compared now (MD5)\n")
     assert site.check_there() == 4
     assert stat.S_IMODE((site.there / "data/d").stat().st_mode) == stat.S_IMODE(
         (site.data / "d").stat().st_mode
@@ -159,7 +159,7 @@ def test_a_file_that_was_changed_there_is_noticed_by_its_time_and_the_others_by_
     assert code == 0
     assert text.endswith(
         "4 files: 2 proven earlier, of the same size and time there, "
-        "2 written to the disk, read back and compared now\n"
+        "2 written to the disk, read back and compared now (MD5)\n"
     )
     (kept,) = (site.there / "data").glob(".mydata-old-*-1")
     assert kept.read_bytes() == changed
@@ -167,6 +167,29 @@ def test_a_file_that_was_changed_there_is_noticed_by_its_time_and_the_others_by_
     assert "Changed: data/2 " in verified.output
     assert "3 of 4 files are as listed" in verified.output
     flip_byte(site.there / "data/2", later=0)  # as it was
+
+
+def test_what_verify_finds_is_unsafe_and_sent_again_by_the_next_run(site):
+    for name in (b"run/a", b"run/b", b"c"):
+        site.make(name, os.urandom(5_000))
+    added = site.folder / "usb" / "added"
+    added.mkdir(parents=True)
+    (added / "d").write_bytes(os.urandom(5_000))
+    site.write_settings()
+    assert site.call("run").code == site.call("run", "--source", added).code == 0
+    flip_byte(site.there / "run" / "a", later=False)
+    (site.there / "added" / "d").unlink()
+
+    found = site.call("verify", site.target)
+    status = site.call("status", "--json")
+    ended = site.call("run", "--events"), site.call("run", "--events", "--source", added)
+    again = site.call("verify", site.target)
+
+    assert (found.code, again.code) == (1, 0)
+    assert (status.lines[0]["safety"], status.lines[0]["recheck"]) == ("at risk", 2)
+    assert [(it.code, it.sums["sent"]) for it in ended] == [(0, 1), (0, 1)]
+    assert (site.there / "run" / "a").read_bytes() == (site.data / "run" / "a").read_bytes()
+    assert site.call("status", "--json").lines[0]["safety"] == "safe"
 
 
 def test_a_copy_that_was_killed_goes_on(site):

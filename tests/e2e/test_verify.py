@@ -218,7 +218,7 @@ def barrier(bin_folder):
 
 def test_all_files_are_as_listed(site):
     how = {
-        "folder": r"read( back|, possibly from memory,) and hashed now",
+        "folder": r"read( back|, possibly from memory,) and hashed now: MD5",
         "host": "hashed on the host now: md5sum",
     }
 

@@ -2,7 +2,7 @@
 
 import random
 
-from mydata_like.core import md5
+from mydata_like.core import hashing
 from mydata_like.core.errors import FileChangedError
 
 
@@ -11,7 +11,7 @@ class Content:
 
     def __init__(self, size, wrong=None):
         self.data = random.Random(size).randbytes(size)
-        self.checksum = md5.new()
+        self.checksum = hashing.new()
         self.remaining = size
         self.finished = False
         self._wrong = wrong

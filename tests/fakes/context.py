@@ -36,6 +36,7 @@ def make_context(gate: Gate, emit, *, transport: Any = None, **parts: Any) -> Ru
         "transport": transport,
         "box": "staging",
         "emit": emit,
+        "emit_all": lambda events: [emit(event) for event in events],
         "progress": RunProgress(clock),
         "clock": clock,
         "cancel": gate.cancel,

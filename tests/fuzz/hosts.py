@@ -223,7 +223,8 @@ AGENT: Final = sftp_protocol.pack(b"\x0c\0\0\0\1" + KEY + sftp_protocol.pack(b"a
 )
 FACTS: Final = b"""extracted 4096
 tar tar (GNU tar) 1.34
-checksum md5sum
+md5 md5sum
+sha256 sha256sum
 zstd mydata
 cpus 8
 """

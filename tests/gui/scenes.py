@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QMainWindow,
+    QPushButton,
     QTabWidget,
     QVBoxLayout,
     QWidget,
@@ -32,6 +33,7 @@ from mydata_like.gui.drop.import_dialog import ImportDialog
 from mydata_like.gui.dry_run import DryRunDialog
 from mydata_like.gui.help_menu import HelpDialog
 from mydata_like.gui.log_viewer.bundle_dialog import BundleDialog
+from mydata_like.gui.overview.destination_check import DestinationCheck
 from mydata_like.gui.overview.details_panel import DetailsPanel
 from mydata_like.gui.overview.overview_page import SetByServer
 from mydata_like.gui.overview.summary_cards import RemoveQuestion, UnfinishedList
@@ -142,7 +144,7 @@ def list_scenes() -> list[Scene]:
         Scene("connection", _try_connection),
         Scene("overview-safe", partial(_open_page, "overview"), Moment.SAFE),
         Scene("problems-held", _show_held, Moment.SAFE),
-        Scene("overview-host", partial(_open_page, "overview"), Moment.HOST),
+        Scene("overview-host", _check_destination, Moment.HOST),
     ]
 
 
@@ -173,6 +175,18 @@ def _open_s3_settings(stage: Stage) -> QWidget:
 def _open_page(name: str, stage: Stage) -> QWidget:
     stage.window.show_page(name)
     return stage.window
+
+
+def _check_destination(stage: Stage) -> QWidget:
+    """Check all files at the destination."""
+    window = _open_page("overview", stage)
+    check = window.findChild(DestinationCheck)
+    assert check
+    button = check.findChild(QPushButton)
+    assert isinstance(button, QPushButton)
+    button.click()
+    _wait_until(lambda: not stage.context.tasks.busy)
+    return window
 
 
 def _show_details(stage: Stage) -> QWidget:

@@ -15,10 +15,13 @@ from mydata_like.demo.ssh_servers import PrivateSshd
 from mydata_like.gui.drop.drop_dialog import DropDialog
 from mydata_like.gui.drop.drop_model import SourceColumn
 from mydata_like.gui.dry_run import DryRunDialog, PlanModel
+from mydata_like.gui.overview.destination_check import DestinationCheck
+from mydata_like.gui.overview.overview_page import OverviewPage
 from mydata_like.gui.pages.where_page import WherePage
 from mydata_like.gui.tables.folder_tree import TOP
 from mydata_like.gui.tables.table_panel import list_levels
 from mydata_like.gui.theme.destination_translator import DestinationTranslator, name_destination
+from mydata_like.gui.theme.widgets import FoldedText
 from mydata_like.gui.where.free_dialog import FreeDialog
 from mydata_like.settings.schema import DataDestination
 from mydata_like.ssh.keys import create_key
@@ -155,6 +158,53 @@ def test_space_is_freed_after_a_check_on_the_host(host, open_context, qtbot):
 
     assert not file.exists()
     assert (there / file.relative_to(data)).exists()
+
+
+@needs_sshd
+def test_the_overview_says_when_the_files_there_were_last_checked(host, open_context, qtbot):
+    config, data, there = host
+    (data / "alice" / "one.raw").write_text("one")
+    (data / "bob" / "two.raw").write_text("two")
+    context = open_context(config)
+    controller = context.controller
+    page = OverviewPage(context)
+    qtbot.addWidget(page)
+    page.show()
+    qtbot.waitUntil(lambda: controller.state.phase == "idle")
+    assert "checked" not in said(page).lower()
+    controller.start()
+    qtbot.waitUntil(lambda: controller.state.last is not None and not controller.state.at_work)
+    wait(qtbot, page, "were not checked since they arrived")
+    damaged, lost = (there / name for name in ("alice/one.raw", "bob/two.raw"))
+
+    button(page, "Check now").click()
+    wait(qtbot, page, "30 of 30 files, all as they were sent.")
+    damaged.write_text("ONE")
+    lost.unlink()
+    button(page, "Check now").click()
+    wait(qtbot, page, "30 of 30 files, 1 missing, 1 with other bytes.")
+
+    assert "The next run sends or lists again what is still on this computer." in said(page)
+    wait(qtbot, page, "2 file(s) wait for the next run")
+    assert "are safe" not in said(page)
+    details = page.findChild(DestinationCheck).findChild(FoldedText)
+    assert sorted(details.text().split("\n")) == [
+        "Missing: bob/two.raw",
+        "Other bytes: alice/one.raw",
+    ]
+    another = OverviewPage(context)
+    qtbot.addWidget(another)
+    another.show()
+    wait(qtbot, another, "30 of 30 files, 1 missing, 1 with other bytes.")
+
+    button(another, "Check now").click()
+    stop = button(another, "Stop")
+    stop.click()
+    qtbot.waitUntil(lambda: stop.text() == "Check now")
+    wait(qtbot, another, "30 files")
+    (there / ".mydata-like" / "destination.json").unlink()
+    button(another, "Check now").click()
+    wait(qtbot, another, "it has no marker. Check the path")
 
 
 @pytest.fixture

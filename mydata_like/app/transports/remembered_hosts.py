@@ -12,6 +12,7 @@ from mydata_like.state.state_files import HostRecord, load_record, save_record
 
 _REMEMBERED: Final = timedelta(days=1)
 _DOUBTED: Final = timedelta(minutes=15)
+_COMMANDS: Final = ("checksum", "sha256")  # bytes of `HostCapabilities`
 
 
 class RememberedHosts:
@@ -34,7 +35,7 @@ class RememberedHosts:
         lifetime = _DOUBTED if record.doubtful else _REMEMBERED
         if not timedelta() <= self._clock.now() - record.at < lifetime:
             return None
-        values = record._asdict() | {"checksum": record.checksum.encode()}
+        values = record._asdict() | {it: getattr(record, it).encode() for it in _COMMANDS}
         del values["at"]
         found = HostCapabilities(**values)
         return found if found.sound else None
@@ -45,7 +46,8 @@ class RememberedHosts:
             records = self._load()
             records.pop(self._name(host), None)
             if capabilities is not None:
-                values = capabilities._asdict() | {"checksum": capabilities.checksum.decode()}
+                values = capabilities._asdict()
+                values |= {it: values[it].decode() for it in _COMMANDS}
                 records[self._name(host)] = HostRecord(self._clock.now(), **values)
             save_record(self._file, records)
 

@@ -6,13 +6,20 @@ from functools import partial
 from typing import Final
 
 from mydata_like.catalogues.manifest.prove import USUAL_MODE, Prove
-from mydata_like.catalogues.manifest.segments import MARKER, format_marker, read_marker
+from mydata_like.catalogues.manifest.segments import (
+    MARKER,
+    DestinationMarker,
+    find_algorithm,
+    format_marker,
+    read_marker,
+)
 from mydata_like.catalogues.manifest.stored_view import (
     BOX,
     ManifestContext,
     StoredView,
     number_dataset,
 )
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.destination_files import (
     DestinationFiles,
     ListedPart,
@@ -21,7 +28,7 @@ from mydata_like.core.destination_files import (
     StoredFile,
     digest_part,
 )
-from mydata_like.core.errors import ItemError, Problem, StagingError
+from mydata_like.core.errors import ItemError, Problem, SettingsError, StagingError
 from mydata_like.core.model import (
     Batch,
     Datafile,
@@ -83,10 +90,11 @@ class ManifestCatalogue:
 
     def _open_view(self, folder: bytes, place: bytes) -> StoredView:
         """Return the view of a source that is a folder."""
-        below = place + b"/" if place else b""
+        below, files = place + b"/" if place else b"", self._destination.files
+        number = number_dataset(folder + b"\0" + place, files.algorithm)
         return StoredView(
             self._destination,
-            Dataset(number_dataset(folder + b"\0" + place), below.decode("utf-8", "replace")),
+            Dataset(number, below.decode("utf-8", "replace")),
             folder,
             lambda key: below + key[len(folder) + 1 :],
             lambda path: folder + b"/" + path[len(below) :],
@@ -110,7 +118,7 @@ class ManifestCatalogue:
 
         return StoredView(
             self._destination,
-            Dataset(number_dataset(SINGLE), ""),
+            Dataset(number_dataset(SINGLE, files.algorithm), ""),
             b"",
             lambda key: places.get(key) or (None if b"/" in key else key),
             keys.__getitem__,
@@ -203,27 +211,47 @@ def _record(replaced: Replacement, size: int, checksum: str, replica: Replica) -
     )
 
 
-def identify(files: DestinationFiles, known: str, *, create: bool = True) -> str:
-    """Return the id of an open destination, which is marked if it has none.
+def identify(
+    files: DestinationFiles,
+    known: str,
+    algorithm: Algorithm | None = None,
+    *,
+    create: bool = True,
+) -> DestinationMarker:
+    """Return the marker of an open destination, which is marked if it has none.
 
-    Raises `StagingError` if it is not the one that is `known` from earlier runs.
+    Its files use the algorithm of its checksums from then on, which is chosen once: None is that of
+    the marker, or of a manifest without one, or MD5. Raises `SettingsError` if the destination has
+    another, and `StagingError` if it is not the one that is `known` from earlier runs.
     """
     found = read_marker(files.read(MARKER))
-    if known and not found:
+    if known and not found.id:
         raise StagingError(
             "The destination has lost its marker: earlier runs had put .mydata-like there.",
             hint="Check that it is mounted. If it was emptied on purpose, run again with "
             "--accept-missing.",
             code="destination.absent",
         )
-    if known and found != known:
+    if known and found.id != known:
         raise StagingError(
             "This is another destination than in earlier runs: its marker has another id.",
             hint="Check what is mounted there. If it was replaced on purpose, run again with "
             "--accept-missing.",
             code="destination.other",
         )
-    if found or not create:
-        return found
-    files.write(MARKER, format_marker(str(uuid.uuid4())))  # unless another run has just done so
-    return read_marker(files.read(MARKER))
+    if not found.id:
+        found = DestinationMarker("", algorithm or find_algorithm(files))
+        files.use(found.algorithm)
+        if create:
+            new = found._replace(id=str(uuid.uuid4()))
+            files.write(MARKER, format_marker(new))  # unless another run has just done so
+            found = read_marker(files.read(MARKER))
+    if algorithm not in (None, found.algorithm):
+        raise SettingsError(
+            f"The destination has {found.algorithm.label} checksums, which its first copy has "
+            "chosen.",
+            hint="Copy without --checksum, or to another destination.",
+            code="destination.checksum",
+        )
+    files.use(found.algorithm)
+    return found

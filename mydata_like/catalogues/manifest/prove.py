@@ -10,7 +10,7 @@ from typing import Final
 
 from mydata_like.catalogues.manifest.segments import LARGEST
 from mydata_like.catalogues.manifest.stored_view import BOX, OCCUPIED, ManifestContext
-from mydata_like.core.destination_files import Placement, ProvenFile, StoredFile
+from mydata_like.core.destination_files import Placement, ProvenFile
 from mydata_like.core.errors import Problem, TransientError
 from mydata_like.core.events import FileFailed, FileWaiting
 from mydata_like.core.file_access import system_path
@@ -21,8 +21,8 @@ logger = logging.getLogger(__name__)
 
 SHORTEST: Final = 1.0  # seconds between two rounds
 LONGEST: Final = 30.0
-EFFORT: Final = 4  # a round may take a fifth of the time, as it delays what is being sent
-AT_ONCE: Final = 1000  # files in one request
+EFFORT: Final = 4  # flushing may take a fifth of the time, as it delays what is being sent
+AT_ONCE: Final = 4000  # files in one request
 USUAL_MODE: Final = 0o644  # of a local file that has no permissions, or is gone
 
 DIFFERS: Final = Problem(
@@ -45,32 +45,34 @@ class Prove:
         self._files = destination.files
         self._call = destination.call
         self._clock = destination.gate.clock
+        self._flushing = 0.0  # seconds in this round
 
     def __call__(self, source: StageInput[Batch]) -> Iterator[Batch]:
         waiting: Batch = []
-        rest = SHORTEST
-        due = self._clock.monotonic() + rest
+        due = self._clock.monotonic() + SHORTEST
         while waiting or not source.finished:
             if not source.finished:
                 left = due - self._clock.monotonic()
                 waiting += source.poll(max(0.0, left) if waiting else None) or ()
                 if not source.finished and left > 0 and len(waiting) < LARGEST:
                     continue
-            begun = self._clock.monotonic()
+            self._flushing = 0.0
             while part := waiting[:LARGEST]:
                 waiting = waiting[LARGEST:]
                 yield from self._prove(part)
-            now = self._clock.monotonic()
-            rest = min(max(SHORTEST, EFFORT * (now - begun)), LONGEST)
-            due = now + rest
+            rest = min(max(SHORTEST, EFFORT * self._flushing), LONGEST)
+            due = self._clock.monotonic() + rest
 
     def _prove(self, batch: Batch) -> Iterator[Batch]:
         """Prove some files; yield those that are verified, and those to be sent again."""
         try:
             # An older line of a file that was removed there would say that it has other bytes.
-            paths = [self._find_final(it) or _encode(it.remote) for it in batch]
+            paths = [_encode(it.remote) for it in batch]
+            paths = [self._find_final(path) or path for path in paths]
             self._call(lambda: self._destination.manifest.withdraw_earlier(paths))
+            begun = self._clock.monotonic()
             self._call(self._files.sync)
+            self._flushing += self._clock.monotonic() - begun
             verified: list[tuple[FileRecord, ProvenFile]] = []
             wrong: Batch = []
             for start in range(0, len(batch), AT_ONCE):
@@ -103,26 +105,14 @@ class Prove:
     def _prove_part(self, part: Batch) -> list[ProvenFile | Problem | None]:
         """Return each file as it is proven, None if its bytes are wrong, or why it has no name."""
         self._set_modes([record for record in part if record.replaces])
-        found = self._files.prove([_encode(it.remote) for it in part])
-        results: list[ProvenFile | Problem | None] = [
-            it if _matches(record, it) else None for record, it in zip(part, found, strict=True)
+        placements = [self._place(record) for record in part]
+        results = self._files.prove_and_place(placements)
+        lost = [
+            at
+            for at, (placement, result) in enumerate(zip(placements, results, strict=True))
+            if placement.final and not isinstance(result, ProvenFile)
         ]
-        unnamed = [
-            index for index, record in enumerate(part) if self._find_final(record) is not None
-        ]
-        ready = [index for index in unnamed if results[index]]
-        placements = [self._placement(part[index]) for index in ready]
-        placed = self._files.place(placements) if placements else []
-        lost = [index for index in unnamed if not results[index]]
-        for index, result in zip(ready, placed, strict=True):
-            before = results[index]
-            assert isinstance(before, ProvenFile)
-            if isinstance(result, StoredFile) and _is_same(result, before.file):
-                results[index] = before._replace(file=result)
-            else:
-                results[index] = result if isinstance(result, Problem) else OCCUPIED
-                lost.append(index)
-        self._accept_named(part, lost, results)
+        self._accept_named(placements, lost, results)
         return results
 
     def _set_modes(self, replaced: Batch) -> None:
@@ -137,27 +127,31 @@ class Prove:
             self._files.set_mode(paths, mode)
 
     def _accept_named(
-        self, part: Batch, lost: Sequence[int], results: list[ProvenFile | Problem | None]
+        self,
+        placements: Sequence[Placement],
+        lost: Sequence[int],
+        results: list[ProvenFile | Problem | None],
     ) -> None:
         """Accept files that have their names and bytes already.
 
         An earlier attempt, whose answer was lost, may have named them.
         """
-        finals = [self._find_final(part[index]) or b"" for index in lost]
-        for index, found in zip(lost, self._files.prove(finals) if finals else (), strict=True):
-            if _matches(part[index], found):
-                results[index] = found
-                self._files.remove([_encode(part[index].remote)])
+        finals = [placements[at].final for at in lost]
+        for at, found in zip(lost, self._files.prove(finals) if finals else (), strict=True):
+            if placements[at].is_right(found):
+                results[at] = found
+                self._files.remove([placements[at].temporary])
 
-    def _find_final(self, record: FileRecord) -> bytes | None:
-        """Return the final path of bytes that have a temporary one."""
-        path, temporary = _encode(record.remote), self._destination.temporary
-        return path[len(temporary) :] if temporary and path.startswith(temporary) else None
+    def _find_final(self, path: bytes) -> bytes:
+        """Return the final path of bytes that have a temporary one; empty for others."""
+        temporary = self._destination.temporary
+        return path[len(temporary) :] if temporary and path.startswith(temporary) else b""
 
-    def _placement(self, record: FileRecord) -> Placement:
-        final = self._find_final(record)
-        assert final is not None
-        return Placement(_encode(record.remote), final, _find_mode(record.file.path))
+    def _place(self, record: FileRecord) -> Placement:
+        path, file = _encode(record.remote), record.file
+        final = self._find_final(path)
+        mode = _find_mode(file.path) if final else 0
+        return Placement(path, final, mode, file.size, record.checksum)
 
     def _may_be_sent_again(self, record: FileRecord) -> bool:
         """Prepare a file whose bytes are wrong to be sent again; report one that cannot be."""
@@ -173,23 +167,6 @@ class Prove:
     def _fail(self, record: FileRecord, problem: Problem) -> None:
         for file in record.files:
             self._destination.emit(FileFailed.of(file, problem))
-
-
-def _matches(record: FileRecord, found: ProvenFile | None) -> bool:
-    """Return whether these are the bytes that were read here."""
-    return found is not None and (found.checksum, found.file.size) == (
-        record.checksum,
-        record.file.size,
-    )
-
-
-def _is_same(placed: StoredFile, proven: StoredFile) -> bool:
-    """Return whether a named file is the one that was proven; naming changes its ctime."""
-    return (placed.inode, placed.size, placed.modified_ns) == (
-        proven.inode,
-        proven.size,
-        proven.modified_ns,
-    )
 
 
 def _find_mode(path: bytes) -> int:

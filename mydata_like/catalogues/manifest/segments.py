@@ -2,12 +2,14 @@
 
 A segment is two files that never change: `N.jsonl`, which counts, and `N.md5` for people, which
 `md5sum -c` reads in the folder of the destination. Names that GNU md5sum escapes are in
-`N-escaped.md5`. A file is listed once its bytes are proven; before they are replaced, the segments
-that list it are written again without it. So after an interruption at any moment a file may be
-missing from the manifest, but is never listed with bytes that it does not have.
+`N-escaped.md5`. Where checksums are SHA-256, these end with `.sha256`, for `sha256sum -c`. A file
+is listed once its bytes are proven; before they are replaced, the segments that list it are written
+again without it. So after an interruption at any moment a file may be missing from the manifest,
+but is never listed with bytes that it does not have.
 """
 
 import base64
+import binascii
 import hashlib
 import json
 import logging
@@ -20,6 +22,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.destination_files import (
     DESTINATION_MARKER,
     OWN_FOLDER,
@@ -41,11 +44,13 @@ TURN: Final = OWN_FOLDER + b"/withdrawing"  # names the uploader that writes seg
 LONGEST_TURN: Final = 120.0  # seconds after which it counts as killed
 LOOK_AGAIN: Final = 0.1  # seconds
 FORMAT: Final = 1
+NOT_MD5: Final = 2  # the format of a marker that versions which know only MD5 refuse
 LARGEST: Final = 50_000  # files of a segment
-_CHECKSUM: Final = re.compile("[0-9a-f]{32}")
+_CHECKSUM: Final = re.compile("[0-9a-f]{32}|[0-9a-f]{64}")
 _NO_SIZE: Final = 1 << 63  # which no file has
 _ENDING: Final = b".jsonl"
-_ESCAPED: Final = b"-escaped.md5"
+_ESCAPED: Final = b"-escaped"
+_LISTS: Final = (b".md5", b".sha256")  # endings of the files for people
 _ESCAPE: Final = re.compile(rb"\\([\\nr])")
 _ESCAPES: Final = {b"\\": b"\\", b"n": b"\n", b"r": b"\r"}
 
@@ -65,20 +70,26 @@ class Listed(NamedTuple):
         return self.proven.file.path
 
 
-def format_segment(proven: Iterable[ProvenFile], evidence: str, at: int) -> bytes:
+def format_segment(
+    proven: Iterable[ProvenFile], evidence: str, at: int, algorithm: Algorithm = Algorithm.MD5
+) -> bytes:
     """Return the content of `N.jsonl`: a line about all files, and one for each."""
     lines = []
     for file, checksum in proven:
-        name = base64.b64encode(file.path).decode()
-        values = [name, file.size, checksum, file.modified_ns, file.ctime_ns, file.inode]
-        values += [file.tag] if file.tag else []
-        lines.append(json.dumps(values, separators=(",", ":")))
+        path, size, modified_ns, ctime_ns, inode, tag = file
+        name = binascii.b2a_base64(path, newline=False).decode()
+        more = f",{json.dumps(tag)}" if tag else ""
+        # A fifth of the time that `json` takes; names and checksums need no escapes.
+        lines.append(f'["{name}",{size},"{checksum}",{modified_ns},{ctime_ns},{inode}{more}]')
     head = {"format": FORMAT, "evidence": evidence, "at": at, "files": len(lines)}
-    return "\n".join([json.dumps(head), *lines, ""]).encode()
+    return "\n".join([json.dumps(head | {"checksum": algorithm.value}), *lines, ""]).encode()
 
 
-def parse_segment(content: bytes) -> Iterator[Listed]:
-    """Yield the files of a segment; raises ValueError if it is damaged or of a newer version."""
+def parse_segment(content: bytes, algorithm: Algorithm = Algorithm.MD5) -> Iterator[Listed]:
+    """Yield the files of a segment, which has checksums of this algorithm.
+
+    Raises ValueError if it is damaged, of a newer version or has others.
+    """
     lines = content.decode("ascii").splitlines()
     head = parse_json(lines[0]) if lines else None
     if not isinstance(head, dict) or head.get("format") != FORMAT:
@@ -86,25 +97,31 @@ def parse_segment(content: bytes) -> Iterator[Listed]:
     evidence, at = str(head["evidence"]), int(head["at"])
     if head.get("files", len(lines) - 1) != len(lines) - 1:
         raise ValueError("lines of it are missing")
+    if head.get("checksum", Algorithm.MD5.value) != algorithm.value:
+        raise ValueError("its checksums are of another kind than those of the destination")
     for line in lines[1:]:
         name, size, checksum, modified_ns, ctime_ns, inode, *tag = parse_json(line)
-        if not _CHECKSUM.fullmatch(checksum) or not 0 <= size < _NO_SIZE:
+        known = _CHECKSUM.fullmatch(checksum) and len(checksum) == algorithm.digits
+        if not known or not 0 <= size < _NO_SIZE:
             raise ValueError("a line of it is damaged")
         path = base64.b64decode(name, validate=True)
         file = StoredFile(path, int(size), int(modified_ns), int(ctime_ns), int(inode), *tag)
         yield Listed(ProvenFile(file, str(checksum)), evidence, at)
 
 
-def format_checksums(proven: Iterable[ProvenFile]) -> tuple[bytes, bytes]:
-    """Return the lines for `md5sum -c`, and those of names that it escapes.
+def format_checksums(proven: Sequence[ProvenFile]) -> tuple[bytes, bytes]:
+    """Return the lines for `md5sum -c` or `sha256sum -c`, and those of names that they escape.
 
     The format is that of GNU coreutils, "md5sum invocation": a line with escapes begins with a
     backslash. Paths begin with `./`, since a file called `-` would be the standard input.
     """
+    lines = b"".join([b"%b  ./%b\n" % (it.checksum.encode(), it.file.path) for it in proven])
+    if b"\\" not in lines and b"\r" not in lines and lines.count(b"\n") == len(proven):
+        return lines, b""
     plain, escaped = [], []
     for file, checksum in proven:
         path, line = b"./" + file.path, checksum.encode() + b"  "
-        if any(it in path for it in (b"\\", b"\n", b"\r")):
+        if b"\\" in path or b"\n" in path or b"\r" in path:
             for character, escape in ((b"\\", b"\\\\"), (b"\n", b"\\n"), (b"\r", b"\\r")):
                 path = path.replace(character, escape)
             escaped.append(b"\\" + line + path + b"\n")
@@ -114,9 +131,9 @@ def format_checksums(proven: Iterable[ProvenFile]) -> tuple[bytes, bytes]:
 
 
 def parse_checksums(content: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield path and line of each line for `md5sum -c`; a damaged one has no meaningful path."""
+    """Yield path and line of each line for people; a damaged one has no meaningful path."""
     for line in content.removesuffix(b"\n").split(b"\n") if content else ():
-        path = line.removeprefix(b"\\")[34:].removeprefix(b"./")
+        path = line.partition(b"  ")[2].removeprefix(b"./")
         if line.startswith(b"\\"):
             path = _ESCAPE.sub(lambda found: _ESCAPES[found[1]], path)
         yield path, line + b"\n"
@@ -126,7 +143,8 @@ class Manifest:
     """The manifest of a destination; `uploader` names our own segments in it.
 
     The number of each segment that is added is given to `note`. What cannot be read is reported,
-    and its files count as not listed. Safe to call from any thread.
+    and its files count as not listed. `rest` waits for some seconds; what it raises ends the wait
+    for other uploaders. Safe to call from any thread.
     """
 
     def __init__(
@@ -135,11 +153,13 @@ class Manifest:
         uploader: str,
         report: Callable[[Problem], None],
         note: Callable[[int], object] = id,
+        rest: Callable[[float], None] = time.sleep,
     ) -> None:
         self._files = files
         self._own = MANIFEST + uploader.encode() + b"/"
         self._report = report
         self._note = note
+        self._rest = rest
         self._lock = Lock()
         self._earlier: array[int] | None = None  # sorted numbers of the paths listed before
         self._last: int | None = None  # the number of our newest segment, once it was looked for
@@ -149,15 +169,17 @@ class Manifest:
         with self._lock:
             for start in range(0, len(proven), LARGEST):
                 part = proven[start : start + LARGEST]
-                content = format_segment(part, self._files.evidence, at)
+                algorithm = self._files.algorithm
+                content = format_segment(part, self._files.evidence, at, algorithm)
                 plain, escaped = format_checksums(part)
                 number = self._find_next()
                 # The segment counts once its last file is there, so that no other is missing.
-                while not self._write_new(self._own + b"%06d.md5" % number, plain):
+                ending = b"." + algorithm.value.encode()
+                while not self._write_new(self._own + b"%06d" % number + ending, plain):
                     number += 1  # another program with our state has written one
                 name = self._own + b"%06d" % number
                 if escaped:
-                    self._files.write(name + _ESCAPED, escaped, replace=True)
+                    self._files.write(name + _ESCAPED + ending, escaped, replace=True)
                 self._files.write(name + _ENDING, content, replace=True)
                 self._last = number
                 self._note(number)
@@ -222,7 +244,7 @@ class Manifest:
             if found.startswith(self._own) or time.monotonic() - since > LONGEST_TURN:
                 self._files.remove([TURN])
             else:
-                time.sleep(LOOK_AGAIN)
+                self._rest(LOOK_AGAIN)
         try:
             yield
         finally:
@@ -234,6 +256,8 @@ class Manifest:
         with self._lock:
             if self._earlier is None:
                 self._earlier = array("Q", sorted(map(_number, self._find_names())))
+            if not self._earlier:
+                return
         if earlier := {path for path in paths if _has(self._earlier, _number(path))}:
             self.withdraw(earlier)
 
@@ -259,20 +283,21 @@ class Manifest:
         listed = self._read(name)
         kept = [it.proven for it in listed if it.path not in paths]
         if len(kept) < len(listed):
-            content = format_segment(kept, listed[0].evidence, listed[0].at)
+            first = listed[0]
+            content = format_segment(kept, first.evidence, first.at, self._files.algorithm)
             self._files.write(name, content, replace=True)
 
     def _list(self) -> Iterator[bytes]:
         """Yield the paths of the files of all segments."""
         for name in self._files.list_own(MANIFEST.rstrip(b"/")):
-            if name.endswith((_ENDING, b".md5")):
+            if name.endswith((_ENDING, *_LISTS)):
                 yield MANIFEST + name
 
     def _read(self, name: bytes) -> list[Listed]:
         """Return what a segment lists; nothing if it is damaged."""
         content = self._files.read(name)
         try:
-            listed = list(parse_segment(content or b""))
+            listed = list(parse_segment(content or b"", self._files.algorithm))
         except (ValueError, TypeError, KeyError) as error:
             logger.warning("A segment of the manifest cannot be read: %s", error)
             self._report(
@@ -290,7 +315,7 @@ class Manifest:
 
 
 def _find_segment(name: bytes) -> bytes:
-    return name.removesuffix(_ESCAPED).removesuffix(b".md5")
+    return name.rpartition(b".")[0].removesuffix(_ESCAPED)
 
 
 def _number(path: bytes) -> int:
@@ -302,28 +327,46 @@ def _has(numbers: "array[int]", number: int) -> bool:
     return place < len(numbers) and numbers[place] == number
 
 
-def read_marker(content: bytes | None) -> str:
-    """Return the id of a destination from its marker; empty without one.
+class DestinationMarker(NamedTuple):
+    """What the marker of a destination says: its id, empty without one, and its checksums."""
+
+    id: str = ""
+    algorithm: Algorithm = Algorithm.MD5
+
+
+def read_marker(content: bytes | None) -> DestinationMarker:
+    """Return what the marker of a destination says.
 
     Raises `StagingError` for a marker that is damaged or of a newer version.
     """
     if content is None:
-        return ""
+        return DestinationMarker()
     try:
         found = parse_json(content)
-        known, name = found["format"] == FORMAT, str(found["id"])
+        known = found["format"] in (FORMAT, NOT_MD5)
+        algorithm = Algorithm.MD5.value if found["format"] == FORMAT else found["checksum"]
+        marker = DestinationMarker(str(found["id"]), Algorithm(algorithm))
     except (ValueError, TypeError, KeyError):
-        known, name = False, ""
-    if not known or not name:
+        known, marker = False, DestinationMarker()
+    if not known or not marker.id:
         raise StagingError(
             f"{format_path(MARKER)} at the destination is damaged, or a newer version wrote it.",
             hint="Install the newest version. If the file is damaged, remove it and run "
             "again with --accept-missing, which makes a new one.",
             code="destination.marker",
         )
-    return name
+    return marker
 
 
-def format_marker(name: str) -> bytes:
-    """Return the content of a new marker."""
-    return json.dumps({"format": FORMAT, "id": name}).encode() + b"\n"
+def find_algorithm(files: DestinationFiles) -> Algorithm:
+    """Return the algorithm of the checksums that a manifest without a marker has; MD5 if none."""
+    names = files.list_own(MANIFEST.rstrip(b"/"))
+    return Algorithm.SHA256 if any(it.endswith(_LISTS[1]) for it in names) else Algorithm.MD5
+
+
+def format_marker(marker: DestinationMarker) -> bytes:
+    """Return the content of a marker."""
+    record = {"format": FORMAT, "id": marker.id}
+    if marker.algorithm is not Algorithm.MD5:
+        record |= {"format": NOT_MD5, "checksum": marker.algorithm.value}
+    return json.dumps(record).encode() + b"\n"

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from mydata_like.catalogues.manifest.segments import Listed, Manifest
 from mydata_like.core.archives import ArchiveRecord
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.destination_files import DestinationFiles, ListedPart, StoredFile
 from mydata_like.core.errors import Problem, RunError, TransientError
 from mydata_like.core.events import Notice
@@ -364,8 +365,13 @@ class StoredView:
         return None
 
 
-def number_dataset(source: bytes) -> DatasetId:
-    """Return a number in 62 bits that stands for a source."""
+def number_dataset(source: bytes, algorithm: Algorithm) -> DatasetId:
+    """Return a number in 62 bits that stands for a source and the algorithm of its checksums.
+
+    So rows of the ledger are compared only with checksums of the same algorithm.
+    """
+    if algorithm is not Algorithm.MD5:
+        source += b"\0" + algorithm.value.encode()
     digest = hashlib.blake2b(source, digest_size=8).digest()
     return DatasetId(int.from_bytes(digest, "big") >> 2 or 1)
 

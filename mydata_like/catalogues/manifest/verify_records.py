@@ -104,6 +104,11 @@ class LastVerify(NamedTuple):
     damaged: int
     read: bool = True
 
+    @property
+    def is_good(self) -> bool:
+        """Whether all files that were checked are as listed, and the list is whole."""
+        return not (self.missing or self.changed or self.unreadable or self.damaged)
+
     def format(self) -> bytes:
         """Return it as the content of the file."""
         return json.dumps({"format": FORMAT, **self._asdict()}).encode() + b"\n"

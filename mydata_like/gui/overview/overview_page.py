@@ -20,6 +20,7 @@ from mydata_like.gui.base import PAGE_MARGINS, AppContext, Page
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.ledger_query import LedgerQuery
 from mydata_like.gui.overview.bars import SentBar, StatusBreakdownBar, count_files
+from mydata_like.gui.overview.destination_check import DestinationCheck
 from mydata_like.gui.overview.details_panel import DetailsPanel
 from mydata_like.gui.overview.headline import Headline
 from mydata_like.gui.overview.recent_datasets import RecentDatasets
@@ -291,6 +292,7 @@ class _OverviewContent(QWidget):
         self._sent = SentBar(self)
         self._bar = StatusBreakdownBar(controller, self)
         self._safe = PlainLabel("", self, wrap=True)
+        self._check = DestinationCheck(context, self)
         self._datasets = RecentDatasets(context, self)
         self._problems = OpenProblems(context, self)
         self._summary = SummaryRow(self)
@@ -311,7 +313,8 @@ class _OverviewContent(QWidget):
             self._details,
         )
         self._layout = vbox(inside=self, spacing=LARGE_SPACE, margins=PAGE_MARGINS)
-        fill(self._layout, *self._parts[:3], self._bar, self._safe, *self._parts[3:], self._hint)
+        fill(self._layout, *self._parts[:3], self._bar, self._safe)
+        fill(self._layout, self._check, *self._parts[3:], self._hint)
         self._layout.addStretch()
         self._details.changed.connect(self._make_room)
 
@@ -323,6 +326,7 @@ class _OverviewContent(QWidget):
         self._bar.setVisible(state.at_work or bool(state.interrupted or state.last))
         self._safe.setText(safe_sentence(state))
         self._safe.setVisible(bool(self._safe.text()))
+        self._check.show_state(state)
         self._details.setVisible(state.at_work)
         self._make_room()
 

@@ -58,6 +58,7 @@ def _list_words(destination: DataDestination) -> dict[str, str]:
         "on the server: in NAME; On the server: In NAME; on server: in NAME; "
         "by the server: in NAME; The server is checking: Checking; The server: The destination; "
         "the server: the destination; Server: Destination; "
+        "staging host: host; staging area: destination; "
         "Check key and approval: Check the login; Check key and approva&l: Check the &login",
     )
     if destination.kind == "host":
@@ -66,6 +67,7 @@ def _list_words(destination: DataDestination) -> dict[str, str]:
             "on the server: on NAME; On the server: On NAME; on server: on NAME; "
             "by the server: on NAME; The server is checking: Checking; The server: NAME; "
             "the server: NAME; Server: NAME; "
+            "staging host: host; staging area: destination; "
             "Check key and approval: Check the login; Check key and approva&l: Check the &login",
         )
     words = dict(pair.split(": ", 1) for pair in pairs.split("; "))

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.file_status import (
     FileSafety,
@@ -439,7 +440,7 @@ class StatusView(QWidget):
         other = status.safety in (FileSafety.CHANGED, FileSafety.UNCERTAIN)
         checksum = entry.checksum if entry and not other else ""
         facts = [texts.size(status.size)]
-        facts += [self.tr("MD5 %1").replace("%1", checksum)] if checksum else []
+        facts += [f"{Algorithm.of(checksum).label} {checksum}"] if checksum else []
         earlier = self.tr("An earlier version (%1) is kept until %2.")
         kept = [texts.filled(earlier, texts.size(it.size), moment(it.until)) for it in status.kept]
         self._facts.setText("\n".join([" · ".join(facts), *kept]))

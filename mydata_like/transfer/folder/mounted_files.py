@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Final, NamedTuple
 
-from mydata_like.core import md5
+from mydata_like.core import hashing
 from mydata_like.core.destination_files import (
     OWN_FOLDER,
     DestinationFiles,
@@ -19,6 +19,7 @@ from mydata_like.core.destination_files import (
     StoredFile,
     TreeFolder,
     TreeLink,
+    describe_occupied,
 )
 from mydata_like.core.errors import Problem, ServerUnavailableError, StagingError, TransientError
 from mydata_like.core.file_access import open_shared, system_path
@@ -38,7 +39,6 @@ from mydata_like.transfer.destination_problems import (
     check_path,
     describe_link,
     describe_missing,
-    describe_occupied,
     describe_refusal,
     no_folder,
 )
@@ -232,8 +232,8 @@ class LocalFiles(DestinationFiles):
         """Read files back and hash them, several at once; in the order given."""
         proven: list[ProvenFile | None] = []
         with self._folders() as folders:
-            for start in range(0, len(paths), md5.LANES):
-                proven += self._prove(folders, paths[start : start + md5.LANES])
+            for start in range(0, len(paths), hashing.LANES):
+                proven += self._prove(folders, paths[start : start + hashing.LANES])
         return proven
 
     def _prove(self, folders: FolderCache, paths: Sequence[bytes]) -> list[ProvenFile | None]:
@@ -248,7 +248,7 @@ class LocalFiles(DestinationFiles):
             active = [file for file in opened if file is not None]
             while active:
                 pieces = [(file, self._read_piece(file)) for file in active]
-                md5.update_all([(file.checksum, piece) for file, piece in pieces if piece])
+                hashing.update_all([(file.checksum, piece) for file, piece in pieces if piece])
                 active = [file for file, piece in pieces if piece]
             return [self._finish(folders, file) if file else None for file in opened]
         finally:
@@ -266,7 +266,7 @@ class LocalFiles(DestinationFiles):
             if _SYNC is None:
                 with suppress(OSError):  # Windows flushes only what is open for writing
                     os.fsync(descriptor)
-            return _Opened(file, descriptor, md5.new())
+            return _Opened(file, descriptor, hashing.new(self.algorithm))
         return None
 
     def _read_piece(self, file: "_Opened") -> bytes:
@@ -294,7 +294,7 @@ class LocalFiles(DestinationFiles):
     def _place(
         self, sources: FolderCache, targets: FolderCache, placement: Placement
     ) -> StoredFile | Problem:
-        temporary, final, mode = placement
+        temporary, final, mode, *_ = placement
         check_path(final)
         if self._look(sources, temporary) is None:
             return describe_missing(temporary)
@@ -558,7 +558,7 @@ def _close(folders: list[tuple[bytes, OpenFolder]]) -> None:
 class _Opened:
     """A file that is read and hashed."""
 
-    def __init__(self, file: StoredFile, descriptor: int, checksum: md5.Md5) -> None:
+    def __init__(self, file: StoredFile, descriptor: int, checksum: hashing.Checksum) -> None:
         self.file = file
         self.descriptor = descriptor
         self.checksum = checksum

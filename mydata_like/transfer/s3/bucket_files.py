@@ -10,8 +10,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeVar
 from uuid import uuid4
 
-from mydata_like.core import md5
+from mydata_like.core import hashing
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.destination_files import (
+    OCCUPIED,
     OWN_FOLDER,
     SERVICE,
     DestinationFiles,
@@ -21,8 +23,8 @@ from mydata_like.core.destination_files import (
     TreeFolder,
     TreeLink,
 )
-from mydata_like.core.errors import Problem, RejectedError
-from mydata_like.transfer.destination_problems import OCCUPIED, check_own, check_path
+from mydata_like.core.errors import Problem, RejectedError, SettingsError
+from mydata_like.transfer.destination_problems import check_own, check_path
 from mydata_like.transfer.s3.s3_client import Bucket
 from mydata_like.transfer.s3.s3_errors import s3_errors
 from mydata_like.transfer.s3.s3_transport import (
@@ -92,6 +94,15 @@ class BucketFiles(DestinationFiles):
     def evidence(self) -> str:
         """`service`, or `read-back-cached` if all objects are read."""
         return "read-back-cached" if self._reads else SERVICE
+
+    def use(self, algorithm: Algorithm) -> None:
+        """Raise `SettingsError` for anything but MD5, of which ETags are made."""
+        if algorithm is not Algorithm.MD5:
+            raise SettingsError(
+                f"Objects in a bucket have no {algorithm.label} checksums: their ETags are MD5s.",
+                hint="Copy without --checksum, or to a host or folder.",
+                code="destination.checksum",
+            )
 
     def find_own(self, paths: Sequence[bytes]) -> list[bool]:
         """Return which objects have the metadata of `describe_origin`."""
@@ -184,7 +195,7 @@ class BucketFiles(DestinationFiles):
 
     def _hash(self, path: bytes, tag: str) -> str:
         """Return the MD5 of the bytes of an object; empty if they cannot be read as tagged."""
-        found = md5.new()
+        found = hashing.new()
         with s3_errors(self._bucket):
             try:
                 body = self._client.get_object(

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
+from mydata_like.core.destination_files import OCCUPIED
 from mydata_like.core.errors import (
     AccessDeniedError,
     RejectedError,
@@ -14,7 +15,6 @@ from mydata_like.core.errors import (
     UploaderError,
 )
 from mydata_like.core.formatting import format_text
-from mydata_like.transfer.destination_problems import OCCUPIED
 from mydata_like.transfer.s3.s3_client import Bucket
 
 _SHOWN: Final = 200  # characters of the service's own text

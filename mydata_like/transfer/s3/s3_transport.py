@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
+from mydata_like.core.destination_files import OCCUPIED, describe_occupied
 from mydata_like.core.errors import (
     FULL,
     ItemError,
@@ -25,8 +26,6 @@ from mydata_like.core.staging_path import is_kept
 from mydata_like.transfer.archive_writer import open_content
 from mydata_like.transfer.channel import CUT, describe_member
 from mydata_like.transfer.destination_problems import (
-    OCCUPIED,
-    describe_occupied,
     describe_refusal,
 )
 from mydata_like.transfer.member_results import describe_held

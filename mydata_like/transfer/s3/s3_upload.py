@@ -20,7 +20,8 @@ from threading import Event, Lock
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from mydata_like.core import md5
+from mydata_like.core import hashing
+from mydata_like.core.destination_files import OCCUPIED
 from mydata_like.core.errors import (
     ItemError,
     RejectedError,
@@ -31,7 +32,6 @@ from mydata_like.core.errors import (
 from mydata_like.core.formatting import format_size
 from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.transfer.archive_writer import ArchiveSource
-from mydata_like.transfer.destination_problems import OCCUPIED
 from mydata_like.transfer.file_source import FileSource
 from mydata_like.transfer.s3.s3_client import Bucket
 from mydata_like.transfer.s3.s3_errors import s3_errors
@@ -258,20 +258,20 @@ class S3Upload:
     def _parts(self, source: Source, size: int) -> Iterator[Part]:
         """Yield the parts in order; the last one only if the file has not changed."""
         while source.remaining:
-            own = md5.new()
+            own = hashing.new()
             data = self._read(source, min(size, source.remaining), own)
             if not source.remaining:
                 source.finish()
             yield Part(data, own.hexdigest())
 
-    def _read(self, source: Source, size: int, own: md5.Md5 | None) -> bytearray:
+    def _read(self, source: Source, size: int, own: hashing.Checksum | None) -> bytearray:
         """Return the next bytes of a source; add them to its checksum and to that of a part."""
         data, filled = bytearray(size), 0
         checksums = [source.checksum] if own is None else [source.checksum, own]
         while filled < size:
             self._check()
             piece = source.read(min(_READ, size - filled))
-            md5.update_all([(checksum, piece) for checksum in checksums])
+            hashing.update_all([(checksum, piece) for checksum in checksums])
             data[filled : filled + len(piece)] = piece
             filled += len(piece)
         return data

@@ -18,8 +18,8 @@ _READ: Final = (
     b'set --; for f in%b; do [ ! -f "$f" ] || [ -L "$f" ] || set -- "$@" "$f"; done; '
     b'[ $# = 0 ] || exec %b "$@" 2>/dev/null'
 )
-_WITHOUT_NAMES: Final = {b"md5 -q": b"md5 -r"}  # the same program, which then prints names too
-_LINE: Final = re.compile(rb"([0-9a-f]{32}) [ *]?\./(.+)").fullmatch
+_WITHOUT_NAMES: Final = {b"md5 -q": b"md5 -r", b"sha256 -q": b"sha256 -r"}  # print names too
+_LINE: Final = re.compile(rb"((?:[0-9a-f]{32}){1,2}) [ *]?\./(.+)").fullmatch
 
 
 def find_arrived(
@@ -30,25 +30,29 @@ def find_arrived(
     Their sizes prove nothing. The host may have no program for checksums.
     """
     begun = [member for member in members if member.interrupted and not member.from_scratch]
-    if not (begun and state.capabilities.checksum):
+    command = begun and state.capabilities.find_checksum(begun[0].algorithm)
+    if not command:
         return {}
-    theirs = dict(_read_checksums(shells, state, begun, moving))
+    theirs = dict(_read_checksums(shells, state, command, begun, moving))
     arrived = {}
     for index, member in enumerate(members):
         # Sending it reports why a file cannot be read.
         with suppress(FileChangedError):
             found = theirs.get(member.remote)
-            if found and read_checksum(member, lambda: moving(0)) == found:
+            if found and _hash(member, moving) == found:
                 moving(0, member.size)
                 arrived[index] = MemberResult(index, found)
     return arrived
 
 
 def _read_checksums(
-    shells: Shells, state: SessionState, members: Sequence[Member], moving: Moving
+    shells: Shells,
+    state: SessionState,
+    command: bytes,
+    members: Sequence[Member],
+    moving: Moving,
 ) -> Iterator[tuple[bytes, str]]:
     """Yield the paths that are regular files on the host, with their checksums."""
-    command = state.capabilities.checksum
     for words in _join(members):
         script = _READ % (words, _WITHOUT_NAMES.get(command, command))
         output = shells.start(enter(state.location) + script).finish().output
@@ -56,6 +60,10 @@ def _read_checksums(
         for line in output.split(b"\n")[:-1]:  # text after the last newline may be truncated
             if match := _LINE(line):
                 yield match[2], match[1].decode()
+
+
+def _hash(member: Member, moving: Moving) -> str:
+    return read_checksum(member, lambda: moving(0), algorithm=member.algorithm)
 
 
 def _join(members: Sequence[Member]) -> Iterator[bytes]:

@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import islice
+from mmap import mmap
 from typing import Final, NamedTuple
 
-from mydata_like.core import md5
+from mydata_like.core import hashing
 from mydata_like.core.errors import (
     FileChangedError,
     StagingError,
@@ -44,6 +45,7 @@ from mydata_like.transfer.ssh.remote_shell import (
     finish_refused,
     make,
 )
+from mydata_like.transfer.tiny_files import TinyFilePacker
 from mydata_like.transfer.worker_messages import Member, MemberResult, Moving, TaskResult
 
 _TAR: Final = {
@@ -155,7 +157,7 @@ def printed(name: bytes) -> bytes:
 
 _WRITE: Final = 256 * 1024  # bytes per write; a quarter faster than 64 KiB
 _REMOVED: Final = 500  # names in one command
-_TOGETHER: Final = 4 * 1024 * 1024  # bytes of files that are held in memory to be hashed together
+_TOGETHER: Final = 16 * 1024 * 1024  # bytes of files that are held in memory to be hashed together
 
 
 class BatchSender:
@@ -165,13 +167,18 @@ class BatchSender:
     failure. Members that arrived before a broken connection are then proven.
     """
 
-    def __init__(self, shells: Shells, state: SessionState) -> None:
+    def __init__(
+        self, shells: Shells, state: SessionState, packer: TinyFilePacker | None = None
+    ) -> None:
         self._shells = shells
         self._compression = shells.compression
         self._location = state.location
         self._tar = state.capabilities.tar
         self._named = state.named
         self._known: set[bytes] = set()
+        self._packer = packer or TinyFilePacker()
+        # Kept, since new memory takes as long as reading, and mapped, so that none is used before.
+        self._held = memoryview(mmap(-1, _TOGETHER))
 
     def send(self, members: Sequence[Member], moving: Moving) -> TaskResult:
         """Send small files; raises `TransientError` if the connection broke and none is proven."""
@@ -229,7 +236,7 @@ class BatchSender:
         overhead = estimate_overhead(len(members), self._shells.round_trip)
         writer = CompressedWriter(stream, self._compression, ratio, overhead)
         coalesced = _Coalesced(stream, writer, moving)
-        return _Sending(coalesced, members, marker)
+        return _Sending(coalesced, members, marker, self._packer, self._held)
 
     def _collect_proven(self, sending: "_Sending", error: TransientError) -> TaskResult:
         """Return what was proven before the connection broke, or raise if nothing was."""
@@ -312,9 +319,18 @@ class _Sending:
     Without a `marker`, the host prints the name of each member.
     """
 
-    def __init__(self, stream: _Coalesced, members: Sequence[Member], marker: bytes | None) -> None:
+    def __init__(
+        self,
+        stream: _Coalesced,
+        members: Sequence[Member],
+        marker: bytes | None,
+        packer: TinyFilePacker,
+        held: memoryview,
+    ) -> None:
         self.stream = stream
         self.marker = marker
+        self._packer = packer
+        self._held = held
         self._members = members
         self._written: list[tuple[int, str]] = []  # index and checksum, as in the stream
         self._refused: dict[int, MemberResult] = {}
@@ -331,14 +347,8 @@ class _Sending:
 
     def write_all(self) -> None:
         """Write the members, the marker and the end; a member that cannot be read fails alone."""
-        with FolderCache() as folders, closing(fetch_ahead(self._members, folders)) as ahead:
-            for index, fetched in enumerate(ahead):
-                if self._members[index].size > TINY:
-                    continue
-                try:  # faster than `_refusing`
-                    self._write_tiny(index, folders, fetched)
-                except FileChangedError as error:
-                    self._refused[index] = MemberResult(index, "", error.problem)
+        with FolderCache() as folders:
+            self._write_all_tiny(folders)
         for indexes in _group([(member.size, n) for n, member in enumerate(self._members)]):
             if len(indexes) > 1:
                 self._write_together(indexes)
@@ -349,9 +359,23 @@ class _Sending:
             self.stream.write(tar.header(self.marker, 0, 0))
         self.stream.write(tar.END)
 
+    def _write_all_tiny(self, folders: FolderCache) -> None:
+        tiny = [index for index, member in enumerate(self._members) if member.size <= TINY]
+        for part, packed in self._packer.pack(self._members, tiny, folders):
+            self._written += packed
+            self.stream.write(part)
+        written = {index for index, _ in self._written}
+        rest = [index for index in tiny if index not in written]
+        with closing(fetch_ahead([self._members[index] for index in rest], folders)) as ahead:
+            for index, fetched in zip(rest, ahead, strict=True):
+                try:  # faster than `_refusing`
+                    self._write_tiny(index, folders, fetched)
+                except FileChangedError as error:
+                    self._refused[index] = MemberResult(index, "", error.problem)
+
     def _write_tiny(self, index: int, folders: FolderCache, fetched: PrefetchedFile | None) -> None:
         member = self._members[index]
-        content, checksum = read_tiny(member, folders, fetched)
+        content, checksum = read_tiny(member, folders, fetched, algorithm=member.algorithm)
         stream = self.stream
         buffer = stream.buffer
         buffer += tar.header(member.remote, member.size, member.modified)
@@ -370,47 +394,51 @@ class _Sending:
     def _write_together(self, indexes: Sequence[int]) -> None:
         """Write members after they were read and hashed together, in a fraction of the time."""
         with ExitStack() as opened:
-            reading: dict[int, tuple[FileSource, list[bytes]]] = {}
+            reading: dict[int, tuple[FileSource, memoryview]] = {}
+            free = self._held
             for index in indexes:
                 with self._refusing(index):
-                    source = opened.enter_context(open_source(self._members[index]))
-                    reading[index] = source, []
+                    member = self._members[index]
+                    source = opened.enter_context(open_source(member, member.algorithm))
+                    reading[index] = source, free[: source.size]
+                    free = free[source.size :]
             while self._read_pieces(reading):
                 pass
-            for index, (source, pieces) in reading.items():
+            for index, (source, content) in reading.items():
                 with self._refusing(index):
                     checksum = source.finish()
                 if index not in self._refused:
-                    self._write_pieces(index, checksum, pieces)
+                    self._write_content(index, checksum, content)
 
-    def _read_pieces(self, reading: dict[int, tuple[FileSource, list[bytes]]]) -> bool:
+    def _read_pieces(self, reading: dict[int, tuple[FileSource, memoryview]]) -> bool:
         """Read a piece of each file; return whether there was one."""
         fresh = []
-        for index, (source, pieces) in list(reading.items()):
+        for index, (source, content) in list(reading.items()):
             if not source.remaining:
                 continue
             with self._refusing(index):
-                pieces.append(source.read(_WRITE))
-                fresh.append((source.checksum, pieces[-1]))
+                place = content[-source.remaining :][:_WRITE]
+                count = source.read_into(place)
+                fresh.append((source.checksum, place[:count]))
             if index in self._refused:
                 del reading[index]
-        md5.update_all(fresh)
+        hashing.update_all(fresh)
         self.stream.moving(0)  # work goes on, although nothing was written
         return bool(fresh)
 
-    def _write_pieces(self, index: int, checksum: str, pieces: Iterable[bytes]) -> None:
+    def _write_content(self, index: int, checksum: str, content: memoryview) -> None:
         member = self._members[index]
         self._written.append((index, checksum))
         self.stream.write(tar.header(member.remote, member.size, member.modified))
-        for piece in pieces:
-            self.stream.write(piece)
+        for start in range(0, len(content), _WRITE):
+            self.stream.write(content[start : start + _WRITE])
         self.stream.write(tar.padding(member.size))
 
     def _write_large(self, index: int) -> None:
         """Write a member in pieces; its index is recorded before its checksum is known."""
         member = self._members[index]
         buffer = bytearray(_WRITE)
-        with open_source(member) as source:
+        with open_source(member, member.algorithm) as source:
             head = tar.header(member.remote, member.size, member.modified)
             place = len(self._written)
             self._written.append((index, ""))
@@ -426,19 +454,19 @@ class _Sending:
 
     def results(self, result: BatchResult) -> tuple[MemberResult, ...]:
         """Return the result of each member, in their order."""
-        results = dict(self._refused)
+        results: list[MemberResult | None] = [None] * len(self._members)
         for place, (index, checksum) in enumerate(self._written):
-            if index in results:
-                continue
             if checksum and place in result.proven:
                 results[index] = MemberResult(index, checksum)
-                continue
-            text = result.complaints.get(place, b"")
-            results[index] = refuse(index, self._members[index].remote, text)
-        for index, member in enumerate(self._members):
-            if index not in results:  # the connection broke before its turn
-                results[index] = refuse(index, member.remote, b"")
-        return tuple(results[index] for index in range(len(self._members)))
+            elif text := result.complaints.get(place):
+                results[index] = refuse(index, self._members[index].remote, text)
+        for index, refusal in self._refused.items():
+            results[index] = refusal
+        return tuple(
+            # Without a complaint, it is unproven: the connection may have broken before its turn.
+            it or refuse(index, self._members[index].remote, b"")
+            for index, it in enumerate(results)
+        )
 
 
 def _group(members: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
@@ -449,7 +477,7 @@ def _group(members: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
     group: list[int] = []
     held = 0
     for size, index in sorted((it for it in members if it[0] > TINY), reverse=True):
-        if group and (len(group) == md5.LANES or held + size > _TOGETHER):
+        if group and (len(group) == hashing.LANES or held + size > _TOGETHER):
             yield group
             group, held = [], 0
         group.append(index)

@@ -8,6 +8,7 @@ from functools import partial
 from threading import Lock
 from typing import Final
 
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.destination_files import (
     OWN_FOLDER,
     DestinationFiles,
@@ -17,6 +18,7 @@ from mydata_like.core.destination_files import (
     StoredFile,
     TreeFolder,
     TreeLink,
+    describe_occupied,
     digest_part,
     divide_listing,
 )
@@ -35,9 +37,9 @@ from mydata_like.transfer.destination_problems import (
     absent,
     check_own,
     check_path,
+    check_paths,
     describe_link,
     describe_missing,
-    describe_occupied,
     describe_refusal,
     destination_error,
     no_folder,
@@ -64,6 +66,7 @@ from mydata_like.transfer.ssh.host_programs import (
     parse_found,
     remove_script,
 )
+from mydata_like.transfer.ssh.host_python import read_answers, write_command, write_input
 from mydata_like.transfer.ssh.remote_shell import MARK
 
 Connect = Callable[[], tuple[OpenSession, HostCapabilities]]
@@ -147,7 +150,7 @@ class HostFiles(DestinationFiles):
         self._where = b"w=%b; " % quote(where)
         self._lock = Lock()
         self._session: OpenSession | None = None
-        self._checksum = b""
+        self._capabilities = HostCapabilities("")
         self._programs: HostPrograms | None = None
         self._links = True  # until a hard link was refused
 
@@ -219,14 +222,61 @@ class HostFiles(DestinationFiles):
 
     def prove(self, paths: Sequence[bytes]) -> list[ProvenFile | None]:
         """Let the host hash files; in the order given."""
-        self._find_programs()
-        if not self._checksum:
-            raise StagingError(
-                "The host has no program that computes MD5 checksums.",
-                hint="Its administrator can install one: md5sum, or openssl.",
-                code="destination.no-checksum",
-            )
-        return [proven for batch in _split(paths) for proven in self._hash(batch, self._checksum)]
+        if self._find_programs().python:
+            answers = self._ask_python([Placement(path, b"") for path in paths])
+            return [it if isinstance(it, ProvenFile) else None for it in answers]
+        checksum = self._find_checksum()
+        return [proven for batch in _split(paths) for proven in self._hash(batch, checksum)]
+
+    def use(self, algorithm: Algorithm) -> None:
+        """Compute checksums with this algorithm; raises `StagingError` if no program does."""
+        super().use(algorithm)
+        self._find_checksum()
+
+    def _find_checksum(self) -> bytes:
+        self._find_programs()  # logs in
+        if checksum := self._capabilities.find_checksum(self.algorithm):
+            return checksum
+        raise StagingError(
+            f"The host has no program that computes {self.algorithm.label} checksums.",
+            hint=f"Its administrator can install one: {self.algorithm.program}, or openssl.",
+            code="destination.no-checksum",
+        )
+
+    def prove_and_place(self, placements: Sequence[Placement]) -> list[ProvenFile | Problem | None]:
+        """Prove files, and give those their final names whose bytes are right."""
+        if not self._find_programs().python:
+            return super().prove_and_place(placements)
+        results: list[ProvenFile | Problem | None] = []
+        unlinked = []
+        for placement, answer in zip(placements, self._ask_python(placements), strict=True):
+            if isinstance(answer, ProvenFile):
+                results.append(answer if placement.is_right(answer) else None)
+                continue
+            if answer.word == "nolink":
+                unlinked.append(len(results))
+            results.append(None if answer.word == "gone" else _judge(placement, answer))
+        if unlinked:
+            others = super().prove_and_place([placements[at] for at in unlinked])
+            for at, result in zip(unlinked, others, strict=True):
+                results[at] = result
+        return results
+
+    def _ask_python(self, placements: Sequence[Placement]) -> list[ProvenFile | Answer]:
+        """Prove and place files by the host's Python."""
+        answers: list[ProvenFile | Answer] = []
+        for part in _split([it.temporary for it in placements]):
+            batch = placements[len(answers) :][: len(part)]
+            check_paths([it.final for it in batch if it.final])
+            command = self._find_programs().nice + write_command(self.algorithm.value)
+            output = self._run(_ALIVE + command, write_input(batch)).output
+            try:
+                answers += read_answers(output, batch)
+            except ValueError as error:
+                # The next attempt uses the other programs.
+                self._programs = self._find_programs()._replace(python=False)
+                raise _unanswered() from error
+        return answers
 
     def place(self, placements: Sequence[Placement]) -> list[StoredFile | Problem]:
         """Give temporary files their final names; in the order given."""
@@ -363,9 +413,10 @@ class HostFiles(DestinationFiles):
 
     def _hash(self, paths: Sequence[bytes], checksum: bytes) -> list[ProvenFile | None]:
         described = self._ask(paths, checksum)
+        match = _CHECKSUMS[self.algorithm]
         return [
-            ProvenFile(file, line[:32].decode())
-            if file and file == after and _CHECKSUM.match(line)
+            ProvenFile(file, found[0].decode())
+            if file and file == after and (found := match(line))
             else None
             for file, line, after in described
         ]
@@ -424,8 +475,7 @@ class HostFiles(DestinationFiles):
         nonce, command = self._build(script, enter=enter)
         with self._lock:
             if self._session is None:
-                self._session, capabilities = self._log_in()
-                self._checksum = capabilities.checksum
+                self._session, self._capabilities = self._log_in()
             try:
                 ended = _finish(self._session.start(command), stdin)
                 _, answered, output = ended.output.partition(nonce)
@@ -463,7 +513,9 @@ class HostFiles(DestinationFiles):
 
 
 _IN_THE_WAY: Final = re.compile(rb"Not a directory|File exists").search
-_CHECKSUM: Final = re.compile(rb"[0-9a-f]{32}(?![0-9a-f])")
+_CHECKSUMS: Final = {
+    it: re.compile(rb"[0-9a-f]{%d}(?![0-9a-f])" % it.digits).match for it in Algorithm
+}
 
 
 def _finish(stream: Stream, stdin: bytes | None) -> CommandResult:
@@ -591,10 +643,10 @@ def _judge_folder(path: bytes, answer: Answer) -> Problem:
 
 def _split(paths: Sequence[bytes]) -> Iterator[list[bytes]]:
     """Yield paths in batches that one command describes."""
+    check_paths(paths)
     batch: list[bytes] = []
     size = 0
     for path in paths:
-        check_path(path)
         if len(batch) == _BATCH or size > _BATCH_BYTES:
             yield batch
             batch, size = [], 0

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from mydata_like.core.destination_files import StoredFile
 from mydata_like.ssh.capabilities import quote
+from mydata_like.transfer.ssh import host_python
 from mydata_like.transfer.ssh.remote_shell import MARK
 
 _GNU: Final = b"stat -c '%f %s %.9Y %.9Z %i'"
@@ -33,21 +34,24 @@ PROBE: Final = (
     b"".join(b'echo "mydata:$(%b . 2>/dev/null)"; ' % stat for stat in _STATS)
     + b"""echo "mydata:$(find . -prune -printf %i 2>/dev/null)"; """
     + b"""echo "mydata:$(nice -n 10 echo 1 2>/dev/null)"; """
-    + rb"""echo "mydata:$(printf 'a b\0\nc\0' | xargs -0 sh -c 'echo $#' sh 2>/dev/null)" """
+    + rb"""echo "mydata:$(printf 'a b\0\nc\0' | xargs -0 sh -c 'echo $#' sh 2>/dev/null)"; """
+    + b'echo "mydata:$(%b)"' % host_python.PROBE
 )
-_OF_PROBE: Final = len(_STATS) + 3
+_OF_PROBE: Final = len(_STATS) + 4
 
 
 class HostPrograms(NamedTuple):
     """The programs of a host that tell about files.
 
     `stat` prints the attributes of files. `prints` is whether its find does so as well. `nice` are
-    the words that start a command with low priority, if any.
+    the words that start a command with low priority, if any. `python` is whether it runs the
+    program of `host_python`.
     """
 
     stat: bytes
     prints: bool
     nice: bytes
+    python: bool
 
     @classmethod
     def parse(cls, output: bytes) -> "HostPrograms | None":
@@ -55,13 +59,14 @@ class HostPrograms(NamedTuple):
         answers = [line[len(MARK) :] for line in output.splitlines() if line.startswith(MARK)]
         if len(answers) != _OF_PROBE:
             return None
-        *stats, find, nice, xargs = answers
+        *stats, find, nice, xargs, python = answers
         stat = next(
             (stat for stat, line in zip(_STATS, stats, strict=True) if _read_numbers(line)), b""
         )
         if not stat or xargs != b"2":
             return None
-        return cls(stat, find.isdigit(), b"nice -n 10 " if nice == b"1" else b"")
+        words = b"nice -n 10 " if nice == b"1" else b""
+        return cls(stat, find.isdigit(), words, python == b"end")
 
 
 def parse_attributes(path: bytes, line: bytes) -> StoredFile | None:

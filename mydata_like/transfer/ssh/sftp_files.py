@@ -10,7 +10,7 @@ from itertools import groupby
 from threading import RLock
 from typing import Final, NamedTuple, TypeVar
 
-from mydata_like.core import md5
+from mydata_like.core import hashing
 from mydata_like.core.destination_files import (
     OWN_FOLDER,
     DestinationFiles,
@@ -19,6 +19,7 @@ from mydata_like.core.destination_files import (
     StoredFile,
     TreeFolder,
     TreeLink,
+    describe_occupied,
 )
 from mydata_like.core.errors import (
     Problem,
@@ -40,7 +41,6 @@ from mydata_like.transfer.destination_problems import (
     check_path,
     describe_link,
     describe_missing,
-    describe_occupied,
     describe_refusal,
     no_folder,
 )
@@ -71,7 +71,7 @@ class _Opened(NamedTuple):
 
     path: bytes
     file: steps.OpenedFile
-    checksum: md5.Md5
+    checksum: hashing.Checksum
 
 
 class SftpFiles(DestinationFiles):
@@ -232,7 +232,7 @@ class SftpFiles(DestinationFiles):
         flush = self._flushes
         found = _run(sftp, (steps.open_to_read(self._full(it), flush=flush) for it in paths))
         opened = [
-            _Opened(path, file, md5.new())
+            _Opened(path, file, hashing.new(self.algorithm))
             for path, file in zip(paths, found, strict=True)
             if isinstance(file, steps.OpenedFile)
         ]
@@ -275,7 +275,7 @@ class SftpFiles(DestinationFiles):
                         broken.add(it.path)
                     else:
                         pieces.append((it.checksum, content))
-                md5.update_all(pieces)
+                hashing.update_all(pieces)
         return broken
 
     def place(self, placements: Sequence[Placement]) -> list[StoredFile | Problem]:
@@ -611,8 +611,8 @@ _REASONS: Final = {  # of the system, for which OpenSSH has these codes
 
 def _arrange(opened: Sequence[_Opened]) -> Iterator[list[_Block]]:
     """Yield the blocks of all files, in rows of different files."""
-    for at in range(0, len(opened), md5.LANES):
-        group = opened[at : at + md5.LANES]
+    for at in range(0, len(opened), hashing.LANES):
+        group = opened[at : at + hashing.LANES]
         for start in range(0, max(it.file.attributes.size for it in group), _BLOCK):
             sizes = ((it, it.file.attributes.size - start) for it in group)
             yield [(it, start, min(_BLOCK, size)) for it, size in sizes if size > 0]

@@ -283,7 +283,9 @@ class SftpSender:
             for index, fetched in zip(wanted, ahead, strict=True):
                 member = members[index]
                 try:
-                    content, checksum = read_tiny(member, folders, fetched)
+                    content, checksum = read_tiny(
+                        member, folders, fetched, algorithm=member.algorithm
+                    )
                 except FileChangedError as error:
                     results[index] = MemberResult(index, "", error.problem)
                     continue

@@ -116,7 +116,7 @@ _RESUME: Final = (
 def resume(existing: int, checksum: bytes) -> bytes:
     """Return the script that appends to the existing bytes, if they are confirmed.
 
-    `checksum` is the command that prints the MD5 of its input.
+    `checksum` is the command that prints the checksum of its input.
     """
     return _RESUME % (existing // _PIECE, checksum)
 
@@ -139,7 +139,8 @@ def compare(
     except UploaderError:
         stream.close()
         raise
-    return theirs[:32] == source.checksum.hexdigest().encode()
+    ours = source.checksum.hexdigest().encode()
+    return theirs[: len(ours)] == ours
 
 
 _UNIT: Final = 256 * 1024  # bytes per write
@@ -175,7 +176,7 @@ class StripedSender:
         self._shells = shells
         self._dirs = dirs
         self._limit = state.limit
-        self._checksum = state.capabilities.checksum
+        self._capabilities = state.capabilities
         self._able = state.capabilities.tar == "gnu"  # its dd is likely to have the options
 
     def suits(self, size: int) -> bool:
@@ -227,11 +228,10 @@ class StripedSender:
 
         Return False if the host does not support it, or the existing bytes differ.
         """
-        script = (
-            resume(existing, self._checksum) + _CONTINUE_STRIPES % existing
-            if existing
-            else _BEGIN_STRIPES
-        )
+        script = _BEGIN_STRIPES
+        if existing:
+            checksum = self._capabilities.find_checksum(member.algorithm)
+            script = resume(existing, checksum) + _CONTINUE_STRIPES % existing
         stream = self._dirs.start(member, script)
         if existing and compare(stream, source, existing, moving):
             stream.write(b"append\n")
@@ -329,7 +329,8 @@ class SingleSender:
 
     def _send_plain(self, member: Member, moving: Moving) -> tuple[IndexLine, CommandResult]:
         existing = 0  # bytes that an earlier attempt left and that may be continued
-        if member.size >= RESUMABLE and not member.from_scratch and self._capabilities.checksum:
+        checksum = self._capabilities.find_checksum(member.algorithm)
+        if member.size >= RESUMABLE and not member.from_scratch and checksum:
             existing = self._parts.find(member)
         ratio = self._choose(member, member.size - existing)
         if ratio is None and self._striped.suits(member.size - existing):
@@ -340,7 +341,7 @@ class SingleSender:
             if sent is not None:
                 return sent
             existing = 0
-        begin = resume(existing, self._capabilities.checksum) if existing else _BEGIN
+        begin = resume(existing, checksum) if existing else _BEGIN
         take = begin + unpack(_KEEP, ratio) + _OR_DROP + _CHECK % member.size
         stream = self._dirs.start(member, take + _publish(member))
         writer = CompressedWriter(
@@ -396,7 +397,7 @@ class SingleSender:
         """
         if member.inside or self._capabilities.tar not in ("gnu", "bsd"):
             return None
-        with open_source(member) as source:
+        with open_source(member, member.algorithm) as source:
             if source.may_have_holes:
                 extents = source.find_extents()
                 if measure(extents) < source.size * _HOLES_GAIN:

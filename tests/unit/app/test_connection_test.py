@@ -11,7 +11,7 @@ from mydata_like.app.settings_service import (
     load_settings,
     save_settings,
 )
-from mydata_like.catalogues.manifest.segments import format_marker
+from mydata_like.catalogues.manifest.segments import DestinationMarker, format_marker
 from mydata_like.core.destination_files import DESTINATION_MARKER, OWN_FOLDER
 from mydata_like.demo.ssh_servers import PrivateSshd
 from mydata_like.hostos.clock import SystemClock
@@ -76,7 +76,7 @@ def test_a_folder_in_the_data_directory_is_refused(site):
 def test_a_folder_that_is_not_that_of_earlier_runs_is_refused(site):
     own = site.there / OWN_FOLDER.decode()
     own.mkdir()
-    (own / DESTINATION_MARKER.decode()).write_bytes(format_marker("another"))
+    (own / DESTINATION_MARKER.decode()).write_bytes(format_marker(DestinationMarker("another")))
     assert site.test("folder", site.there)[1][:2] == ("ok", "marker")
     root = str(site.data).encode()
     file = ledger_file(site.load(), find_places(site.config), root)
@@ -102,7 +102,7 @@ def test_a_host_is_tested_once_its_key_was_confirmed(site, tmp_path):
         ]
         assert [fingerprint for _, fingerprint, _ in asked] == [sshd.fingerprint]
         assert "The host computes the checksum" in steps[2][2]
-        assert site.test_host(sshd) == steps
+        assert site.test_host(sshd)[:3] == steps[:3]  # the free space may differ
     assert list(site.there.iterdir()) == []
 
 

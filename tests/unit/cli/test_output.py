@@ -16,10 +16,13 @@ from mydata_like.cli.output import (
     PlainLines,
     describe_event,
     log_line,
+    name_destination,
+    reword,
     summarise,
 )
 from mydata_like.cli.progress_bars import _Picture
 from mydata_like.cli.terminal import GuardedStream
+from mydata_like.core.copy_arguments import parse_target
 from mydata_like.core.errors import HELD, Problem
 from mydata_like.core.events import (
     ChannelChanged,
@@ -40,6 +43,7 @@ from mydata_like.core.events import (
     TransferStarted,
 )
 from mydata_like.engine.progress import RunProgress
+from mydata_like.settings.schema import Settings
 from tests.fakes.clock import FakeClock
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
@@ -283,12 +287,12 @@ def test_the_picture_shows_every_channel_and_the_sums():
     assert "2 found = 0 verified + 0 waiting + 0 skipped + 0 failed + 2 open" in text
 
 
-NOON = datetime(2026, 11, 3, 12, tzinfo=UTC)
+VERIFIED = "2026-11-03T23:59:00"  # without a time zone, as MyTardis has it
 
 
 def replaced(path=b"a", until=datetime(2026, 12, 3, 12, tzinfo=UTC)):
     return FileReplaced(
-        path=path, size=0, size_before=1_200_000, verified_at=NOON, kept_until=until
+        path=path, size=0, size_before=1_200_000, verified_at=VERIFIED, kept_until=until
     )
 
 
@@ -318,7 +322,9 @@ def test_a_thousand_replaced_files_do_not_fill_the_screen():
 
 
 def test_a_dry_run_names_the_content_that_would_be_replaced():
-    wanted = FileWanted(path=b"a", size=0, changed=True, size_before=1_200_000, verified_at=NOON)
+    wanted = FileWanted(
+        path=b"a", size=0, changed=True, size_before=1_200_000, verified_at=VERIFIED
+    )
     assert "Would be replaced: a: the server has 1.2 MB, verified on 3 November 2026." in look(
         wanted
     )
@@ -334,6 +340,29 @@ def test_what_is_safe_is_said_with_the_day_of_an_earlier_comparison(days, said):
     (first, *_) = summarise(finished(compared=compared))
     assert first == f"All 3 files are safe on the server (compared with the server {said})."
     assert summarise(finished())[0] == "All 3 files are safe on the server."
+
+
+@pytest.mark.parametrize(
+    ("address", "place"), [("ada@store:/data", "on store"), ("/mnt/share", "in /mnt/share")]
+)
+def test_sentences_name_a_destination_without_a_server(address, place):
+    lines = [
+        "Check the network; the staging host may be down.",
+        "The staging area is full. The server's administrator can free space.",
+        "All 3 files are safe on the server.",
+        "Failed: /on the server/a of the staging area/b: The staging host ended scp.",
+    ]
+
+    target = parse_target(address, windows=False, home=b"")
+    said = list(reword(lines, name_destination(target, address)))
+
+    assert said == [
+        "Check the network; the host may be down.",
+        "The destination is full. The destination's administrator can free space.",
+        f"All 3 files are safe {place}.",
+        "Failed: /on the server/a of the staging area/b: The host ended scp.",
+    ]
+    assert list(reword(lines, Settings())) == lines
 
 
 def test_a_run_whose_files_were_contradicted_since_does_not_call_them_safe():

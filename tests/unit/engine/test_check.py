@@ -71,6 +71,7 @@ class Bench:
             catalogue,
             self.ledger,
             self.events.append,
+            self.events.extend,
             gate,
             self.changed,
             self._find_unfinished,

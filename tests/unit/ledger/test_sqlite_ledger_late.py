@@ -8,7 +8,7 @@ from mydata_like.core.errors import RunError
 from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState
 from mydata_like.ledger.file_queries import FileQueries
 from mydata_like.ledger.ledger_file import LockWaiting
-from mydata_like.ledger.sqlite_ledger import LATE, SqliteLedger
+from mydata_like.ledger.sqlite_ledger import LATE, LATE_IF_SMALL, SMALL, SqliteLedger
 from tests.fakes.clock import FakeClock
 
 HERE, THERE = DatasetId(3), DatasetId(4)
@@ -32,8 +32,8 @@ def ledger(file, clock):
         yield opened
 
 
-def entry(key, state=STAGED, dataset=HERE, datafile=None):
-    return Entry(key, 1, 2, state, dataset, "c" * 32, f"d/{key.decode()}", datafile)
+def entry(key, state=STAGED, dataset=HERE, datafile=None, size=SMALL):
+    return Entry(key, size, 2, state, dataset, "c" * 32, f"d/{key.decode()}", datafile)
 
 
 def written(file):
@@ -56,6 +56,17 @@ def test_late_steps_are_known_at_once_and_written_after_some_seconds(ledger, fil
     clock.move(LATE)
     ledger.write_late()
     assert written(file) == {b"a": STAGED, b"b": REGISTERED, b"c": STAGED}
+
+
+def test_steps_of_small_files_are_written_later(ledger, file, clock):
+    ledger.record_late([entry(b"large"), entry(b"small", size=SMALL - 1)])
+    clock.move(LATE_IF_SMALL - 1)
+    ledger.write_late()
+    assert written(file) == {b"large": STAGED}
+
+    clock.move(1)
+    ledger.write_late()
+    assert written(file) == {b"large": STAGED, b"small": STAGED}
 
 
 def test_what_is_verified_before_is_written_once_with_all_its_times(ledger, file, clock):
@@ -97,7 +108,7 @@ def test_a_batch_stays_noted_until_the_steps_of_its_files_are_written(ledger, cl
     note = ledger.note_batch([b"a"])
     ledger.record_late([entry(b"a")])
     ledger.forget_batches([note])
-    clock.move(LATE - 1)
+    clock.move(LATE_IF_SMALL - 1)
     ledger.record_late([entry(b"b")])
     ledger.write_late()
     assert ledger.find_batches() == {note: [b"a"]}
@@ -127,7 +138,7 @@ def test_steps_that_cannot_be_written_now_are_written_later(ledger, file, clock)
         other._file.transaction(),
         pytest.raises(RunError),
     ):
-        ledger.write_late(0)
+        ledger.write_late(also_early=True)
 
-    ledger.write_late(0)
+    ledger.write_late(also_early=True)
     assert written(file) == {b"a": STAGED}

@@ -1,8 +1,9 @@
 """Segments of the manifest: they are read as they were written, and `md5sum -c` reads them too."""
 
-import hashlib
+import json
 import subprocess
 from pathlib import Path
+from random import Random
 from threading import Event, Thread
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from mydata_like.catalogues.manifest.segments import (
     MARKER,
     TURN,
+    DestinationMarker,
     Manifest,
     format_checksums,
     format_marker,
@@ -17,8 +19,12 @@ from mydata_like.catalogues.manifest.segments import (
     parse_segment,
     read_marker,
 )
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.destination_files import ProvenFile, StoredFile
-from mydata_like.core.errors import StagingError, TransientError
+from mydata_like.core.errors import Cancelled, StagingError, TransientError
+from mydata_like.engine.gate import Gate
+from mydata_like.engine.pipeline import CancelFlag
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.transfer.folder.mounted_files import LocalFiles
 
 ODD = [
@@ -34,8 +40,13 @@ ODD = [
 ]
 
 
-def proven(path: bytes, content: bytes = b"x", inode: int = 1) -> ProvenFile:
-    checksum = hashlib.md5(content).hexdigest()
+MD5, SHA256 = Algorithm
+
+
+def proven(
+    path: bytes, content: bytes = b"x", inode: int = 1, algorithm: Algorithm = MD5
+) -> ProvenFile:
+    checksum = algorithm.hash(content).hexdigest()
     return ProvenFile(StoredFile(path, len(content), 2 * 10**18, 3 * 10**18, inode), checksum)
 
 
@@ -55,22 +66,40 @@ def listed(files):
     return sorted((it.path, it.proven.checksum) for it in open_manifest(files).read())
 
 
-def test_a_segment_is_read_as_it_was_written():
-    given = [proven(path, inode=number) for number, path in enumerate(ODD)]
-    found = list(parse_segment(format_segment(given, "host", 1_700_000_000)))
+@pytest.mark.parametrize("algorithm", Algorithm)
+def test_a_segment_is_read_as_it_was_written(algorithm):
+    given = [proven(path, inode=n, algorithm=algorithm) for n, path in enumerate(ODD)]
+    content = format_segment(given, "host", 1_700_000_000, algorithm)
+    found = list(parse_segment(content, algorithm))
     assert [it.proven for it in found] == given
     assert {(it.evidence, it.at) for it in found} == {("host", 1_700_000_000)}
 
 
+def test_a_segment_without_a_name_of_its_checksums_has_md5():
+    content = format_segment([proven(b"a")], "host", 1)
+    assert b', "checksum": "md5"' in content
+    before = content.replace(b', "checksum": "md5"', b"")
+    assert [it.proven for it in parse_segment(before)] == [proven(b"a")]
+
+
+@pytest.mark.parametrize("algorithm", Algorithm)
+def test_a_checksum_of_another_length_damages_a_segment(algorithm):
+    other = SHA256 if algorithm is MD5 else MD5
+    content = format_segment([proven(b"a", algorithm=other)], "host", 1, algorithm)
+    with pytest.raises(ValueError, match="damaged"):
+        list(parse_segment(content, algorithm))
+
+
 @pytest.mark.process
-def test_md5sum_accepts_what_people_check(tmp_path):
+@pytest.mark.parametrize("algorithm", Algorithm)
+def test_md5sum_and_sha256sum_accept_what_people_check(tmp_path, algorithm):
     for path in ODD:
         (tmp_path / Path(path.decode("utf-8", "surrogateescape"))).write_bytes(path)
-    plain, escaped = format_checksums([proven(path, path) for path in ODD])
+    plain, escaped = format_checksums([proven(it, it, algorithm=algorithm) for it in ODD])
     for name, lines in (("plain", plain), ("escaped", escaped)):
         assert lines
         ended = subprocess.run(
-            ["md5sum", "-c", "--strict"], cwd=tmp_path, input=lines, capture_output=True
+            [algorithm.program, "-c", "--strict"], cwd=tmp_path, input=lines, capture_output=True
         )
         assert ended.returncode == 0, (name, ended)
     assert plain.count(b"\n") + escaped.count(b"\n") == len(ODD)
@@ -142,6 +171,26 @@ def test_two_uploaders_that_withdraw_at_once_do_not_undo_each_other(tmp_path):
     theirs.close()
 
 
+def test_the_wait_for_another_uploader_ends_with_the_run(tmp_path):
+    files = Interrupted(bytes(tmp_path / "there"))
+    files.open(create=True)
+    open_manifest(files).add([proven(b"a")], 1)
+    files.write(TURN, b"of another uploader")
+    cancel = CancelFlag()
+    gate = Gate(SystemClock(), cancel, [].append, Random())
+    manifest = Manifest(files, "us", [].append, rest=gate.rest)
+    stopper = Thread(target=lambda: files.waits.wait(60) and cancel.set())
+    stopper.start()
+
+    with pytest.raises(Cancelled):
+        manifest.withdraw({b"a"})
+
+    stopper.join(60)
+    assert files.read(TURN) == b"of another uploader"
+    assert [path for path, _ in listed(files)] == [b"a"]
+    files.close()
+
+
 class Unanswered(LocalFiles):
     """Files whose first segment is written, but whose answer to that is lost."""
 
@@ -198,13 +247,50 @@ def test_a_damaged_segment_is_reported_and_lists_nothing(files, damage):
     assert "damaged/000001.jsonl" in problems[0].message
 
 
-def test_a_marker_is_read_as_it_was_written(files):
-    assert read_marker(files.read(MARKER)) == ""
-    files.write(MARKER, format_marker("an-id"))
-    assert read_marker(files.read(MARKER)) == "an-id"
+def test_the_files_of_a_destination_have_the_ending_of_its_checksums(files):
+    files.use(SHA256)
+    given = [proven(name, algorithm=SHA256) for name in (b"a", b"b", b"new\nline", b"x\ny")]
+    open_manifest(files).add(given, 1)
+    open_manifest(files).withdraw([b"a", b"x\ny"])
+    assert files.list_own(b".mydata-like/manifest/us") == [
+        b"000001-escaped.sha256",
+        b"000001.jsonl",
+        b"000001.sha256",
+    ]
+    assert listed(files) == [(b"b", given[1].checksum), (b"new\nline", given[2].checksum)]
+    lists = (b"000001.sha256", b"000001-escaped.sha256")
+    lines = tuple(files.read(b".mydata-like/manifest/us/" + name) for name in lists)
+    assert lines == format_checksums(given[1:3])
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b'{"format": 2, "id": "x"}', b'{"format": 1}'])
+def test_what_has_other_checksums_than_the_destination_is_not_listed(files):
+    open_manifest(files).add([proven(b"a")], 1)
+    files.use(SHA256)
+    problems = []
+    assert list(open_manifest(files, problems=problems).read()) == []
+    assert [it.code for it in problems] == ["destination.manifest"]
+    assert "of another kind" in problems[0].message
+
+
+@pytest.mark.parametrize("algorithm", Algorithm)
+def test_a_marker_is_read_as_it_was_written(files, algorithm):
+    assert read_marker(files.read(MARKER)) == DestinationMarker("", MD5)
+    files.write(MARKER, format_marker(DestinationMarker("an-id", algorithm)))
+    assert read_marker(files.read(MARKER)) == DestinationMarker("an-id", algorithm)
+
+
+def test_a_marker_of_md5_is_that_of_earlier_versions_and_another_is_none_to_them():
+    assert format_marker(DestinationMarker("x")) == b'{"format": 1, "id": "x"}\n'
+    assert json.loads(format_marker(DestinationMarker("x", SHA256)))["format"] != 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(b"", b"[]", b'{"format": 1}', b'{"format": 2, "id": "x"}'),
+        *(b'{"format": 2, "id": "x", "checksum": "sha512"}', b'{"format": 3, "id": "x"}'),
+    ],
+)
 def test_a_marker_of_another_format_is_refused(content):
     with pytest.raises(StagingError) as caught:
         read_marker(content)

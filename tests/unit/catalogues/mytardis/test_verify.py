@@ -56,7 +56,7 @@ class Bench:
         self.settings = Advanced(verify_interval=1.0, verify_patience=60.0)
         how = Verification(self.settings, "staging")
         self.verify = Verify(self.server, self.ledger, self.events.append, gate, how)
-        self.record = Record(self.ledger, self.events.append)
+        self.record = Record(self.ledger, self.events.extend)
 
     def register(self, *names):
         self.server.register([_registration(a_staged(name), "staging") for name in names])

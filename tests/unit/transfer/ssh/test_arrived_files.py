@@ -1,10 +1,12 @@
 """Files that an interrupted batch has left on the host count only by the checksum of both sides."""
 
+import hashlib
 import os
 import shutil
 
 import pytest
 
+from mydata_like.core.checksums import Algorithm
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.transfer.ssh.arrived_files import find_arrived
 from mydata_like.transfer.ssh.remote_shell import Shells
@@ -21,7 +23,7 @@ def ignore(*_: int) -> None: ...
 def find(place, members, command=b"md5sum", moving=ignore, session=None):
     """Return the checksums of the files that have arrived, by index."""
     shells = Shells(session or LocalSession())
-    options = state(place.location, HostCapabilities("shell", checksum=command))
+    options = state(place.location, HostCapabilities("shell", checksum=command, sha256=command))
     try:
         found = find_arrived(shells, options, members, moving)
     finally:
@@ -56,6 +58,23 @@ def test_what_has_the_same_checksum_has_arrived(place, members, command):
     expected = {n: checksum(member) for n, member in enumerate(members) if n != 4}
     assert found == {n: expected[n] for n in found}
     assert {*expected} - {*found} <= {6}  # some programs print a backslash in another form
+
+
+@pytest.mark.parametrize(
+    "command", [b"sha256sum", b"openssl sha256 -r", b"shasum -a 256", b"sha256 -q"]
+)
+def test_where_checksums_are_sha256_these_are_compared(place, members, command):
+    program = command.split()[0].decode()
+    if shutil.which(program) is None:
+        pytest.skip(f"no {program} here")
+    members = [member._replace(algorithm=Algorithm.SHA256) for member in members]
+    put(place, *members[:4])
+    place.there(members[2]).write_bytes(b"x" * members[2].size)
+
+    found = find(place, members, command)
+
+    contents = {n: place.there(members[n]).read_bytes() for n in (0, 1, 3)}
+    assert found == {n: hashlib.sha256(content).hexdigest() for n, content in contents.items()}
 
 
 def test_what_arrived_is_reported_as_not_sent(place, members):

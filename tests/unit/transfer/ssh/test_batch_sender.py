@@ -13,6 +13,7 @@ from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.transfer import tar
 from mydata_like.transfer.ssh.batch_sender import BatchSender
 from mydata_like.transfer.ssh.remote_shell import Shells
+from mydata_like.transfer.tiny_files import TinyFilePacker
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession, state
 from tests.privileges import needs_shell
@@ -26,9 +27,9 @@ SHELL = HostCapabilities("shell", tar="gnu", checksum=b"md5sum")
 def ignore(*_: int) -> None: ...
 
 
-def send(place, members, session=None, rung=SHELL, *, named=False, moving=ignore):
+def send(place, members, session=None, rung=SHELL, *, named=False, moving=ignore, packer=None):
     shells = Shells(session or LocalSession())
-    sender = BatchSender(shells, state(place.location, rung, named=named))
+    sender = BatchSender(shells, state(place.location, rung, named=named), packer)
     try:
         return sender.send(members, moving)
     finally:
@@ -72,6 +73,26 @@ def test_files_that_vanished_or_changed_before_their_turn_fail_alone(place):
     assert not any(fate.again for fate in fates)
     assert place.arrived(good)
     assert place.arrived(good2)
+
+
+@pytest.mark.parametrize("packer", [TinyFilePacker(), TinyFilePacker(None)], ids=["C", "Python"])
+def test_what_is_unusual_has_the_same_result_whoever_reads_it(place, packer):
+    members = [place.write(f"a/{n}", n * 300) for n in range(60)]
+    members.append(place.write("a/" + "long name" * 20, 9))
+    early = place.write("a/early", 9)
+    os.utime(os.fsdecode(early.path), (0, -9))
+    members += place.settle(early._replace(modified_ns=-9 * 10**9))
+    Path(os.fsdecode(members[10].path)).unlink()
+    os.truncate(os.fsdecode(members[40].path), 7)
+    members[50] = members[50]._replace(inode=members[51].inode)
+
+    fates = send(place, members, packer=packer).results
+
+    wrong = {10: "file.vanished", 40: "file.changed", 50: "file.replaced"}
+    assert {n: fate.problem.code for n, fate in enumerate(fates) if fate.problem} == wrong
+    sent = [member for n, member in enumerate(members) if n not in wrong]
+    assert [fate.checksum for fate in fates if not fate.problem] == list(map(checksum, sent))
+    assert all(map(place.arrived, sent))
 
 
 def test_larger_files_are_read_together_and_fail_alone(place):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mydata_like.core.checksums import Algorithm
 from mydata_like.core.errors import StagingError, TransientError
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.transfer.ssh.remote_shell import Shells
@@ -21,7 +22,7 @@ from tests.umasks import has_mode
 
 pytestmark = [pytest.mark.process, needs_shell]
 
-SHELL = HostCapabilities("shell", tar="gnu", checksum=b"md5sum")
+SHELL = HostCapabilities("shell", tar="gnu", checksum=b"md5sum", sha256=b"sha256sum")
 LARGE = 20 << 20
 
 
@@ -100,6 +101,20 @@ def test_what_a_cut_attempt_left_is_not_sent_again(place):
     sent, omitted = map(sum, zip(*moved, strict=True))
     assert (sent, omitted) == (LARGE - omitted, LARGE - sent)
     assert omitted > 14 << 20
+
+
+def test_a_file_is_continued_by_its_sha256_where_checksums_are_of_that_kind(place):
+    member = place.write("a/file", LARGE)._replace(algorithm=Algorithm.SHA256)
+    place.settle(member)
+    with pytest.raises(TransientError):
+        send(place, member, LocalSession(limit=15 << 20))
+    session = LocalSession()
+
+    found = send(place, member, session).checksum
+
+    assert found == hashlib.sha256(Path(os.fsdecode(member.path)).read_bytes()).hexdigest()
+    assert place.arrived(member)
+    assert session.written < (5 << 20) + 5000
 
 
 @pytest.mark.parametrize("interrupted", [True, False])

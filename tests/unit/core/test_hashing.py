@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mydata_like.core import md5
+from mydata_like.core import hashing
 
-LIBRARY = md5.load(md5.LIBRARY)
+LIBRARY = hashing.load(hashing.LIBRARY)
 needs_library = pytest.mark.skipif(LIBRARY is None, reason="the library was not built")
-SOURCE = Path(md5.__file__).with_name("md5.c")
+SOURCE = Path(hashing.__file__).with_name("md5.c")
 COMPILER = shutil.which("gcc") or shutil.which("clang") or ""
 FOUR = "load(words, data, offset);\n        STEPS(STEP_ONE)"
 OPTIONS = "-O3", "-shared", "-fPIC"
@@ -41,13 +41,13 @@ def library(request, tmp_path_factory):
         return LIBRARY or pytest.skip("the library was not built")
     if not COMPILER:
         pytest.skip("there is no C compiler here")
-    built = tmp_path_factory.mktemp("portable") / md5.LIBRARY.name
+    built = tmp_path_factory.mktemp("portable") / hashing.LIBRARY.name
     subprocess.run([COMPILER, *OPTIONS, "-DMD5_PORTABLE", "-o", built, SOURCE], check=True)
-    return md5.load(built) or pytest.fail("the portable library is wrong")
+    return hashing.load(built) or pytest.fail("the portable library is wrong")
 
 
 def test_a_library_without_the_functions_is_not_used():
-    assert md5.load(Path(_ctypes.__file__)) is None
+    assert hashing.load(Path(_ctypes.__file__)) is None
 
 
 def expected(data) -> str:
@@ -57,16 +57,16 @@ def expected(data) -> str:
 def test_every_length_up_to_4_kib_has_the_right_checksum(library):
     for start in range(0, 4096, 20):
         sizes = range(start, start + 20)
-        checksums = [md5.Md5(library) for _ in sizes]
-        md5.update_all([(it, DATA[:size]) for it, size in zip(checksums, sizes, strict=True)])
+        checksums = [hashing.Checksum(library) for _ in sizes]
+        hashing.update_all([(it, DATA[:size]) for it, size in zip(checksums, sizes, strict=True)])
         assert [it.hexdigest() for it in checksums] == [expected(DATA[:size]) for size in sizes]
 
 
 @given(st.lists(st.lists(st.binary(max_size=300), max_size=6), max_size=20))
 def test_pieces_of_any_size_add_up(library, inputs):
-    checksums = [md5.Md5(library) for _ in inputs]
+    checksums = [hashing.Checksum(library) for _ in inputs]
     for step in range(6):
-        md5.update_all(
+        hashing.update_all(
             [
                 (checksum, pieces[step])
                 for checksum, pieces in zip(checksums, inputs, strict=True)
@@ -78,14 +78,14 @@ def test_pieces_of_any_size_add_up(library, inputs):
 
 @pytest.mark.parametrize("view", [bytes, memoryview, lambda data: memoryview(bytearray(data))])
 def test_bytes_and_views_of_them_are_taken(library, view):
-    checksum = md5.Md5(library)
+    checksum = hashing.Checksum(library)
     checksum.update(view(DATA))
     checksum.update(view(b""))
     assert checksum.hexdigest() == expected(DATA)
 
 
 def test_a_checksum_can_be_read_in_the_middle(library):
-    checksum = md5.Md5(library)
+    checksum = hashing.Checksum(library)
     for count in range(1, 100):
         checksum.update(b"x")
         assert checksum.hexdigest() == expected(b"x" * count)
@@ -93,7 +93,7 @@ def test_a_checksum_can_be_read_in_the_middle(library):
 
 def test_a_view_is_not_kept(library):
     buffer = bytearray(DATA)
-    checksum = md5.Md5(library)
+    checksum = hashing.Checksum(library)
     checksum.update(memoryview(buffer))
     buffer.clear()  # raises BufferError while something has a view of it
     assert checksum.hexdigest() == expected(DATA)
@@ -102,7 +102,7 @@ def test_a_view_is_not_kept(library):
 @needs_library
 @pytest.mark.slow
 def test_more_than_4_gib_of_bits_are_counted():
-    checksum, plain = md5.Md5(LIBRARY), hashlib.md5(usedforsecurity=False)
+    checksum, plain = hashing.Checksum(LIBRARY), hashlib.md5(usedforsecurity=False)
     zeros = bytes(1 << 24)
     for _ in range((1 << 5) + 1):
         checksum.update(zeros)
@@ -111,9 +111,9 @@ def test_more_than_4_gib_of_bits_are_counted():
 
 
 def test_a_library_that_is_missing_or_no_library_is_not_used(tmp_path):
-    assert md5.load(tmp_path / "missing.so") is None
+    assert hashing.load(tmp_path / "missing.so") is None
     (tmp_path / "text.so").write_bytes(os.urandom(1000))
-    assert md5.load(tmp_path / "text.so") is None
+    assert hashing.load(tmp_path / "text.so") is None
 
 
 @needs_compiler
@@ -134,9 +134,9 @@ def test_a_library_that_computes_something_else_is_not_used(tmp_path, right, wro
     source = SOURCE.read_text()
     assert right in source
     wrong.write_text(source.replace(right, wrong_text))
-    library = tmp_path / md5.LIBRARY.name
+    library = tmp_path / hashing.LIBRARY.name
     subprocess.run([COMPILER, *OPTIONS, "-o", library, wrong], check=True)
-    assert md5.load(library) is None
+    assert hashing.load(library) is None
 
 
 @needs_compiler
