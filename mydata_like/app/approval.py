@@ -8,7 +8,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
 
-from mydata_like.app.connection import Connection, ServerSettingsCache, ensure_uuid, uuid_file
+from mydata_like.app.connection import Connection, ServerSettingsCache
+from mydata_like.app.identity import ensure_uuid, uuid_file
 from mydata_like.app.settings_service import (
     find_places,
     load_settings,

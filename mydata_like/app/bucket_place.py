@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from mydata_like.app.transports.transport_access import UNMEASURED
+from mydata_like.app.transports.connection_steps import UNMEASURED
 from mydata_like.core.copy_arguments import BucketTarget
 from mydata_like.core.ports import Transport
 from mydata_like.transfer.s3.bucket_files import AT_ONCE, BucketFiles, probe_bucket

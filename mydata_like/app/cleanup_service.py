@@ -3,7 +3,7 @@
 import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,17 +23,18 @@ from mydata_like.app.settings_service import (
 )
 from mydata_like.app.transports.transport_access import TransportAccess
 from mydata_like.app.transports.transport_kinds import find_kind
+from mydata_like.app.unfinished_deletion import open_grounds, restore_unfinished
 from mydata_like.catalogues.mytardis.client import ApiClient
 from mydata_like.catalogues.mytardis.reverify import Reverification, Reverify
 from mydata_like.catalogues.mytardis.server_check import ServerCheck
 from mydata_like.core.data_directory import spell_as_listed
 from mydata_like.core.deletion import CleanupCandidate, DeletedFile, KeptFile
-from mydata_like.core.errors import Problem, RunError, SettingsError
+from mydata_like.core.errors import Problem, RunError
 from mydata_like.core.extra_sources import lies_in, source_key
 from mydata_like.core.ports import Clock
 from mydata_like.engine.local_cleanup import LocalCleanup, Proof
 from mydata_like.hostos.clock import SystemClock
-from mydata_like.hostos.safe_delete import SafeDirectories, SafeDirectory
+from mydata_like.hostos.safe_delete import SafeDirectories
 from mydata_like.ledger.rechecks import RecheckFile
 from mydata_like.settings.schema import Settings
 from mydata_like.settings.values import is_loopback
@@ -41,7 +42,6 @@ from mydata_like.state.state_files import (
     DELETIONS,
     DeletionLogFile,
     find_file,
-    find_unfinished_deletion,
 )
 from mydata_like.transfer.archive_reader import TarArchives
 
@@ -151,7 +151,7 @@ def open_cleanup(
         deeds = stack.enter_context(DeletionLogFile(file, clock)) if delete else None
         if delete:
             restore_unfinished(file, os.fsencode(root), sources, clock)
-        grounds = _open_grounds(os.fsencode(root), sources, stack)
+        grounds = open_grounds(os.fsencode(root), sources, stack)
         notes = RecheckFile(ledger_file(settings, places, os.fsencode(root)), clock)
         free = LocalCleanup[Any](proof, ledger, grounds, deeds, notes.add, observer.cancel)
         yield CleanupService(root, sources, grounds, free)
@@ -194,29 +194,3 @@ def _prove_on_server(
         box=box,
         reverify=Reverify(server, clock, cancel, how) if delete else None,
     )
-
-
-def restore_unfinished(log: Path, root: bytes, sources: Iterable[bytes], clock: Clock) -> None:
-    """Restore the name of a file that a killed process was about to delete.
-
-    The data directory must be locked.
-    """
-    last = find_unfinished_deletion(log)
-    if last is None:
-        return
-    with ExitStack() as stack:
-        grounds = _open_grounds(root, sources, stack)
-        if grounds.restore(bytes.fromhex(last.key), last.aside):
-            logger.info("%s was restored: its deletion had been interrupted", last.path)
-            stack.enter_context(DeletionLogFile(log, clock)).restored(last)
-
-
-def _open_grounds(root: bytes, sources: Iterable[bytes], stack: ExitStack) -> SafeDirectories:
-    """Open the data directory and the extra sources that still exist."""
-    premises = [stack.enter_context(SafeDirectory(root))]
-    for source in sources:
-        # The folder of a source that is a single file contains other, unknown files.
-        folder = source if Path(os.fsdecode(source)).is_dir() else source.rpartition(b"/")[0]
-        with suppress(SettingsError):
-            premises.append(stack.enter_context(SafeDirectory(folder, folder + b"/")))
-    return SafeDirectories(premises)

@@ -1,13 +1,13 @@
 """A checked connection to the upload server, and the settings the server has for this uploader."""
 
-import uuid
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from mydata_like.app.settings_service import find_state, offer_takeover, server_settings_file
+from mydata_like.app.identity import find_uuid
+from mydata_like.app.settings_service import offer_takeover, server_settings_file
 from mydata_like.catalogues.mytardis.api import HttpServer
 from mydata_like.catalogues.mytardis.client import ApiClient
 from mydata_like.catalogues.mytardis.datasets import Identity
@@ -19,7 +19,6 @@ from mydata_like.core.ports import Clock, Emit
 from mydata_like.core.problems import PROBLEMS
 from mydata_like.engine.pipeline import begin, settle
 from mydata_like.hostos.machine_info import describe_machine
-from mydata_like.settings.atomic_write import read_plain, write_private
 from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Instrument, Settings, find_missing
 from mydata_like.state.paths import StatePaths
@@ -116,37 +115,6 @@ def choose_facility(facilities: Sequence[Facility], name: str) -> Facility:
         if names
         else "Ask the server's administrator to make the account a manager of the facility.",
     )
-
-
-def uuid_file(settings: Settings, places: StatePaths) -> Path:
-    """Return the file that holds the identity if it is not set in the settings."""
-    return find_state(settings, places) / "uploader-uuid"
-
-
-def ensure_uuid(settings: Settings, places: StatePaths) -> str:
-    """Return this installation's identity; create it at the first start in the state folder."""
-    found = find_uuid(settings, places)
-    if found:
-        return found
-    made = str(uuid.uuid4())
-    write_private(uuid_file(settings, places), f"{made}\n".encode())
-    return made
-
-
-def find_uuid(settings: Settings, places: StatePaths) -> str:
-    """Return this installation's identity; empty if it has none yet."""
-    if settings.instrument.uuid:
-        return settings.instrument.uuid
-    file = uuid_file(settings, places)
-    try:
-        return read_plain(file).decode("ascii").strip()
-    except FileNotFoundError:
-        return ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(
-            f"The identity of this installation cannot be read from {file}: {error}.",
-            hint="Check its permissions. It holds one uuid, which is in the log of every run.",
-        ) from error
 
 
 def describe_identity(connection: Connection, settings: Settings, uploader: str) -> Identity:

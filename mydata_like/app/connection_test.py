@@ -9,7 +9,8 @@ from mydata_like.app.connection import Connection, require_complete
 from mydata_like.app.known_copies import KNOWN_ID
 from mydata_like.app.ledgers import reading
 from mydata_like.app.plain_destination import HostPlace
-from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connected
+from mydata_like.app.run_connection import connected
+from mydata_like.app.run_request import RunObserver, RunRequest, build_gate
 from mydata_like.app.settings_destination import open_place, refuse_overlap
 from mydata_like.app.settings_service import find_places, prepare_places
 from mydata_like.app.transports.connection_steps import (

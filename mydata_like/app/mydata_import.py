@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from mydata_like.app.connection import find_uuid
+from mydata_like.app.identity import find_uuid
 from mydata_like.app.settings_service import (
     find_legacy,
     find_places,

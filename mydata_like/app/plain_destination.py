@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, cast
 
 from mydata_like.app.bucket_place import BucketPlace
-from mydata_like.app.connection import ensure_uuid
+from mydata_like.app.identity import ensure_uuid
 from mydata_like.app.known_copies import COPIES, KNOWN_ID
 from mydata_like.app.run_destination import OpenedDestination, RunBasis, RunDestination
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.settings_service import find_places, find_state
-from mydata_like.app.transports.ssh_kind import RememberedHosts
-from mydata_like.app.transports.transport_access import UNMEASURED
+from mydata_like.app.transports.connection_steps import UNMEASURED
+from mydata_like.app.transports.remembered_hosts import RememberedHosts
 from mydata_like.catalogues.manifest.manifest_catalogue import ManifestCatalogue, identify
 from mydata_like.catalogues.manifest.segments import (
     MARKER,
@@ -42,6 +42,7 @@ from mydata_like.core.destination_files import (
     DESTINATION_MARKER,
     OWN_FOLDER,
     DestinationFiles,
+    ListedPart,
     ProvenFile,
     StoredFile,
     TreeFolder,
@@ -64,11 +65,12 @@ from mydata_like.core.model import DatasetFolder, StagingArea
 from mydata_like.core.openat import join
 from mydata_like.core.ports import Clock, Emit
 from mydata_like.engine.gate import Gate
+from mydata_like.engine.pipeline import ahead
 from mydata_like.engine.walk import refuse_destination
 from mydata_like.settings.atomic_write import make_private_folder
 from mydata_like.settings.schema import Settings, Transfer
 from mydata_like.ssh.capabilities import CommandFacts, HostCapabilities, probe_commands
-from mydata_like.ssh.connect import connect
+from mydata_like.ssh.connect import connect, keep
 from mydata_like.ssh.credentials import LoginCredentials
 from mydata_like.ssh.keys import STANDARD_PORT
 from mydata_like.ssh.login import Prompts as Prompts
@@ -99,6 +101,9 @@ ONE_SESSION: Final = (
     "{host} wants a new code for each session, so all channels share one. That is slower. If it "
     "breaks, run the same command again."
 )
+PARTS_AHEAD: Final = 2000  # of a listing that are kept in memory, of 8 KB each
+SESSIONS_AHEAD: Final = 2  # that list folders while the run starts
+SHELL: Final = HostCapabilities("shell")
 SHARED_CHANNELS: Final = 3  # over one session; hosts often allow ten, and other work needs some
 
 
@@ -107,13 +112,15 @@ class HostPlace:
     """A folder on a host; the `endpoint` is that of a login that has worked.
 
     Unless its `evidence` is `host`, its files are reached over SFTP; see `DestinationFiles`.
-    `notes` are sentences on what of the user's SSH configuration was not evaluated.
+    `notes` are sentences on what of the user's SSH configuration was not evaluated. What was
+    `found` are the host's programs for checksums.
     """
 
     endpoint: Endpoint
     path: bytes
     evidence: str = "host"
     notes: tuple[str, ...] = ()
+    found: HostCapabilities = SHELL
 
     @classmethod
     def find(cls, endpoint: Endpoint, path: bytes, notes: tuple[str, ...] = ()) -> Self:
@@ -131,7 +138,10 @@ class HostPlace:
                     raise refusal from None
         if path and not path.startswith(b"/"):
             path = join(home, path)
-        return cls(endpoint, path or home, evidence, notes)
+        found = SHELL
+        if facts:
+            found = found._replace(checksum=facts.checksum, sha256=facts.sha256)
+        return cls(endpoint, path or home, evidence, notes, found)
 
     @property
     def reads_back(self) -> bool:
@@ -161,15 +171,7 @@ class HostPlace:
             return None
 
     def _connect(self) -> tuple[OpenSession, HostCapabilities]:
-        session = connect(self.endpoint)
-        try:
-            facts = probe_commands(session)
-        except RejectedError as error:
-            return session, HostCapabilities("", error.message)
-        except BaseException:
-            session.close()
-            raise
-        return session, HostCapabilities("shell", checksum=facts.checksum, sha256=facts.sha256)
+        return connect(self.endpoint), self.found
 
     def find_measured(
         self, access: "TransportParts", folder: str
@@ -283,13 +285,18 @@ def _ask_shell(endpoint: Endpoint) -> tuple[CommandFacts | None, UploaderError |
     """
     failure: UploaderError | None = None
     for _ in range(2):
-        with closing(connect(endpoint)) as session:
+        with ExitStack() as stack:
+            session = stack.enter_context(closing(connect(endpoint)))
             try:
-                return probe_commands(session), None
+                facts = probe_commands(session)
             except RejectedError as error:
                 return None, error
             except TransientError as error:
                 failure = error
+                continue
+            stack.pop_all()
+            keep(endpoint, session)
+            return facts, None
     return None, failure
 
 
@@ -414,6 +421,7 @@ class PlainDestination(RunDestination):
         self._overwrite = overwrite
         self._algorithm = algorithm
         self._marker = DestinationMarker()  # once it was read
+        self._expected: dict[bytes, Iterator[ListedPart]] = {}  # listings under way, by their place
 
     @abstractmethod
     def find_place(self, folder: DatasetFolder) -> bytes | Mapping[bytes, bytes]:
@@ -422,6 +430,10 @@ class PlainDestination(RunDestination):
     @abstractmethod
     def is_top(self, folder: bytes) -> bool:
         """Return whether what is in a local folder goes to the top of the destination."""
+
+    def list_folders(self) -> Sequence[bytes]:
+        """Return the folders of the destination that are listed first, as far as they are known."""
+        return ()
 
     @abstractmethod
     def list_tops(self) -> Iterable[bytes]:
@@ -453,6 +465,13 @@ class PlainDestination(RunDestination):
         self._request = request
         self.files = self.place.open_files()
         stack.callback(self.files.close)
+        if isinstance(self.place, HostPlace) and not self.place.reads_back:
+            cancel = observer.cancel.part()
+            stack.callback(cancel.set)
+            self._expected = {
+                place: ahead(self.files.list_parts(place), cancel, PARTS_AHEAD)
+                for place in self.list_folders()
+            }
         try:
             gate.call(lambda: self.files.open(create=not request.dry_run), staging=True)
         except (StagingError, ServerUnavailableError) as error:
@@ -460,6 +479,9 @@ class PlainDestination(RunDestination):
                 raise
             self.files = cast(DestinationFiles, NewDestination())
         return request
+
+    def _list_parts(self, place: bytes) -> Iterable[ListedPart]:
+        return self._expected.pop(place, None) or self.files.list_parts(place)
 
     def open(self, basis: RunBasis) -> OpenedDestination:
         request, ledger, gate, files = self._request, basis.ledger, basis.gate, self.files
@@ -511,7 +533,9 @@ class PlainDestination(RunDestination):
         )
         transport = self.place.open_transport(parts)
         basis.stack.callback(transport.close)
-        catalogue = ManifestCatalogue(self.context, self.find_place)
+        if ledger.find_replacements():
+            self._expected.clear()  # the destination changes before it is compared
+        catalogue = ManifestCatalogue(self.context, self.find_place, self._list_parts)
         return OpenedDestination(
             catalogue, transport, BOX, can_replace=True, algorithm=found.algorithm
         )
@@ -558,6 +582,7 @@ class CopyDestination(PlainDestination):
         super().__init__(accept_missing=accept_missing, overwrite=overwrite, algorithm=algorithm)
         self.place = place
         self._places = {source.path: source.place for source in sources}
+        self._folders = [source.place for source in sources if not source.alone]
         self._shard = shard
 
     def find_root(self, request: RunRequest) -> bytes:
@@ -581,6 +606,9 @@ class CopyDestination(PlainDestination):
 
     def is_top(self, folder: bytes) -> bool:
         return self._places.get(source_key(Path(os.fsdecode(folder)))) == b""
+
+    def list_folders(self) -> Sequence[bytes]:
+        return self._folders[:SESSIONS_AHEAD]
 
     def list_tops(self) -> Iterable[bytes]:
         return self._places

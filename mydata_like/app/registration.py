@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from mydata_like.app.connection import refresh_settings, require_complete
-from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connect, connected
+from mydata_like.app.run_connection import connect, connected
+from mydata_like.app.run_request import RunObserver, RunRequest, build_gate
 from mydata_like.app.settings_service import find_places, load_settings, prepare_places
 from mydata_like.app.transports.folder_kind import NewFolder
 from mydata_like.app.transports.ssh_kind import HostKey

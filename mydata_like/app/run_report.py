@@ -7,7 +7,8 @@ from datetime import timedelta
 from typing import Final
 
 from mydata_like.app.approval import describe_applicant
-from mydata_like.app.connection import Connection, find_uuid, open_server_settings
+from mydata_like.app.connection import Connection, open_server_settings
+from mydata_like.app.identity import find_uuid
 from mydata_like.catalogues.mytardis.datasets import FactStore
 from mydata_like.catalogues.mytardis.uploader import last_run_key
 from mydata_like.core.data_directory import Shard

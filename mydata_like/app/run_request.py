@@ -3,40 +3,25 @@
 Registration, the connection test and the speed test use the same request and observer.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import SystemRandom
 
-from mydata_like.app.connection import (
-    Connection,
-    find_uuid,
-    open_connection,
-    refresh_settings,
-    report_change,
-    require_server,
-)
-from mydata_like.app.settings_service import find_api_key, find_places, open_secrets
-from mydata_like.catalogues.mytardis.client import ApiClient
-from mydata_like.catalogues.mytardis.http import AnswerTimer
 from mydata_like.core.errors import (
     AccessDeniedError,
     HostKeyError,
     NotApprovedError,
     RunError,
     ServerUnavailableError,
-    TransientError,
-    WaitRequestedError,
 )
-from mydata_like.core.events import ServerSilent
 from mydata_like.core.extra_sources import SourceRequest
 from mydata_like.core.model import Undo
 from mydata_like.core.ports import Clock, Emit
 from mydata_like.engine.command_handler import CommandHandler
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.layout_walk import ALL, ScanScope
-from mydata_like.engine.pipeline import CancelFlag, repeated
+from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.engine.progress import RunProgress
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.layers import Loaded
@@ -45,8 +30,6 @@ from mydata_like.state.secrets import Secret
 
 # Conditions of the staging area that may end without user action while a run waits.
 PASSING = frozenset({"staging.full", "ssh.no-channel"})
-SILENT_AFTER = 10.0  # seconds without an answer after which a server counts as silent
-SILENCE_INTERVAL = 1.0  # seconds
 
 
 def choose_patience(settings: Settings, unattended: float | None) -> Callable[[RunError], float]:
@@ -114,80 +97,3 @@ def build_gate(request: RunRequest, observer: RunObserver, clock: Clock) -> Gate
     """Return the gate at which a run waits for conditions that stop all of it."""
     patience = choose_patience(request.settings, request.patience)
     return Gate(clock, observer.cancel, observer.emit, SystemRandom(), patience=patience)
-
-
-@contextmanager
-def connected(
-    request: RunRequest, observer: RunObserver, gate: Gate, *, pauses: bool = False
-) -> Iterator[Connection]:
-    """Yield a connection to the server; an unattended run waits for the server at the gate.
-
-    With `pauses`, the user waits there as well if the server asks for a pause.
-    """
-    settings = request.settings
-    require_server(settings)
-    key = request.api_key or find_api_key(settings, open_secrets(request.config))[0]
-    observer.hide(key.reveal())
-
-    uploader = find_uuid(settings, find_places(request.config))
-    answers = AnswerTimer(gate.clock)
-
-    def open_it() -> Connection:
-        client = ApiClient(settings.server, key.reveal(), gate.clock, observer.cancel)
-        client.wire.answers = answers
-        try:
-            return open_connection(client, settings.instrument, uploader, dry_run=request.dry_run)
-        except TransientError as error:  # an outage, too
-            raise ServerUnavailableError(
-                error.message, hint=error.hint, code=error.problem_code
-            ) from error
-
-    def open_attended() -> Connection:
-        try:
-            return open_it()
-        except WaitRequestedError:
-            if pauses:
-                return gate.call(open_it)
-            raise
-
-    with repeated(SilenceReport(answers, observer.emit), SILENCE_INTERVAL):
-        connection = open_attended() if request.patience is None else gate.call(open_it)
-        connection.client.emit = observer.emit
-        if pauses:
-            connection.client.pause_at = gate.pause
-        try:
-            yield connection
-        finally:
-            connection.close()
-
-
-class SilenceReport:
-    """Reports each time it is called if the server is silent, and once when it is no longer."""
-
-    def __init__(self, answers: AnswerTimer, emit: Emit) -> None:
-        self._answers = answers
-        self._emit = emit
-        self._reported = 0
-
-    def __call__(self) -> None:
-        seconds = self._answers.seconds
-        silent = int(seconds) if seconds >= SILENT_AFTER else 0
-        if silent != self._reported:
-            self._reported = silent
-            self._emit(ServerSilent(seconds=silent))
-
-
-def connect(
-    request: RunRequest, observer: RunObserver, gate: Gate, stack: ExitStack
-) -> tuple[RunRequest, Connection]:
-    """Return a connection, and the request updated with the server's current settings."""
-    connection = stack.enter_context(connected(request, observer, gate, pauses=True))
-    places = find_places(request.config)
-    if not request.reload or not refresh_settings(connection, request.settings, places, gate.clock):
-        return request, connection
-    loaded = request.reload()
-    report_change(loaded, observer.emit)
-    if loaded.settings != request.settings:
-        request = replace(request, settings=loaded.settings)
-        connection = stack.enter_context(connected(request, observer, gate, pauses=True))
-    return request, connection

@@ -11,18 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from mydata_like.app.cleanup_service import restore_unfinished
 from mydata_like.app.directory_lock import (
     directory_locked,
 )
 from mydata_like.app.held_choices import read_choices, take_choices
 from mydata_like.app.run_control import ControlFiles, controlled
-from mydata_like.app.run_destination import (
-    MyTardisDestination,
-    OpenedDestination,
-    RunBasis,
-    RunDestination,
-)
+from mydata_like.app.run_destination import OpenedDestination, RunBasis, RunDestination
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, ignore
 from mydata_like.app.settings_service import (
     correct_places,
@@ -32,6 +26,7 @@ from mydata_like.app.settings_service import (
     prepare_places,
     report_former_values,
 )
+from mydata_like.app.unfinished_deletion import restore_unfinished
 from mydata_like.core.errors import Problem, SettingsError, UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished, RunProgressed, event_record
 from mydata_like.core.formatting import format_path
@@ -203,10 +198,13 @@ class _Builder:
 
     def _choose_destination(self) -> RunDestination:
         if self._request.settings.destination.takes_tree:
-            # Imported late: a log-in as OpenSSH's needs paramiko, which takes long to import.
+            # Only one of the two is needed, with libraries that take long to import.
             from mydata_like.app.settings_destination import SettingsDestination
 
             return SettingsDestination()
+        # For the same reason.
+        from mydata_like.app.mytardis_destination import MyTardisDestination
+
         return MyTardisDestination(self._archives)
 
     def build(self) -> Run:

@@ -8,10 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from mydata_like.app.connection import Connection, ensure_uuid, require_complete
+from mydata_like.app.connection import Connection, require_complete
 from mydata_like.app.directory_lock import directory_locked
+from mydata_like.app.identity import ensure_uuid
 from mydata_like.app.plain_destination import TransportParts
-from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connected
+from mydata_like.app.run_connection import connected
+from mydata_like.app.run_request import RunObserver, RunRequest, build_gate
 from mydata_like.app.settings_destination import open_place
 from mydata_like.app.settings_service import (
     find_places,

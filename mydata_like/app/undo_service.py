@@ -8,7 +8,8 @@ from pathlib import Path
 
 from mydata_like.app.cleanup_service import find_key
 from mydata_like.app.ledgers import list_ledgers
-from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connected
+from mydata_like.app.run_connection import connected
+from mydata_like.app.run_request import RunObserver, RunRequest, build_gate
 from mydata_like.app.run_service import open_run, to_all
 from mydata_like.app.transports.ssh_kind import list_endpoints
 from mydata_like.app.transports.transport_access import TransportAccess

@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple, TypeVar
 
-from mydata_like.app.connection import ensure_uuid
+from mydata_like.app.identity import ensure_uuid
 from mydata_like.app.known_copies import CopyCheck, note_check
 from mydata_like.app.plain_destination import HostPlace, Place
 from mydata_like.app.settings_destination import doubt_files

@@ -24,6 +24,7 @@ from mydata_like.cli.options import (
     ConfigOption,
     EventsOption,
     JsonOption,
+    read_shard,
 )
 from mydata_like.cli.output import (
     Shape,
@@ -39,7 +40,7 @@ from mydata_like.cli.output import (
     unstarted_run,
 )
 from mydata_like.cli.prompts import find_prompts
-from mydata_like.cli.run_command import open_report, read_shard
+from mydata_like.cli.report import open_report
 from mydata_like.cli.stdin_commands import follow_commands, stopped_by_signals
 from mydata_like.core.checksums import Algorithm
 from mydata_like.core.copy_arguments import CopySource

@@ -4,6 +4,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import BadParameter
+
+from mydata_like.core.data_directory import WHOLE, Shard
 
 ConfigOption = Annotated[
     Path | None,
@@ -84,3 +87,11 @@ AcceptOption = Annotated[
         help="Trust a staging host whose key has this fingerprint.",
     ),
 ]
+
+
+def read_shard(text: str) -> Shard:
+    """Return the shard of the command line; the whole if it names none."""
+    try:
+        return Shard.parse(text) if text else WHOLE
+    except ValueError:
+        raise BadParameter("--shard takes I/N with I from 1 to N: 1/4 is the first of 4.") from None

@@ -2,9 +2,8 @@
 
 import logging
 import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -31,12 +30,10 @@ from mydata_like.cli.options import (
     SetOption,
     ShardOption,
     SourceOption,
+    read_shard,
 )
 from mydata_like.cli.output import (
     DryRunOutput,
-    EventLines,
-    PlainLines,
-    RunOutput,
     Shape,
     choose_shape,
     describe_kept,
@@ -50,8 +47,8 @@ from mydata_like.cli.output import (
     summarise,
     unstarted_run,
 )
+from mydata_like.cli.report import open_report
 from mydata_like.cli.stdin_commands import follow_commands, stopped_by_signals
-from mydata_like.cli.terminal import drawing_stream
 from mydata_like.core.data_directory import WHOLE, Shard, spell_as_listed
 from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Cancelled, UploaderError
@@ -104,14 +101,6 @@ def run_and_show(
         if arguments.shape is not Shape.TEXT:
             print_json(event_record(unstarted_run(INTERRUPTED)))
         return INTERRUPTED_EXIT
-
-
-def read_shard(text: str) -> Shard:
-    """Return the shard of the command line; the whole if it names none."""
-    try:
-        return Shard.parse(text) if text else WHOLE
-    except ValueError:
-        raise BadParameter("--shard takes I/N with I from 1 to N: 1/4 is the first of 4.") from None
 
 
 def read_offers(sources: Sequence[str], becoming: Sequence[str]) -> tuple[SourceRequest, ...]:
@@ -188,26 +177,6 @@ def _find_folder(settings: Settings, text: str) -> str:
         raise BadParameter("--only takes a folder below the data directory.")
     below = spell_as_listed(root, path.relative_to(root))
     return format_path(os.fsencode(below.as_posix()))
-
-
-@contextmanager
-def open_report(
-    shape: Shape, progress: RunProgress, settings: Settings | None = None, *, dry_run: bool
-) -> Iterator[RunOutput]:
-    """Yield what shows the events of a run on standard output."""
-    if shape in (Shape.EVENTS, Shape.BRIEF):
-        yield EventLines(sys.stdout, brief=shape is Shape.BRIEF, dry_run=dry_run)
-    elif shape is Shape.JSON:
-        yield PlainLines(sys.stderr.write, settings)
-    elif sys.stdout.isatty():
-        from mydata_like.cli.progress_bars import (
-            live_bars,  # here, since a run without a terminal needs none
-        )
-
-        with live_bars(progress, drawing_stream(sys.stdout), settings) as report:
-            yield report
-    else:
-        yield PlainLines(sys.stdout.write, settings)
 
 
 def _summarise(arguments: RunArguments, settings: Settings, finished: RunFinished) -> list[str]:

@@ -1,7 +1,9 @@
 """The port to the files of a destination that has no server: what its own system does with them."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
 from typing import Final, NamedTuple, Protocol
 
 from mydata_like.core.checksums import Algorithm
@@ -13,6 +15,7 @@ DESTINATION_MARKER: Final = b"destination.json"  # in it
 SERVICE: Final = "service"  # the evidence of what was not read: the service told its checksum
 OCCUPIED: Final = "destination.occupied"
 EVIDENCE: Final = ("read-back-cached", "read-back", SERVICE, "host")  # from weak to strong
+PART: Final = 500  # files of a part of a listing, if their paths do not divide it
 
 
 class StoredFile(NamedTuple):
@@ -50,6 +53,30 @@ class StoredFile(NamedTuple):
             before.size,
             before.modified_ns,
         )
+
+
+class ListedPart(NamedTuple):
+    """A part of a listing: a digest of paths and attributes of its files, and their number.
+
+    `read` returns the files. Another listing has a part with the same digest only if it has all of
+    these files with the same attributes.
+    """
+
+    digest: bytes
+    files: int
+    read: Callable[[], Sequence[StoredFile]]
+
+
+def divide_listing(files: Iterator[StoredFile]) -> Iterator[ListedPart]:
+    """Yield a listing in parts."""
+    while part := tuple(islice(files, PART)):
+        text = repr([tuple(file) for file in part]).encode()
+        yield ListedPart(digest_part(text), len(part), partial(tuple, part))
+
+
+def digest_part(text: bytes) -> bytes:
+    """Return the digest of what a listing says about some files."""
+    return hashlib.blake2b(text, digest_size=16).digest()
 
 
 class ProvenFile(NamedTuple):
@@ -160,6 +187,10 @@ class DestinationFiles(Protocol):
 
         What is below `.mydata-like` at the top of the destination is omitted.
         """
+
+    def list_parts(self, folder: bytes) -> Iterator[ListedPart]:
+        """Yield what `list_files` yields, in parts."""
+        return divide_listing(self.list_files(folder))
 
     def look(self, paths: Sequence[bytes]) -> list[StoredFile | None]:
         """Return the attributes of files in the order given; None for what is no regular file."""

@@ -5,7 +5,7 @@ and named tuples are created, compared and sent between processes several times 
 dataclasses. Sizes are bytes; names and paths on the disk are bytes as the system returned them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, NewType, Self
 
 from mydata_like.core.errors import HELD, Problem
 from mydata_like.core.local_files import ArchiveMember, LocalFile, signed
+from mydata_like.core.scanned_files import ScannedFiles
 
 ExperimentId = NewType("ExperimentId", int)
 DatasetId = NewType("DatasetId", int)
@@ -73,12 +74,29 @@ class FileGroup(NamedTuple):
     """
 
     folder: DatasetFolder
-    files: tuple[LocalFile, ...]
+    files: Sequence[LocalFile]
     last: bool
     number: int = 0
     known: DatasetId | None = None
     new: bool = False
     remote: frozenset[bytes] = frozenset()
+
+    @property
+    def digest(self) -> bytes:
+        """The digest of all files as in `ScannedFiles`; empty if there is none."""
+        return self.files.digest if isinstance(self.files, ScannedFiles) else b""
+
+    @property
+    def size(self) -> int:
+        """The bytes of all files."""
+        files = self.files
+        return files.size if isinstance(files, ScannedFiles) else sum(it.size for it in files)
+
+    @property
+    def devices(self) -> Set[int]:
+        """The devices that the files are on."""
+        files = self.files
+        return files.devices if isinstance(files, ScannedFiles) else {it.device for it in files}
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +201,17 @@ class OpenFiles(NamedTuple):
 
     keys: frozenset[bytes]
     datasets: frozenset[DatasetId]
+
+
+class KnownParts(NamedTuple):
+    """Parts of earlier listings of a dataset, of which all files were the same as their rows.
+
+    That was within the last days, and no verified row has changed since. The `mark` tells whether
+    one changes from now on.
+    """
+
+    mark: bytes
+    digests: frozenset[bytes]
 
 
 class Replica(NamedTuple):

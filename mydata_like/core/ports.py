@@ -7,6 +7,7 @@ from collections.abc import (
     Mapping,
     MutableMapping,
     Sequence,
+    Set,
 )
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,6 +28,7 @@ from mydata_like.core.model import (
     Entry,
     FileRecord,
     KeptCopy,
+    KnownParts,
     NewestDatafile,
     OpenFiles,
     Payload,
@@ -230,10 +232,32 @@ class Ledger(Protocol):
     def find_entries(self, keys: Sequence[bytes]) -> Mapping[bytes, Entry]:
         """Return the entries of these files; unknown files are omitted."""
 
-    def find_open(self, files: Sequence[LocalFile]) -> OpenFiles:
+    def find_verified(
+        self, dataset: DatasetId, keys: Sequence[bytes]
+    ) -> Mapping[bytes, DatafileId]:
+        """Return the records of those files that are known as verified in a dataset."""
+
+    def begin_listing(self, dataset: DatasetId) -> KnownParts:
+        """Return the parts of earlier listings of a dataset whose files need no comparison."""
+
+    def record_listing(self, dataset: DatasetId, known: KnownParts, same: Set[bytes]) -> None:
+        """Record the parts of a listing of which all files were the same as their rows.
+
+        `known` is what `begin_listing` returned. If a verified row of the dataset has changed since
+        then, nothing is recorded.
+        """
+
+    def find_open(self, files: Sequence[LocalFile], digest: bytes = b"") -> OpenFiles:
         """Return which files are not known as verified and unchanged.
 
-        Files are compared by size, time, ctime and inode, and must have a known record.
+        Files are compared by size, time, ctime and inode, and must have a known record. If all of
+        them are known in one dataset, `find_known` returns it for their `digest`.
+        """
+
+    def find_known(self, digest: bytes) -> DatasetId | None:
+        """Return the dataset in which files with this digest are known as verified and unchanged.
+
+        That was seen within the last days, and no verified row of the dataset has changed since.
         """
 
     def iter_verified(self, dataset: DatasetId) -> Iterator[Entry]:

@@ -70,7 +70,7 @@ class Availability:
         """Yield groups of the data directory, and record the mount points of their files."""
         own = _find_device(root)
         for group in groups:
-            for device in {file.device for file in group.files} - {own}:
+            for device in group.devices - {own}:
                 file = next(file for file in group.files if file.device == device)
                 place = group.folder.path, device
                 if place not in self._seen:

@@ -247,7 +247,7 @@ class Check:
         self, group: FileGroup, others: Sequence[LocalFile], view: FolderView
     ) -> None:
         if len(group.files) > len(others):
-            size = sum(map(SIZE, group.files)) - sum(map(SIZE, others))
+            size = group.size - sum(map(SIZE, others))
             files = len(group.files) - len(others)
             folder, compared = group.folder.path, view.compared
             self._emit(FilesKnown(folder=folder, files=files, bytes=size, compared=compared))
@@ -257,7 +257,8 @@ class Check:
         files, agreed = group.files, view.agrees
         view.settle()
         if agreed and group.known == view.dataset.id:
-            return [file for file in files if file.name.endswith(b".tar")]
+            # Groups with files that have names of archives have no digest.
+            return [] if group.digest else [it for it in files if it.name.endswith(b".tar")]
         if group.new:
             return files
         found = self._ledger.find_open(files)

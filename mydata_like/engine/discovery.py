@@ -10,6 +10,7 @@ from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import (
     Batch,
     CheckedGroup,
+    DatasetId,
     FileGroup,
     FolderSums,
     OpenFiles,
@@ -28,7 +29,9 @@ SHARE: Final = 0.25  # share of a processor that the lookahead may use during an
 class FoundFileStore(Protocol):
     """The storage for found files: the ledger."""
 
-    def find_open(self, files: Sequence[LocalFile]) -> OpenFiles: ...
+    def find_open(self, files: Sequence[LocalFile], digest: bytes = b"") -> OpenFiles: ...
+
+    def find_known(self, digest: bytes) -> DatasetId | None: ...
 
     def record_found(
         self, files: Sequence[LocalFile], since: datetime, *, unsent: bool = False
@@ -77,7 +80,9 @@ class Discovery:
         if self._dry_run or not group.files:
             return group, 0
         inventory, folder = self._find_inventory(), group.folder
-        seen = inventory.find_open(group.files)
+        if group.digest and (known := inventory.find_known(group.digest)):
+            return group._replace(known=known), 0
+        seen = inventory.find_open(group.files, group.digest)
         news = inventory.record_found(group.files, self._since) if seen.keys else 0
         if news:
             names = folder.path, folder.name, folder.title, folder.owner, folder.group_folder
@@ -88,7 +93,10 @@ class Discovery:
 
     def is_open(self, group: FileGroup) -> bool:
         """Return whether some files of a group are not known as verified in their current state."""
-        return bool(group.files and self._find_inventory().find_open(group.files).keys)
+        inventory = self._find_inventory()
+        if not group.files or (group.digest and inventory.find_known(group.digest)):
+            return False
+        return bool(inventory.find_open(group.files).keys)
 
     def pass_open(self, groups: Iterable[Compared]) -> Iterator[Compared]:
         """Yield checked or compared files, after the unverified ones are recorded."""

@@ -4,7 +4,7 @@ import logging
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from time import monotonic
@@ -510,6 +510,28 @@ def map_concurrently(action: Callable[[T], R], items: Sequence[T], workers: int)
     if failed:
         raise failed[0]
     return [future.result() for future in futures]
+
+
+def ahead(items: Iterator[T], cancel: Stoppable, limit: int) -> Iterator[T]:
+    """Take items in a thread, at most so many in advance, until `cancel` is set; yield them."""
+    queue: WorkQueue[T] = WorkQueue(cancel, limit)
+
+    def take() -> None:
+        try:
+            for item in items:
+                queue.put(item)
+        finally:
+            queue.close()
+            if isinstance(items, Generator):
+                items.close()
+
+    ended = begin(take)
+
+    def items_taken() -> Iterator[T]:
+        yield from queue
+        ended()  # raises the error of the thread, if any
+
+    return items_taken()
 
 
 def begin(work: Callable[[], T]) -> Callable[[], T]:

@@ -17,8 +17,6 @@ from typing import Final, NamedTuple
 
 import psutil
 
-from mydata_like.hostos.service import START_TASK, run_commands
-
 if sys.platform == "win32":
     from ctypes import wintypes
 
@@ -130,6 +128,9 @@ def start_again(commands: Sequence[StartedCommand]) -> Iterator[subprocess.Popen
 
     It is None for a watch that the Task Scheduler has started.
     """
+    # Only an upgrade needs it; what writes XML is slow to import.
+    from mydata_like.hostos.service import START_TASK, run_commands
+
     for command in commands:
         scheduled = command.watches and command.scheduled
         if scheduled and not next(run_commands([START_TASK])).problem:

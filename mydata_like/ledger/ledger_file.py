@@ -379,6 +379,43 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
     ('files', 'files_of_archive', '100000 100000 5000 1000'),
     ('files', 'files_by_time', '1000000 1000000 10');
 """
+# `listed_parts` has digests of parts of a dataset's listing, `known_groups` those of groups of
+# local files; every file in them was as its row, and verified, when they were compared, at the time
+# `at`. Whatever changes a verified row removes those of its dataset. A shorter digest is a mark
+# that lasts as long as no row changes during a listing.
+DIGESTS = """
+CREATE TABLE listed_parts (
+    root INTEGER NOT NULL,
+    dataset INTEGER NOT NULL,
+    digest BLOB NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (root, dataset, digest)
+) WITHOUT ROWID;
+CREATE TABLE known_groups (
+    root INTEGER NOT NULL,
+    digest BLOB NOT NULL,
+    dataset INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (root, digest)
+) WITHOUT ROWID;
+CREATE INDEX known_groups_of_dataset ON known_groups (root, dataset);
+CREATE TRIGGER verified_row_changed
+AFTER UPDATE OF state, dataset, datafile, size, modified_ns, ctime_ns, inode ON files
+WHEN OLD.state = 'verified' AND NOT (
+    NEW.state IS OLD.state AND NEW.dataset IS OLD.dataset AND NEW.datafile IS OLD.datafile
+    AND NEW.size IS OLD.size AND NEW.modified_ns IS OLD.modified_ns
+    AND NEW.ctime_ns IS OLD.ctime_ns AND NEW.inode IS OLD.inode
+)
+BEGIN
+    DELETE FROM listed_parts WHERE root = OLD.root AND dataset = OLD.dataset;
+    DELETE FROM known_groups WHERE root = OLD.root AND dataset = OLD.dataset;
+END;
+CREATE TRIGGER verified_row_removed AFTER DELETE ON files WHEN OLD.state = 'verified'
+BEGIN
+    DELETE FROM listed_parts WHERE root = OLD.root AND dataset = OLD.dataset;
+    DELETE FROM known_groups WHERE root = OLD.root AND dataset = OLD.dataset;
+END;
+"""
 MIGRATIONS: Sequence[str] = (
     FIRST,
     ARCHIVES,
@@ -390,6 +427,7 @@ MIGRATIONS: Sequence[str] = (
     SPOT_CHECKS,
     BATCHES,
     FILES,
+    DIGESTS,
 )  # the n-th leads to version n; never change one, only add
 PROBES = (
     "SELECT id, directory FROM roots LIMIT 1",
@@ -411,6 +449,8 @@ PROBES = (
     " copy_verified_at, hold, choice, counted_at FROM changed_files LIMIT 1",
     "SELECT root, datafile, key FROM spot_checks LIMIT 1",
     "SELECT id, root, keys FROM batches LIMIT 1",
+    "SELECT root, dataset, digest, at FROM listed_parts LIMIT 1",
+    "SELECT root, digest, dataset, at FROM known_groups LIMIT 1",
     "SELECT id, root, started, finished, summary FROM runs LIMIT 1",
     "SELECT key, value FROM meta LIMIT 1",
 )

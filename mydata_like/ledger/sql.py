@@ -47,6 +47,17 @@ FIND_OPEN = (
     " AND files.ctime_ns = seen.ctime_ns AND files.inode = seen.inode GROUP BY 1, 2"
 )
 KNOWS_ANY = "SELECT 1 FROM files WHERE root = ? AND key BETWEEN ? AND ? LIMIT 1"
+# The plus signs keep SQLite from searching all rows of the dataset for each query.
+FIND_VERIFIED = (
+    "SELECT key, datafile FROM files WHERE root = ? AND key IN (%s) AND +state = 'verified'"
+    " AND +dataset = ? AND datafile IS NOT NULL"
+)
+FIND_PARTS = "SELECT digest, at FROM listed_parts WHERE root = ? AND dataset = ?"
+FORGET_PART = "DELETE FROM listed_parts WHERE root = ? AND dataset = ? AND digest = ?"
+RECORD_PART = "INSERT OR REPLACE INTO listed_parts (root, dataset, digest, at) VALUES (?, ?, ?, ?)"
+FIND_KNOWN = "SELECT dataset FROM known_groups WHERE root = ? AND digest = ? AND at > ? AND at <= ?"
+RECORD_KNOWN = "INSERT OR REPLACE INTO known_groups (root, digest, dataset, at) VALUES (?, ?, ?, ?)"
+FORGET_KNOWN = "DELETE FROM known_groups WHERE at <= ?"
 LIST = (
     f"SELECT {ENTRY} FROM files WHERE root = ? AND state IS NOT NULL AND key > ? AND key < ?"
     " ORDER BY key LIMIT ?"

@@ -2,8 +2,9 @@
 
 import json
 import logging
+import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from datetime import datetime
 from itertools import chain, product
@@ -30,6 +31,7 @@ from mydata_like.core.model import (
     EntryState,
     FolderSums,
     KeptCopy,
+    KnownParts,
     NewestDatafile,
     OpenFiles,
     Outcome,
@@ -58,6 +60,8 @@ logger = logging.getLogger(__name__)
 # https://www.sqlite.org/limits.html#max_variable_number. Remove when SQLite 3.32 is required.
 KEYS_AT_ONCE = 900
 FILES_AT_ONCE = 190  # of five values each
+KNOWN_FOR = 7 * 86400  # seconds after which all files are compared with their rows again
+MARK_BYTES = 8  # digests are longer
 ENTRIES_AT_ONCE = 71  # of fourteen
 ROWS_AT_ONCE = 1000
 SEEN = attrgetter("key", "size", "modified_ns", "ctime_ns", "inode")
@@ -122,6 +126,7 @@ class SqliteLedger:
         ledger._directory = data_directory
         with ledger._closed_on_error(), ledger._file.transaction() as cursor:
             cursor.execute(sql.ADD_ROOT, (data_directory,))
+            cursor.execute(sql.FORGET_KNOWN, (ledger._seconds() - KNOWN_FOR,))
             ledger._root = ledger_file.find_root(cursor, data_directory)
         return ledger
 
@@ -158,20 +163,64 @@ class SqliteLedger:
             found.update((key, late.entry) for key in keys if (late := self._late.get(key)))
         return found
 
-    def find_open(self, files: Sequence[LocalFile]) -> OpenFiles:
-        """Return the files that are not known as verified and unchanged."""
+    def find_verified(self, dataset: DatasetId, keys: Sequence[bytes]) -> dict[bytes, DatafileId]:
+        """Return the records of those files that are known as verified in a dataset."""
+        found: dict[bytes, DatafileId] = {}
+        for start in range(0, len(keys), KEYS_AT_ONCE):
+            part = keys[start : start + KEYS_AT_ONCE]
+            query = sql.FIND_VERIFIED % ",".join("?" * len(part))
+            found.update(self._fetch(query, (self._root, *part, dataset)))
+        if self._late:
+            found = {key: it for key, it in found.items() if key not in self._late}
+        return found
+
+    def begin_listing(self, dataset: DatasetId) -> KnownParts:
+        """Return the parts of earlier listings of a dataset whose files need no comparison."""
+        place, now, mark = (self._root, dataset), self._seconds(), os.urandom(MARK_BYTES)
+        with self._file.transaction() as cursor:
+            rows = cursor.execute(sql.FIND_PARTS, place).fetchall()
+            cursor.execute(sql.RECORD_PART, (*place, mark, now))
+        recent = frozenset(it for it, at in rows if now - KNOWN_FOR < at <= now)
+        return KnownParts(mark, frozenset() if self._late else recent)
+
+    def record_listing(self, dataset: DatasetId, known: KnownParts, same: Set[bytes]) -> None:
+        """Record the parts of a listing of which all files were the same as their rows."""
+        place, now = (self._root, dataset), self._seconds()
+        with self._file.transaction() as cursor:
+            there = {it for it, _ in cursor.execute(sql.FIND_PARTS, place)}
+            cursor.executemany(sql.FORGET_PART, ((*place, it) for it in there - same))
+            if known.mark in there:
+                new = same - known.digests
+                cursor.executemany(sql.RECORD_PART, ((*place, it, now) for it in new))
+
+    def find_open(self, files: Sequence[LocalFile], digest: bytes = b"") -> OpenFiles:
+        """Return the files that are not known as verified and unchanged; see `find_known`."""
+        # In a transaction, no row changes before the digest is recorded.
+        with self._file.transaction() if digest else self._file.used() as cursor:
+            found = self._find_open(cursor, files)
+            if digest and not found.keys and len(found.datasets) == 1:
+                row = self._root, digest, *found.datasets, self._seconds()
+                cursor.execute(sql.RECORD_KNOWN, row)
+            return found
+
+    def _find_open(self, cursor: sqlite3.Cursor, files: Sequence[LocalFile]) -> OpenFiles:
         rows: list[tuple[Any, Any]] = []
         for start in range(0, len(files), FILES_AT_ONCE):
             part = files[start : start + FILES_AT_ONCE]
-            with self._file.used() as cursor:
-                if self._knows_any(cursor, part):
-                    rows += _execute_with(cursor, sql.FIND_OPEN, part, self._root)
-                else:
-                    rows += [(None, file.key) for file in part]
+            if self._knows_any(cursor, part):
+                rows += _execute_with(cursor, sql.FIND_OPEN, part, self._root)
+            else:
+                rows += [(None, file.key) for file in part]
         return OpenFiles(
             frozenset(key for _, key in rows if key is not None),
             frozenset(dataset for dataset, _ in rows if dataset is not None),
         )
+
+    def find_known(self, digest: bytes) -> DatasetId | None:
+        """Return the dataset in which all files with this digest are verified and unchanged."""
+        now = self._seconds()
+        rows = self._fetch(sql.FIND_KNOWN, (self._root, digest, now - KNOWN_FOR, now))
+        return rows[0][0] if rows else None
 
     def iter_entries(self, prefix: bytes = b"") -> Iterator[Entry]:
         """Yield the entries whose keys begin with `prefix`, ordered by key."""

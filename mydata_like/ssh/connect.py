@@ -5,6 +5,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from socket import socket
 from typing import Protocol, cast
 
@@ -53,8 +54,11 @@ def connect(endpoint: Endpoint) -> OpenSession:
     refused, `SettingsError` if it is not usable, `StagingError` if there is no common encryption,
     and `TransientError` if the host does not answer.
 
-    With a login that is shared, this is one of the sessions over it.
+    With a login that is shared, this is one of the sessions over it. A session that was kept for
+    the endpoint is used first.
     """
+    if endpoint.credentials and (kept := endpoint.credentials.take(_place_of(endpoint))):
+        return cast(OpenSession, kept)
     if login := _find_shared(endpoint):
         shared: OpenSession = login.share()
         return shared
@@ -73,24 +77,37 @@ def find_accepted_key(
 
     The endpoint's own key is not used. Several keys are tried over one connection, since hosts
     block clients whose logins fail often (PerSourcePenalties of OpenSSH 9.8). When the host has
-    closed it after too many (MaxAuthTries), the rest is tried over another. Raises as `connect`
-    does.
+    closed it after too many (MaxAuthTries), the rest is tried over another. The session is kept for
+    the first `connect`. Raises as `connect` does.
     """
     waiting = list(keys)
+    usable = _for_key(endpoint, keys[0]) if len(keys) == 1 else endpoint
+    if len(keys) > 1 and not all(key.whole for key in keys):
+        usable = endpoint._replace(stack="paramiko")  # libssh would need an agent for each of them
     with _find_route(endpoint) as dial:
         while True:
-            connection = _open_known(endpoint._replace(stack="paramiko"), dial)
+            connection = _open_known(usable, dial)
             try:
                 found = _try_keys(connection, waiting, refused)
-            except BaseException:
+            except BaseException as error:
                 connection.abort()
-                raise
+                if not _asks_libssh(usable, error):
+                    raise
+                usable = usable._replace(stack="paramiko")
+                continue
             if found:
-                _keep_answered(endpoint, connection)
+                _keep_login(endpoint, connection)
                 return found
             connection.abort()
             if not waiting:
                 return None
+
+
+def _asks_libssh(endpoint: Endpoint, error: BaseException) -> bool:
+    """Return whether a host asks for what the user can answer, but libssh's binding cannot."""
+    wanted = getattr(error, "problem_code", "") == dialing.SECOND_FACTOR
+    can_ask = endpoint.credentials is not None and endpoint.credentials.ask is not None
+    return wanted and can_ask and choose_library(endpoint) == "libssh"
 
 
 def _try_keys(
@@ -122,16 +139,29 @@ def answer_questions(endpoint: Endpoint) -> None:
     """
     with _find_route(endpoint) as dial:
         connection = _log_in(endpoint._replace(stack="paramiko"), None, dial)
-        _keep_answered(endpoint, connection)
+        _keep_login(endpoint, connection)
 
 
-def _keep_answered(endpoint: Endpoint, connection: _Connection) -> None:
-    """Share a login for which questions were answered, also of jump hosts; else end it."""
+def _keep_login(endpoint: Endpoint, connection: _Connection) -> None:
+    """Share a login for which questions were answered, also on the way; else keep its session."""
     credentials = endpoint.credentials
     if credentials and any(credentials.has_answers(hop.account) for hop in endpoint.way):
         credentials.logins[endpoint.account] = cast(SharedLogin, connection)
     else:
-        connection.abort()
+        keep(endpoint, connection.session())
+
+
+def keep(endpoint: Endpoint, session: OpenSession) -> None:
+    """Keep a session for the next `connect` to the same endpoint, whatever its key is."""
+    if endpoint.credentials:
+        endpoint.credentials.keep(_place_of(endpoint), session)
+    else:
+        session.close()
+
+
+def _place_of(endpoint: Endpoint) -> Endpoint:
+    """Return what must be the same if a session is to serve for an endpoint."""
+    return endpoint._replace(key_file=Path(), agent="", keyless=False)
 
 
 def _find_shared(endpoint: Endpoint) -> SharedLogin | None:

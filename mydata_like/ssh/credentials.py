@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol
 
 from mydata_like.core.formatting import format_path
 
+LOCKED: Final = "key.passphrase"  # the code of the error for a key that needs one
 ATTEMPTS: Final = 3  # for a passphrase or a password, as many as OpenSSH allows
 _MOST_SHOWN: Final = 300  # characters of a host's question
 
@@ -29,6 +30,12 @@ class SharedLogin(Protocol):
     def abort(self) -> None: ...
 
 
+class OpenedSession(Protocol):
+    """A session that can be closed, an `OpenSession`."""
+
+    def close(self) -> None: ...
+
+
 class LoginCredentials:
     """Unlocked private keys, and the answers to questions of hosts; kept in memory only.
 
@@ -48,6 +55,7 @@ class LoginCredentials:
         self.keys = keys or {}
         self._answers = answers or {}
         self.logins: dict[str, SharedLogin] = {}
+        self._spare: tuple[object, OpenedSession] | None = None
         self._lock = Lock()
 
     def __repr__(self) -> str:
@@ -56,6 +64,21 @@ class LoginCredentials:
     def __reduce__(self) -> tuple[object, ...]:
         """Return what a worker gets."""
         return LoginCredentials, (None, self.keys, self._answers)
+
+    def keep(self, place: object, session: OpenedSession) -> None:
+        """Keep a session for the next login, if that is to this place; an earlier one is closed."""
+        self.take(None)
+        with self._lock:
+            self._spare = place, session
+
+    def take(self, place: object) -> Any:
+        """Return the session that is kept for a place, an `OpenSession`; else close it."""
+        with self._lock:
+            spare, self._spare = self._spare, None
+        if spare is None or spare[0] == place:
+            return spare and spare[1]
+        spare[1].close()
+        return None
 
     def has_answers(self, account: str) -> bool:
         """Return whether questions of a host for this account were answered."""

@@ -134,6 +134,7 @@ UNCHECKED: Final = "ssh.unchecked"
 LOST: Final = "link.lost"
 STALLED: Final = "link.stalled"
 NO_CHANNEL: Final = "channel.refused"
+SECOND_FACTOR: Final = "ssh.second-factor"
 
 DAMAGED: Final = "a packet was damaged or changed on the way"
 # What libssh and paramiko say of such a packet.
@@ -387,7 +388,7 @@ def second_factor_wanted(endpoint: Endpoint, methods: Sequence[str]) -> StagingE
         if endpoint.user_known_hosts
         else "No one is there to answer during an upload. The host's administrator can exempt this "
         "account from the second factor, or renew its password if that has expired.",
-        code="ssh.second-factor",
+        code=SECOND_FACTOR,
     )
 
 
@@ -396,7 +397,7 @@ def answer_refused(endpoint: Endpoint) -> StagingError:
     return StagingError(
         f"{endpoint.host} did not accept the answers for {endpoint.username}.",
         hint="Run the same command again.",
-        code="ssh.second-factor",
+        code=SECOND_FACTOR,
     )
 
 
@@ -405,7 +406,7 @@ def fresh_answer_wanted(endpoint: Endpoint) -> StagingError:
     return StagingError(
         f"The session with {endpoint.host} has ended, and the host wants a new code for another.",
         hint="Run the same command again. It sends only what is missing.",
-        code="ssh.second-factor",
+        code=SECOND_FACTOR,
     )
 
 

@@ -5,7 +5,6 @@ module only if necessary.
 """
 
 from pathlib import Path
-from typing import Final
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
@@ -19,8 +18,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from mydata_like.core.errors import SettingsError
+from mydata_like.ssh.credentials import LOCKED
 
-LOCKED: Final = "key.passphrase"
 _PrivateKey = ed25519.Ed25519PrivateKey | rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 
 

@@ -10,8 +10,7 @@ from mydata_like.core.errors import AccessDeniedError, HostKeyError, SettingsErr
 from mydata_like.settings.atomic_write import write_private
 from mydata_like.ssh.agent import FIDO_KEYS, Agent
 from mydata_like.ssh.connect import answer_questions, connect, fetch_host_key, find_accepted_key
-from mydata_like.ssh.credentials import ATTEMPTS, Ask, LoginCredentials
-from mydata_like.ssh.key_formats import LOCKED, unlock_key
+from mydata_like.ssh.credentials import ATTEMPTS, LOCKED, Ask, LoginCredentials
 from mydata_like.ssh.keys import (
     CHANGED,
     UNKNOWN,
@@ -116,6 +115,9 @@ class _KeySearch:
 
     def unlock_keys(self) -> Iterator[KeyPair]:
         """Yield the keys whose passphrases the user types."""
+        # Imported here for the same reason as in `load_key`.
+        from mydata_like.ssh.key_formats import unlock_key
+
         credentials = self._credentials
         for path in self._locked:
             text, question = path.read_bytes(), f"Passphrase of {path} (empty: without this key): "

@@ -163,6 +163,89 @@ def test_the_datasets_of_files_that_are_not_open_are_reported(ledger: Ledger) ->
     assert ledger.find_open([local(b"b"), local(b"c")]) == ({b"c"}, {THERE})
 
 
+PARTS = {b"one of the parts", b"another part  16"}
+
+
+def list_parts(ledger: Ledger, same: set[bytes]) -> None:
+    ledger.record_listing(HERE, ledger.begin_listing(HERE), same)
+
+
+def test_only_verified_files_of_the_dataset_have_records(ledger: Ledger) -> None:
+    ledger.record([seen(b"a", 1), seen(b"b", 2, dataset=THERE), seen(b"c", datafile=None)])
+    ledger.record([seen(b"d", 4, state=EntryState.CHANGED)])
+
+    assert ledger.find_verified(HERE, [b"a", b"b", b"c", b"d", b"e"]) == {b"a": 1}
+
+
+def test_parts_of_a_listing_are_known_until_the_next_one(ledger: Ledger) -> None:
+    assert ledger.begin_listing(HERE).digests == frozenset()
+    list_parts(ledger, PARTS)
+
+    assert ledger.begin_listing(HERE).digests == PARTS
+    assert ledger.begin_listing(THERE).digests == frozenset()
+    list_parts(ledger, set())
+    assert ledger.begin_listing(HERE).digests == frozenset()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"state": EntryState.CHANGED},
+        {"state": EntryState.FAILED, "datafile": None},
+        {"datafile": DatafileId(8)},
+        {"dataset": THERE},
+        {"size": 4},
+        {"modified_ns": 1},
+        {"ctime_ns": 1},
+        {"inode": 99},
+    ],
+    ids=str,
+)
+def test_nothing_is_known_as_a_whole_after_a_verified_row_has_changed(
+    ledger: Ledger, changed: dict[str, Any]
+) -> None:
+    ledger.record([seen(b"a"), seen(b"b", 7)])
+    list_parts(ledger, PARTS)
+    ledger.find_open([local(b"a"), local(b"b")], b"digest of a and b")
+
+    assert ledger.find_known(b"digest of a and b") == HERE
+    ledger.record([seen(b"b", 7)._replace(**changed)])
+
+    assert ledger.begin_listing(HERE).digests == frozenset()
+    assert ledger.find_known(b"digest of a and b") is None
+
+
+def test_files_are_known_as_a_whole_if_all_of_them_are(ledger: Ledger) -> None:
+    ledger.record([seen(b"a"), seen(b"b", 2), seen(b"c", 3, dataset=THERE)])
+
+    for keys in (b"ab", b"ac", b"ax"):
+        ledger.find_open([local(b"%c" % key) for key in keys], keys)
+    ledger.find_open([local(b"a")])
+
+    assert [ledger.find_known(keys) for keys in (b"ab", b"ac", b"ax", b"")] == [HERE, *[None] * 3]
+
+
+def test_rows_that_become_verified_leave_parts_known(ledger: Ledger) -> None:
+    ledger.record([entry(b"a"), entry(b"b", EntryState.STAGED)])
+    list_parts(ledger, PARTS)
+
+    ledger.record([entry(b"b"), entry(b"c"), entry(b"a")])
+
+    assert ledger.begin_listing(HERE).digests == PARTS
+
+
+def test_nothing_is_recorded_if_a_row_changed_during_the_listing(ledger: Ledger) -> None:
+    ledger.record([entry(b"a")])
+    list_parts(ledger, PARTS)
+    known = ledger.begin_listing(HERE)
+
+    ledger.record([entry(b"a", EntryState.CHANGED)])
+    ledger.begin_listing(HERE)  # of another process
+    ledger.record_listing(HERE, known, PARTS)
+
+    assert ledger.begin_listing(HERE).digests == frozenset()
+
+
 def test_records_are_counted_by_dataset_and_above_an_id(ledger: Ledger) -> None:
     ledger.record([seen(b"%d" % number, number) for number in range(1, 8)])
     ledger.record([seen(b"8", 8, state=EntryState.REGISTERED), seen(b"x", 9, dataset=THERE)])

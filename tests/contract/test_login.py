@@ -654,7 +654,7 @@ def test_the_known_key_of_a_host_with_several_is_asked_for_first(user, tmp_path)
 
             connect(user.log_in("store", proxy.port)).close()
 
-            assert proxy.connections == 2
+            assert proxy.connections == 1
 
 
 def test_no_command_of_the_configuration_is_run(user, sshd):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mydata_like.app.transports.ssh_kind import RememberedHosts
+from mydata_like.app.transports.remembered_hosts import RememberedHosts
 from mydata_like.core.errors import StagingError
 from mydata_like.core.events import ChannelChanged, Notice
 from mydata_like.core.model import Payload, StagingArea

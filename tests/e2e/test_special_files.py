@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from mydata_like.app.connection import uuid_file
+from mydata_like.app.identity import uuid_file
 from mydata_like.app.settings_service import find_places, ledger_file, load_settings
 from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd

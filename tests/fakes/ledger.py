@@ -1,7 +1,7 @@
 """A ledger in memory."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from datetime import UTC, datetime
 from math import ceil
 from typing import Any, Self
@@ -20,6 +20,7 @@ from mydata_like.core.model import (
     EntryState,
     HoldReason,
     KeptCopy,
+    KnownParts,
     NewestDatafile,
     OpenFiles,
     Recheck,
@@ -27,6 +28,8 @@ from mydata_like.core.model import (
 )
 from mydata_like.core.parsing import moment_of
 from tests.fakes.clock import FakeClock
+
+DIGEST = 16  # bytes
 
 
 class MemoryLedger:
@@ -47,12 +50,35 @@ class MemoryLedger:
         self.changed: dict[bytes, ChangedFile] = {}
         self.meta: dict[str, str] = {}
         self.batches: dict[int, list[bytes]] = {}
+        self.parts: dict[DatasetId, set[bytes]] = {}
+        self.known: dict[bytes, DatasetId] = {}
         self.record(list(entries))
 
     def find_entries(self, keys: Sequence[bytes]) -> dict[bytes, Entry]:
         return {key: self.entries[key] for key in keys if key in self.entries}
 
-    def find_open(self, files: Sequence[LocalFile]) -> OpenFiles:
+    def find_verified(self, dataset: DatasetId, keys: Sequence[bytes]) -> dict[bytes, DatafileId]:
+        return {
+            key: entry.datafile
+            for key, entry in self.find_entries(keys).items()
+            if (entry.state, entry.dataset) == (EntryState.VERIFIED, dataset)
+            if entry.datafile is not None
+        }
+
+    def begin_listing(self, dataset: DatasetId) -> KnownParts:
+        mark, parts = b"%d" % len(self.history), self.parts.setdefault(dataset, set())
+        digests = frozenset(it for it in parts if len(it) == DIGEST)
+        parts.add(mark)
+        return KnownParts(mark, digests)
+
+    def record_listing(self, dataset: DatasetId, known: KnownParts, same: Set[bytes]) -> None:
+        parts = self.parts.get(dataset, set())
+        self.parts[dataset] = {*same} if known.mark in parts else parts & same
+
+    def find_known(self, digest: bytes) -> DatasetId | None:
+        return self.known.get(digest)
+
+    def find_open(self, files: Sequence[LocalFile], digest: bytes = b"") -> OpenFiles:
         known = {file.key: self.entries.get(file.key) for file in files}
         well = {
             entry.key: entry.dataset
@@ -62,7 +88,10 @@ class MemoryLedger:
             and None not in (entry.datafile, entry.ctime_ns, entry.inode)
             and entry.is_of(file)
         }
-        return OpenFiles(frozenset(known.keys() - well.keys()), frozenset(well.values()))
+        found = OpenFiles(frozenset(known.keys() - well.keys()), frozenset(well.values()))
+        if digest and not found.keys and len(found.datasets) == 1:
+            (self.known[digest],) = found.datasets
+        return found
 
     def iter_verified(self, dataset: DatasetId) -> Iterator[Entry]:
         rows = list(self.entries.values())
@@ -139,6 +168,11 @@ class MemoryLedger:
 
     def record(self, entries: Sequence[Entry]) -> None:
         self.history.extend(entries)
+        for entry in entries:
+            earlier = self.entries.get(entry.key)
+            if earlier and earlier.state is EntryState.VERIFIED and entry != earlier:
+                self.parts.pop(earlier.dataset, None)
+                self.known = {it: of for it, of in self.known.items() if of != earlier.dataset}
         self.entries.update((entry.key, entry) for entry in entries)
         for key in [key for key, file in self.found.items() if self._is_verified(file)]:
             del self.found[key]

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from mydata_like.app.run_request import SilenceReport
+from mydata_like.app.run_connection import SilenceReport
 from mydata_like.catalogues.mytardis.api import HttpServer
 from mydata_like.catalogues.mytardis.client import ApiClient
 from mydata_like.catalogues.mytardis.http import AnswerTimer

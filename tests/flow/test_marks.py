@@ -7,7 +7,7 @@ import pytest
 
 from mydata_like.app.approval import describe_applicant
 from mydata_like.app.connection import open_connection
-from mydata_like.app.directory_lock import marked
+from mydata_like.app.server_marks import marked
 from mydata_like.app.settings_service import find_api_key, find_places, load_settings, open_secrets
 from mydata_like.catalogues.mytardis.client import ApiClient
 from mydata_like.core.data_directory import WHOLE, Shard

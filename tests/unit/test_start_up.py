@@ -52,6 +52,22 @@ def test_a_run_imports_no_window_and_nothing_that_few_runs_need(tmp_path):
 
 
 @pytest.mark.process
+def test_a_copy_imports_nothing_that_only_a_server_needs(tmp_path, monkeypatch):
+    monkeypatch.setenv("MYDATA_LIKE_HOME", str(tmp_path / "own files"))
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "file").write_text("content")
+    words = ("copy", "--json", str(tmp_path / "source"), str(tmp_path / "there"))
+    modules = imported(
+        "from mydata_like.__main__ import main\ntry: main()\nexcept SystemExit: 0", *words
+    )
+
+    assert (tmp_path / "there" / "source" / "file").read_text() == "content"
+    assert "mydata_like.app.copy_service" in modules
+    assert not modules & ((HEAVY | {"cryptography", "urllib3", "http.client"}) - {"typer"})
+    assert not [name for name in modules if name.startswith("mydata_like.catalogues.mytardis.")]
+
+
+@pytest.mark.process
 def test_a_channel_worker_imports_no_library_before_its_plan():
     modules = imported("import mydata_like.transfer.worker_process, mydata_like.transfer.worker")
 

@@ -85,3 +85,6 @@ def send_test_file(transport: Transport, name: str, folder: Path, cancel: Cancel
         code, message, hint = fate.problem
         raise UploaderError(message, hint=hint, code=code)
     return fate.checksum
+
+
+UNMEASURED: Final = "The connection to the server was not measured"

@@ -3,14 +3,9 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from mydata_like.app.transports.connection_steps import StepResult, TestStep
+from mydata_like.app.transports.connection_steps import UNMEASURED, StepResult, TestStep
 from mydata_like.app.transports.ssh_kind import find_unknown_keys, list_endpoints
-from mydata_like.app.transports.transport_access import (
-    UNMEASURED,
-    TransportAccess,
-    TransportKind,
-    no_box,
-)
+from mydata_like.app.transports.transport_access import TransportAccess, TransportKind, no_box
 from mydata_like.catalogues.mytardis.chunked_upload import ChunkedUpload
 from mydata_like.catalogues.mytardis.http_upload import HttpTransport
 from mydata_like.core.errors import StagingError

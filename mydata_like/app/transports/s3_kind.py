@@ -10,13 +10,14 @@ from urllib.parse import urlsplit
 from mydata_like.app.settings_service import find_s3_secret, find_state, open_secrets
 from mydata_like.app.transports.connection_steps import (
     SIZE,
+    UNMEASURED,
     TestStep,
     differs,
     send_test_file,
     succeeded,
     until_failed,
 )
-from mydata_like.app.transports.transport_access import UNMEASURED, TransportAccess, TransportKind
+from mydata_like.app.transports.transport_access import TransportAccess, TransportKind
 from mydata_like.catalogues.mytardis.uploader import Box
 from mydata_like.core.errors import NotApprovedError, Problem, SettingsError, UploaderError
 from mydata_like.core.events import Notice

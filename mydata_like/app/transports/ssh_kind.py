@@ -4,21 +4,19 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
-from pathlib import Path
-from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from mydata_like.app.transports.connection_steps import StepResult, TestStep, failed, succeeded
+from mydata_like.app.transports.remembered_hosts import RememberedHosts
 from mydata_like.app.transports.staging_kind import StagingKind, check_arrived, check_removed
 from mydata_like.app.transports.transport_access import TransportAccess
 from mydata_like.core.errors import AccessDeniedError, HostKeyError, UploaderError
 from mydata_like.core.model import StagingArea
-from mydata_like.core.ports import Clock, Emit
+from mydata_like.core.ports import Emit
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.transfer_sections import Transfer
-from mydata_like.ssh.capabilities import HostCapabilities, allows_nothing
+from mydata_like.ssh.capabilities import allows_nothing
 from mydata_like.ssh.connect import fetch_host_key
 from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.ssh.keys import (
@@ -30,7 +28,7 @@ from mydata_like.ssh.keys import (
     trusted_fingerprints,
 )
 from mydata_like.ssh.session import Endpoint
-from mydata_like.state.state_files import HOSTS, HostRecord, load_record, save_record
+from mydata_like.state.state_files import HOSTS
 from mydata_like.transfer.pool import list_limits
 from mydata_like.transfer.ssh.endpoints import build_endpoints, build_hosts
 from mydata_like.transfer.ssh.probe_file import open_probe, require_login
@@ -41,9 +39,6 @@ from mydata_like.transfer.temporary_files import Remover
 if TYPE_CHECKING:
     from mydata_like.app.transports.transport_access import Unconfirmed
     from mydata_like.speedtest.real_files import SpeedTestDestination
-
-_REMEMBERED: Final = timedelta(days=1)
-_DOUBTED: Final = timedelta(minutes=15)
 
 
 class SshKind(StagingKind):
@@ -138,53 +133,6 @@ def _test_host(endpoint: Endpoint, location: bytes, access: TransportAccess) -> 
             for limit in list_limits(endpoint.host, found)
         ),
     ]
-
-
-_COMMANDS: Final = ("checksum", "sha256")  # bytes of `HostCapabilities`
-
-
-class RememberedHosts:
-    """The capabilities of an area's hosts that were found within the last day; see `HostMemory`.
-
-    Doubtful ones are soon out of date: a better kind of access may have failed by chance.
-    """
-
-    def __init__(self, file: Path, area: StagingArea, clock: Clock) -> None:
-        self._file = file
-        self._area = area
-        self._clock = clock
-        self._lock = Lock()
-
-    def find(self, host: str) -> HostCapabilities | None:
-        """Return the capabilities of a host, unless they are unknown or out of date."""
-        record = self._load().get(self._name(host))
-        if record is None:
-            return None
-        lifetime = _DOUBTED if record.doubtful else _REMEMBERED
-        if not timedelta() <= self._clock.now() - record.at < lifetime:
-            return None
-        values = record._asdict() | {it: getattr(record, it).encode() for it in _COMMANDS}
-        del values["at"]
-        found = HostCapabilities(**values)
-        return found if found.sound else None
-
-    def keep(self, host: str, capabilities: HostCapabilities | None) -> None:
-        """Store the capabilities of a host, or remove them."""
-        with self._lock:
-            records = self._load()
-            records.pop(self._name(host), None)
-            if capabilities is not None:
-                values = capabilities._asdict()
-                values |= {it: values[it].decode() for it in _COMMANDS}
-                records[self._name(host)] = HostRecord(self._clock.now(), **values)
-            save_record(self._file, records)
-
-    def _load(self) -> dict[str, HostRecord]:
-        return load_record(self._file, dict[str, HostRecord]) or {}
-
-    def _name(self, host: str) -> str:
-        area = self._area
-        return f"{area.username}@{host}:{area.port} {area.location}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from mydata_like.app.settings_service import find_state
 from mydata_like.app.transports.connection_steps import (
     SIZE,
+    UNMEASURED,
     StepResult,
     TestStep,
     differs,
@@ -20,7 +21,7 @@ from mydata_like.app.transports.connection_steps import (
     succeeded,
     until_failed,
 )
-from mydata_like.app.transports.transport_access import UNMEASURED, TransportAccess, TransportKind
+from mydata_like.app.transports.transport_access import TransportAccess, TransportKind
 from mydata_like.core.errors import NotApprovedError, Problem, UploaderError
 from mydata_like.core.events import Notice
 from mydata_like.core.formatting import format_size

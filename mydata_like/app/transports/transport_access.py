@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from mydata_like.app.approval import ApprovalRequest, describe_applicant
-from mydata_like.app.connection import Connection, ensure_uuid, open_server_settings
+from mydata_like.app.connection import Connection, open_server_settings
+from mydata_like.app.identity import ensure_uuid
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.settings_service import approval_file, find_places, find_state
 from mydata_like.app.transports.connection_steps import TestStep
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
     OpenDestination = Callable[[SpeedTestBudget], SpeedTestDestination]
     Unconfirmed = tuple[Iterator[HostKey], NewFolder | None]
-
-UNMEASURED: Final = "The connection to the server was not measured"
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """`ManifestCatalogue`: the catalogue of a destination that has no server."""
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -20,7 +20,14 @@ from mydata_like.catalogues.manifest.stored_view import (
     number_dataset,
 )
 from mydata_like.core.checksums import Algorithm
-from mydata_like.core.destination_files import DestinationFiles, Placement, ProvenFile, StoredFile
+from mydata_like.core.destination_files import (
+    DestinationFiles,
+    ListedPart,
+    Placement,
+    ProvenFile,
+    StoredFile,
+    digest_part,
+)
 from mydata_like.core.errors import ItemError, Problem, SettingsError, StagingError
 from mydata_like.core.model import (
     Batch,
@@ -54,6 +61,7 @@ class ManifestCatalogue:
     The id of a record is a number that stands for the attributes of the stored file, so that it
     changes with the file. `find_place` returns the path at the destination of a dataset folder, or
     those of single files by their keys; it raises `ItemError` if the folder has no place there.
+    `list_parts` yields what is in a folder at the destination.
     """
 
     contradicted = 0
@@ -62,9 +70,11 @@ class ManifestCatalogue:
         self,
         destination: ManifestContext,
         find_place: Callable[[DatasetFolder], bytes | Mapping[bytes, bytes]],
+        list_parts: Callable[[bytes], Iterable[ListedPart]],
     ) -> None:
         self._destination = destination
         self._find_place = find_place
+        self._list_parts = list_parts
         self._single: SingleFlight[bytes, StoredView] = SingleFlight()
         self.verify: Stage = Prove(destination)
 
@@ -88,7 +98,7 @@ class ManifestCatalogue:
             folder,
             lambda key: below + key[len(folder) + 1 :],
             lambda path: folder + b"/" + path[len(below) :],
-            partial(files.list_files, place),
+            partial(self._list_parts, place),
         )
 
     def _open_single(self, places: Mapping[bytes, bytes]) -> StoredView:
@@ -99,13 +109,20 @@ class ManifestCatalogue:
         paths = list(places.values())
         keys = {path: key for key, path in places.items()}
         files = self._destination.files
+
+        def list_parts() -> list[ListedPart]:
+            found = [it for it in files.look(paths) if it is not None]
+            # Another run may have other files of these names.
+            digest = digest_part(repr((keys, found)).encode())
+            return [ListedPart(digest, len(found), lambda: found)]
+
         return StoredView(
             self._destination,
             Dataset(number_dataset(SINGLE, files.algorithm), ""),
             b"",
             lambda key: places.get(key) or (None if b"/" in key else key),
             keys.__getitem__,
-            lambda: [it for it in files.look(paths) if it is not None],
+            list_parts,
         )
 
     def fetch_records(self, ids: Sequence[DatafileId], *, sure: bool = False) -> list[Datafile]:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TypeVar
 from mydata_like.catalogues.manifest.segments import Listed, Manifest
 from mydata_like.core.archives import ArchiveRecord
 from mydata_like.core.checksums import Algorithm
-from mydata_like.core.destination_files import DestinationFiles, StoredFile
+from mydata_like.core.destination_files import DestinationFiles, ListedPart, StoredFile
 from mydata_like.core.errors import Problem, RunError, TransientError
 from mydata_like.core.events import Notice
 from mydata_like.core.local_files import LocalFile
@@ -109,10 +109,11 @@ class StoredView:
     """The files of one source at a destination; see `FolderView`.
 
     `find_place` returns the path of a file there by its key, None for one that is not in the
-    source, and `list_stored` what there is. When
-    the view is opened, each stored file is compared with the ledger's row: size, times, the
-    destination's ctime and inode. Those that differ, or have no row, are kept in memory. A row
-    without its file, or whose file differs, is no longer verified.
+    source, and `list_parts` what there is. When the view is opened, each stored file is compared
+    with the ledger's row: size, times, the destination's ctime and inode. Those that differ, or
+    have no row, are kept in memory. A row without its file, or whose file differs, is no longer
+    verified. Parts of the listing that are exactly as before, when all of their files were as the
+    ledger still has them, need no comparison.
     """
 
     compared: datetime | None = None
@@ -126,7 +127,7 @@ class StoredView:
         folder: bytes,
         find_place: Callable[[bytes], bytes | None],
         find_key: Callable[[bytes], bytes],
-        list_stored: Callable[[], Iterable[StoredFile]],
+        list_parts: Callable[[], Iterable[ListedPart]],
     ) -> None:
         self.dataset = dataset
         self.folder = folder
@@ -139,7 +140,7 @@ class StoredView:
         self._unhashed: defaultdict[bytes, list[bytes]] = defaultdict(list)  # by folder
         self._own: dict[bytes, bool] = {}  # whether this program has put unlisted files there
         self._unasked: defaultdict[bytes, list[bytes]] = defaultdict(list)
-        seen = destination.call(lambda: self._compare(find_key, list_stored))
+        seen = destination.call(lambda: self._compare(find_key, list_parts))
         self.dataset = replace(dataset, files=seen + len(self._others))
         self.agrees = True
         known = destination.ledger.count_records(dataset.id).total
@@ -154,24 +155,39 @@ class StoredView:
     def _compare(
         self,
         find_key: Callable[[bytes], bytes],
-        list_stored: Callable[[], Iterable[StoredFile]],
+        list_parts: Callable[[], Iterable[ListedPart]],
     ) -> int:
         """Compare what is stored with the ledger; return how many files are as it knows them."""
-        seen, ledger, trusted = 0, self._destination.ledger, self._destination.trusted
+        where, dataset = self._destination, self.dataset.id
+        known = where.ledger.begin_listing(dataset)
+        same: set[bytes] = set()  # parts of which all files are as the ledger knows them
+        seen = 0
         self._others.clear()
-        stored = iter(list_stored())
-        while part := list(islice(stored, AT_ONCE)):
-            keys = [find_key(it.path) for it in part]
-            rows = ledger.find_entries(keys)
-            for key, it in zip(keys, part, strict=True):
-                row = rows.get(key)
-                same = row and (row.datafile, row.dataset) == (it.mark, self.dataset.id)
-                # What was changed here may have been withdrawn from the manifest already.
-                if row and same and trusted and row.state is EntryState.VERIFIED:
-                    seen += 1
-                else:
-                    self._others[it.path] = it
+        for part in list_parts():
+            if where.trusted and part.digest in known.digests:
+                count = part.files
+            else:
+                count = self._compare_files(find_key, part.read())
+            if count == part.files:
+                same.add(part.digest)
+            seen += count
+        where.ledger.record_listing(dataset, known, same)
         return seen
+
+    def _compare_files(
+        self, find_key: Callable[[bytes], bytes], files: Sequence[StoredFile]
+    ) -> int:
+        """Keep those files that are not as the ledger knows them; return the number of others."""
+        keys = [find_key(it.path) for it in files]
+        marks = self._destination.ledger.find_verified(self.dataset.id, keys)
+        # What was changed here may have been withdrawn from the manifest already.
+        others = [
+            it
+            for key, it in zip(keys, files, strict=True)
+            if not self._destination.trusted or marks.get(key) != it.mark
+        ]
+        self._others.update((it.path, it) for it in others)
+        return len(files) - len(others)
 
     def _check_rows(self) -> int:
         """Take "verified" from rows whose file is missing or differs; return their number."""

@@ -12,12 +12,15 @@ from mydata_like.core.checksums import Algorithm
 from mydata_like.core.destination_files import (
     OWN_FOLDER,
     DestinationFiles,
+    ListedPart,
     Placement,
     ProvenFile,
     StoredFile,
     TreeFolder,
     TreeLink,
     describe_occupied,
+    digest_part,
+    divide_listing,
 )
 from mydata_like.core.errors import (
     Problem,
@@ -97,10 +100,10 @@ _SYNC: Final = (
     b'v=$(sync -f . 2>&1) || case $v in *nput/output*|*"o space"*|*uota*) '
     b'echo "mydata:failed:$v"; exit;; *) sync;; esac; echo mydata:ready'
 )
-_LIST: Final = (
-    # Other records begin with a digit.
-    b"if %b; then find . %b-type f %b; fi; printf 'mydata:end\\n\\0'"
-)
+_LIST: Final = b"if %b; then find . %b-type f %b; fi; printf 'mydata:end\\n\\0'"
+_END: Final = MARK + b"end\n\0"  # other records begin with a digit
+_NEW_PART: Final = b"00 ./"  # where an inode ends with two zeros: after about a hundred files
+_LONGEST_PART: Final = 1024 * 1024  # bytes
 _PRUNE: Final = b"-path ./%b -prune -o " % OWN_FOLDER
 _WRITE: Final = (
     b'IFS=; i=0; if %b; then :; else a refused "$v"; exit; fi; d=$PWD; links=1; T=%b; n=%b; '
@@ -172,6 +175,11 @@ class HostFiles(DestinationFiles):
 
     def list_files(self, folder: bytes) -> Iterator[StoredFile]:
         """Yield the files below a folder as the host finds them."""
+        for part in self.list_parts(folder):
+            yield from part.read()
+
+    def list_parts(self, folder: bytes) -> Iterator[ListedPart]:
+        """Yield the same in parts, of which none is parsed before it is read."""
         if folder:
             check_path(folder)
         if folder.split(b"/")[0] == OWN_FOLDER:
@@ -191,10 +199,13 @@ class HostFiles(DestinationFiles):
             if programs.prints:
                 yield from _read_found(reader, top)
             else:
-                left: list[bytes] = []
-                yield from _read_named(reader, top, left)
-                yield from (file for file in self.look(left) if file)
+                yield from divide_listing(self._read_named(reader, top))
             _check_found(reader.finish())
+
+    def _read_named(self, reader: "_Reader", top: bytes) -> Iterator[StoredFile]:
+        left: list[bytes] = []
+        yield from _read_named(reader, top, left)
+        yield from (file for file in self.look(left) if file)
 
     def look(self, paths: Sequence[bytes]) -> list[StoredFile | None]:
         """Return the attributes of files in the order given."""
@@ -541,12 +552,30 @@ class _Reader:
         found, self._output = self._output[:place], self._output[place + len(end) :]
         return found
 
-    def records(self) -> Iterator[bytes]:
-        """Yield what is ended by NUL."""
+    def parts(self) -> Iterator[bytes]:
+        """Yield records, each ended by NUL, up to `_END`; a part begins where `_NEW_PART` is.
+
+        So the parts beside a file that was added or removed are the same in the next listing.
+        """
+        searched = 0
         while True:
-            *records, self._output = self._output.split(b"\0")
-            yield from records
-            self._output += self._receive()
+            begin = 0
+            while (place := self._output.find(_NEW_PART, searched)) >= 0:
+                searched = place + 1
+                start = self._output.rfind(b"\0", begin, place) + 1
+                if start > begin:
+                    yield self._output[begin:start]
+                    begin = start
+            while cut := self._output.find(b"\0", begin + _LONGEST_PART) + 1:
+                yield self._output[begin:cut]
+                begin = cut
+            rest = self._output[begin:]
+            if rest == _END or rest.endswith(b"\0" + _END):
+                if part := rest.removesuffix(_END):
+                    yield part
+                return
+            searched = max(0, len(rest) - len(_NEW_PART) + 1)
+            self._output = rest + self._receive()
 
     def finish(self) -> CommandResult:
         return self._stream.finish()
@@ -557,13 +586,17 @@ class _Reader:
         raise _unanswered()
 
 
-def _read_found(reader: _Reader, top: bytes) -> Iterator[StoredFile]:
-    for record in reader.records():
-        if record.startswith(MARK):
-            return
-        if (file := parse_found(record)) is None:
-            raise _unanswered()
-        yield file._replace(path=top + file.path)
+def _read_found(reader: _Reader, top: bytes) -> Iterator[ListedPart]:
+    for text in reader.parts():
+        read = partial(_parse_found, text, top)
+        yield ListedPart(digest_part(top + b"\0" + text), text.count(b"\0"), read)
+
+
+def _parse_found(text: bytes, top: bytes) -> list[StoredFile]:
+    try:
+        return parse_found(text, top)
+    except ValueError as error:
+        raise _unanswered() from error
 
 
 def _read_named(reader: _Reader, top: bytes, left: list[bytes]) -> Iterator[StoredFile]:

@@ -23,7 +23,9 @@ _WITH_DATES: Final = re.compile(
     rb"\S+ [\d:]+(?:\.(\d{9}))? \S+"
 )
 # GNU find 4.9 prints ten digits of a fraction, and of times before 1970 the seconds rounded down.
-_FOUND: Final = re.compile(rb"(\d+) (-?\d+)(?:\.(\d+))? (-?\d+)(?:\.(\d+))? (\d+) (.+)", re.DOTALL)
+_FOUND: Final = re.compile(
+    rb"(?<![^\0])(\d+) (-?\d+)(?:\.(\d+))? (-?\d+)(?:\.(\d+))? (\d+) (?:\./)?([^\0]+)\0"
+)
 _TYPE: Final = 0o170000
 _REGULAR: Final = 0o100000
 _SECOND: Final = 10**9
@@ -95,24 +97,29 @@ def _exact(sign: bytes, seconds: bytes, fraction: bytes) -> int:
     return -time if sign else time
 
 
-def parse_found(record: bytes) -> StoredFile | None:
-    """Return a file from what find prints of it with `FIND_FORMAT`."""
-    found = _FOUND.fullmatch(record)
-    if not found:
-        return None
-    size, modified, modified_fraction, changed, changed_fraction, inode, path = found.groups()
-    return StoredFile(
-        path.removeprefix(b"./"),
-        int(size),
-        _floored(modified, modified_fraction),
-        _floored(changed, changed_fraction),
-        int(inode),
-    )
+def parse_found(text: bytes, top: bytes) -> list[StoredFile]:
+    """Return the files of what find prints with `FIND_FORMAT` in the folder `top`.
+
+    `top` ends with a slash unless it is empty. Raises ValueError if a file is described otherwise.
+    """
+    found = _FOUND.findall(text)
+    if len(found) != text.count(b"\0"):
+        raise ValueError("find describes a file in another way")
+    return [
+        StoredFile(
+            top + path,
+            int(size),
+            _floored(modified, modified_fraction),
+            _floored(changed, changed_fraction),
+            int(inode),
+        )
+        for size, modified, modified_fraction, changed, changed_fraction, inode, path in found
+    ]
 
 
-def _floored(seconds: bytes, fraction: bytes | None) -> int:
-    """Return nanoseconds from seconds that were rounded down, and a fraction."""
-    return int(seconds) * _SECOND + int((fraction or b"").ljust(9, b"0")[:9])
+def _floored(seconds: bytes, fraction: bytes) -> int:
+    """Return nanoseconds from seconds that were rounded down, and a fraction, if any."""
+    return int(seconds) * _SECOND + int(fraction[:9].ljust(9, b"0"))
 
 
 # Paths begin with `./`. `o` tells whether one is a regular file, no folder above it is a link, and

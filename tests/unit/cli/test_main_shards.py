@@ -3,7 +3,7 @@
 import pytest
 from typer.testing import CliRunner
 
-from mydata_like.app.directory_lock import check_shards, without_copy_notices
+from mydata_like.app.server_marks import check_shards, without_copy_notices
 from mydata_like.app.settings_service import find_places
 from mydata_like.cli.main import build_app
 from mydata_like.core.data_directory import WHOLE, Shard

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from mydata_like.app.transports.ssh_kind import RememberedHosts
+from mydata_like.app.transports.remembered_hosts import RememberedHosts
 from mydata_like.core.model import StagingArea
 from mydata_like.ssh.capabilities import HostCapabilities
 from tests.fakes.clock import FakeClock

@@ -1,0 +1,72 @@
+"""What the ledger says of files as a whole: for a week, and until a row of them changes."""
+
+import pytest
+
+from mydata_like.core.local_files import LocalFile
+from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState, Recheck
+from mydata_like.ledger.sqlite_ledger import KNOWN_FOR, SqliteLedger
+from tests.fakes.clock import FakeClock
+
+HERE = DatasetId(3)
+PART, GROUP = b"a part of the list", b"a group of files"
+FILE = LocalFile(b"/data/a", b"a", b"", b"a", 1, 2, 5, 4, 3)
+ROW = Entry(b"a", 1, 2, EntryState.VERIFIED, HERE, "c" * 32, "d/a", DatafileId(7), "", "", 3, 4)
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+@pytest.fixture
+def ledger(tmp_path, clock):
+    with SqliteLedger.open(tmp_path / "ledger.db", b"/data", clock) as opened:
+        opened.record([ROW])
+        opened.record_listing(HERE, opened.begin_listing(HERE), {PART})
+        opened.find_open([FILE], GROUP)
+        yield opened
+
+
+def known(ledger):
+    """Return whether a part of the listing is known, and the group of files."""
+    return PART in ledger.begin_listing(HERE).digests, ledger.find_known(GROUP) == HERE
+
+
+def test_files_are_compared_again_after_a_week(ledger, clock):
+    clock.move(KNOWN_FOR - 1)
+    assert known(ledger) == (True, True)
+
+    clock.move(1)
+    assert known(ledger) == (False, False)
+
+
+def test_files_are_compared_again_if_the_clock_was_set_back(ledger, clock):
+    clock.move(-3600)
+
+    assert known(ledger) == (False, False)
+
+
+def test_what_is_too_old_is_forgotten_when_the_ledger_is_opened(ledger, clock, tmp_path):
+    clock.move(KNOWN_FOR)
+    SqliteLedger.open(tmp_path / "ledger.db", b"/data", clock).close()
+    clock.move(-KNOWN_FOR)
+
+    assert known(ledger) == (True, False)
+
+
+def test_nothing_is_known_of_files_that_are_to_be_checked_again(ledger):
+    ledger.recheck([Recheck(HERE, b"a")])
+
+    assert known(ledger) == (False, False)
+
+
+def test_no_part_is_known_while_a_step_of_a_file_is_not_written(ledger):
+    ledger.record_late([ROW._replace(state=EntryState.STAGED)])
+
+    assert known(ledger)[0] is False
+    assert ledger.find_verified(HERE, [b"a"]) == {}
+
+
+def test_other_data_directories_know_nothing_of_it(ledger, clock, tmp_path):
+    with SqliteLedger.open(tmp_path / "ledger.db", b"/other", clock) as other:
+        assert known(other) == (False, False)
