@@ -172,8 +172,8 @@ class TransferStarted:
 class TransferProgressed:
     """Bytes of the payload that are done so far; at most about ten events per second.
 
-    `omitted` of them did not have to be sent: an earlier attempt has left them, or they are holes
-    of the file. They are progress, but no throughput.
+    `omitted` of them did not have to be sent: they are there already, or are holes of the file.
+    They are progress, but no throughput.
     """
 
     transfer: int
@@ -454,9 +454,9 @@ class RunFinished:
     `left_behind` are the files that were skipped unintentionally, and the folders that were not
     read; they need attention before all data is safe. `sent` files of `bytes` in all have arrived
     in this run, which took `seconds`; `omitted` of these bytes did not have to be sent in it:
-    earlier runs have left them, or they are holes. `unfinished` bytes were sent of files that have
-    not arrived completely. `replaced` is how often the content of a file on the server was replaced
-    by other content. `kept` are those of the `skipped` files whose different copies on the server
+    they were there already, or are holes. `unfinished` bytes were sent of files that have not
+    arrived completely. `replaced` is how often the content of a file on the server was replaced by
+    other content. `kept` are those of the `skipped` files whose different copies on the server
     the user keeps, `held` those of the `waiting` ones that wait for the user's choice, and
     `replacing` the files to be sent whose names have other content there. `problem` is why it ended
     early, or null. `shard` is as in `run_started`; `limit` is the most frequent one of

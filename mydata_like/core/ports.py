@@ -88,7 +88,7 @@ class UnsentFile:
 class Progress(Protocol):
     """Called with the bytes of the payload that are done so far.
 
-    `omitted` of them did not have to be sent: an earlier attempt has left them, or they are holes.
+    `omitted` of them did not have to be sent: they are there already, or are holes.
     """
 
     def __call__(self, size: int, omitted: int = 0, /) -> None: ...

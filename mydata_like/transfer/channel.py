@@ -220,9 +220,11 @@ def describe_member(
     wanted: FileRecord, mark: bytes = b"", algorithm: Algorithm = Algorithm.MD5
 ) -> Member:
     """Return a file in the form that a channel worker receives."""
-    file, remote = wanted.file, wanted.remote
+    file, remote, stored_size = wanted.file, wanted.remote, 0
     if wanted.replaces:
         remote = aside_path(remote, file.size, file.modified_ns, mark)
+        if wanted.appended and wanted.earlier:
+            stored_size = wanted.earlier.size
     return Member(
         file.path,
         file.size,
@@ -238,6 +240,8 @@ def describe_member(
         interrupted=wanted.interrupted,
         release=wanted.release,
         algorithm=algorithm,
+        stored=_encode(wanted.remote) if stored_size else b"",
+        stored_size=stored_size,
     )
 
 

@@ -47,7 +47,8 @@ class Member(NamedTuple):
     attempts are not reused. An archive has no path, but the files `inside`. With `aside`, `remote`
     is a temporary path for a replacement. A host that cannot rename cannot keep the earlier bytes:
     there it is refused, or with `release` only read. The `mark` of the uploader is part of the
-    temporary name. Checksums of the file are of its `algorithm`.
+    temporary name. Checksums of the file are of its `algorithm`. Of a file that has grown, the
+    first `stored_size` bytes were stored at `stored`, in the same folder; 0 for all others.
     """
 
     path: bytes
@@ -64,6 +65,8 @@ class Member(NamedTuple):
     interrupted: bool = False  # since the session began, or in a batch of an earlier one
     release: bool = False
     algorithm: Algorithm = Algorithm.MD5
+    stored: bytes = b""
+    stored_size: int = 0
 
     @property
     def modified(self) -> int:
@@ -251,7 +254,7 @@ class ChannelReply(_Message):
 class Moving(Protocol):
     """Called with the number of bytes just sent; 0 reports activity.
 
-    `omitted` bytes need not be sent: an earlier attempt has left them, or they are holes.
+    `omitted` bytes need not be sent: the destination has them, or they are holes.
     """
 
     def __call__(self, count: int, omitted: int = 0, /) -> None: ...

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import stat
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from mydata_like.core.ports import SentFile, UnsentFile
 from mydata_like.core.staging_path import aside_path, kept_path
 from mydata_like.ssh.capabilities import HostCapabilities
 from tests.fakes.place import MODIFIED, checksum
-from tests.openssh import from_host, on_host, python_on_host, run_on_host
-from tests.sshd_fixture import noisy, with_programs
+from tests.faults.tcpproxy import TcpProxy
+from tests.openssh import from_host, on_host, python_on_host, run_on_host, which
+from tests.sshd_fixture import noisy, with_path, with_programs
 from tests.staging import DATASET, Memory, Staging, single, wanted
 
 KINDS = ["shell", "scp", "sftp", "folder"]
@@ -366,6 +368,49 @@ def test_what_was_laid_aside_is_discarded(place, staging, transport, changed):
 
     assert not list(place.location.rglob(".mydata-*.new"))
     assert {place.there(member).read_bytes() for member in changed} == {b"verified"}
+
+
+def only_busybox(folder):
+    if not which("busybox"):
+        pytest.skip("needs busybox")
+    there = on_host(folder / "programs")
+    run_on_host("sh", "-c", f"mkdir {there} && busybox --install -s {there}").check_returncode()
+    return with_path(folder, there)
+
+
+@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize("options", [noisy, only_busybox], ids=["GNU", "busybox"])
+def test_of_a_file_that_has_grown_only_the_rest_is_sent(tmp_path, place, stack, options):
+    name, size = "set '1'/it's $(grown)", 33 << 20
+    old = place.write(name, size)
+    first = Path(os.fsdecode(old.path)).read_bytes()
+    new = place.write(name, 0, first + b"x")
+    place.settle(new)
+    place.there(new).parent.mkdir(parents=True)
+    place.there(new).write_bytes(first)
+    replacement, found = replacing(new)
+    earlier = found.earlier._replace(size=size)
+    found = replace(found, earlier=earlier, appended=True)
+    moved = []
+
+    def count(sent, omitted):
+        moved.append((sent, omitted))
+
+    with (
+        Staging(tmp_path / "host", "shell", options(tmp_path)) as staging,
+        TcpProxy(staging.sshd.port) as proxy,
+        closing(staging.build(place.location, port=proxy.port, ssh=stack)) as transport,
+    ):
+        channel = transport.open_channel()
+        aside = channel.send(Payload(1, (found,), batched=False), count)
+        assert place.there(new).read_bytes() == first
+        placed = channel.replace([replacement._replace(kept="")], {})
+
+    assert (aside, placed) == ([SentFile(0, checksum(new))], [SentFile(0, "")])
+    assert place.arrived(new)
+    assert [it.name for it in place.there(new).parent.iterdir()] == [place.there(new).name]
+    assert moved[-1] == (size + 1, size)
+    assert proxy.passed < 100_000
 
 
 @pytest.mark.parametrize(

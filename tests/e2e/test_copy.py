@@ -39,6 +39,7 @@ ODD = (
     *("\u00e9".encode(), "e\u0301".encode(), b".hidden", b"...", b"x.tmp", b"y.part", b"Thumbs.db"),
     *(b".mydata-old-x", b".mydata-probe", b".write-x", b".DS_Store", b"d~", b"lost+found"),
 )
+LARGE = 20_000_000  # bytes
 READ_ONLY = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"'
 
 
@@ -51,6 +52,12 @@ def sshd(tmp_path_factory):
 @pytest.fixture(params=KINDS)
 def site(request, tmp_path, sshd):
     with open_copy_site(tmp_path / request.param, request.param, sshd) as site:
+        yield site
+
+
+@pytest.fixture
+def host_site(tmp_path, sshd):
+    with open_copy_site(tmp_path / "site", "host", sshd) as site:
         yield site
 
 
@@ -235,6 +242,76 @@ def test_an_appended_file_is_listed_with_its_new_content_only(site, source):
 
     assert (ended.code, sent(ended)) == (0, 1)
     assert complete(site, source) == []
+
+
+def grow(path, size):
+    """Append bytes to a file; return its content before."""
+    before = path.read_bytes()
+    with path.open("ab") as file:
+        file.write(os.urandom(size))
+    return before
+
+
+@pytest.fixture
+def large_file(host_site):
+    """A large file that is proven at a host."""
+    folder = host_site.data / "src"
+    folder.mkdir()
+    path = folder / "it's large.raw"
+    path.write_bytes(os.urandom(LARGE))
+    path.chmod(0o440)
+    assert host_site.copy(folder).code == 0
+    return path
+
+
+@pytest.mark.parametrize("forget", [False, True], ids=["known", "forgotten"])
+def test_of_a_large_file_that_has_grown_only_the_rest_is_sent(host_site, large_file, forget):
+    grow(large_file, 1)
+    if forget:
+        shutil.rmtree(host_site.state)
+
+    ended = host_site.copy(large_file.parent)
+
+    assert outcome(ended, "bytes", "omitted") == (LARGE + 1, LARGE)
+    assert (ended.code, complete(host_site, large_file.parent)) == (0, [])
+    assert sent(host_site.copy(large_file.parent)) == 0
+
+
+def test_a_large_file_that_has_grown_continues_after_what_was_sent_of_the_rest(
+    host_site, large_file
+):
+    before = grow(large_file, LARGE)
+    there = host_site.there / "src" / large_file.name
+    words = ("--events", "--bandwidth", "10", large_file.parent)
+    process = host_site.start(*words, host_site.target)
+    while (seen := wait_for(process, "transfer_progressed")[-1])["bytes"] < LARGE + 8_000_000:
+        pass
+    kill_group(process)
+    close_streams(process)
+    assert seen["omitted"] == LARGE
+    stored = there.read_bytes()
+
+    ended = host_site.copy(large_file.parent)
+
+    assert stored == before
+    assert outcome(ended, "bytes", "sent") == (2 * LARGE, 1)
+    assert ended.sums["omitted"] > LARGE
+    assert (ended.code, complete(host_site, large_file.parent)) == (0, [])
+
+
+def test_all_of_a_large_file_that_has_grown_is_sent_if_it_was_changed_there(host_site, large_file):
+    there = host_site.there / "src" / large_file.name
+    there.chmod(0o600)
+    there.write_bytes(b"changed" + there.read_bytes()[7:])
+    changed = hash_file(there)
+    grow(large_file, 1)
+
+    ended = host_site.copy(large_file.parent)
+
+    old = f".mydata-old-{changed}-{large_file.name}"
+    assert outcome(ended, "bytes", "omitted", "replaced") == (LARGE + 1, 0, 1)
+    assert complete(host_site, large_file.parent, others=[old.encode()]) == []
+    assert hash_file(there.parent / old) == changed
 
 
 @pytest.mark.parametrize("forget", [False, True], ids=["known", "forgotten"])

@@ -316,6 +316,24 @@ def test_changed_files_are_replaced_and_the_earlier_ones_kept(site):
     check_idle(site)
 
 
+def test_of_a_large_file_that_has_grown_only_the_rest_is_sent(tmp_path):
+    size = 20_000_000
+    path = a_file(tmp_path / "data/alice/Scan/large.tif", size, LONG_AGO)
+    with open_site(tmp_path) as site:
+        check_carried(site, site.carry())
+        with path.open("ab") as file:
+            file.write(b"x")
+        os.utime(path, (LONG_AGO + 100, LONG_AGO + 100))
+
+        carried = site.carry()
+
+        check_carried(site, carried)
+        assert (carried.sums.bytes, carried.sums.omitted) == (size + 1, size)
+        assert kept(site) == set()  # the new content begins with it
+        assert not noted(site)
+        assert not aside(site)
+
+
 def test_kept_files_are_removed_when_their_time_has_passed(site):
     kept_for_no_time = "data.keep_replaced=0"
     first = site.carry(kept_for_no_time)

@@ -1,8 +1,9 @@
 """Sends single files to hosts with a shell: whole, resumed, striped or sparse.
 
 One remote script per file creates the directory, reports the size of an earlier attempt, receives
-the bytes, compares the size and renames the file. The last chunk is held back until the local file
-is found unchanged, so an inconsistent file never gets its final name.
+the bytes, compares the size and renames the file. Of a file that has grown, the host first copies
+what is stored, and only the rest is sent. The last chunk is held back until the local file is found
+unchanged, so an inconsistent file never gets its final name.
 """
 
 import math
@@ -65,6 +66,19 @@ _PRINT_SIZE: Final = (
     b'echo "mydata:$t:$5$a"; fi'
 )
 _LIST: Final = b"for t in .mydata-*.part; do " + _PRINT_SIZE + b"; done"
+_PIECE: Final = 16 * 1024 * 1024
+# Copies the input. Many bytes take minutes: an empty line after each piece reports progress, and
+# ends the script if the connection is closed.
+_PIECES: Final = (
+    b"n=%d; while [ $n -gt 0 ] && dd bs=1048576 count=16 2>/dev/null; do "
+    b"echo >&3 || exit; n=$((n - 1)); done; cat"
+)
+# A clone takes no time and no space. `cp` must not make the file, with the mode of the stored one.
+_COPY_STORED: Final = (
+    b"echo; " + DROP + b'; s=%b; if [ -f "$s" ] && [ ! -h "$s" ]; then : > "./$t"; '
+    b'cp --reflink=always -- "$s" "./$t" 2>/dev/null '
+    b"|| { " + _PIECES + b'; } 3>&1 < "$s" > "./$t" 2>/dev/null || rm -f -- "./$t"; fi; '
+) + _PRINT_SIZE
 
 
 class PartialFiles:
@@ -74,9 +88,10 @@ class PartialFiles:
         self._dirs = dirs
         self._sizes: dict[bytes, dict[bytes, int]] = {}  # by directory, by temporary name
 
-    def find(self, member: Member) -> int:
-        """Return the size that an earlier attempt left of a large file, 0 if it is not usable.
+    def find(self, member: Member, moving: Moving) -> int:
+        """Return the size of what may be the beginning of a large file, 0 if there is nothing.
 
+        An earlier attempt left it, or it is a copy of what is stored of a file that has grown.
         Each directory is listed once, because a connection that breaks later ends this session too,
         and again for a file that was interrupted.
         """
@@ -88,7 +103,24 @@ class PartialFiles:
         if existing == _STRIPED:  # only this file: other uploaders may be writing theirs
             trimmed = self._dirs.start(member, TRIM + _PRINT_SIZE).finish()
             existing = dict(_read_leftover(trimmed.output)).get(part_name(member), 0)
+        if member.stored_size >= RESUMABLE and existing < member.stored_size:
+            existing = self._copy_stored(member, moving)
         return existing if RESUMABLE <= existing <= member.size else 0
+
+    def _copy_stored(self, member: Member, moving: Moving) -> int:
+        """Have the host copy the stored bytes; return their size, 0 if that failed."""
+        name = quote(b"./" + member.stored.rpartition(b"/")[2])
+        stream = self._dirs.start(member, _COPY_STORED % (name, member.stored_size // _PIECE))
+        output = b""
+        try:
+            while more := stream.read(4096):
+                output = (output + more)[-_LISTING:]
+                moving(0)
+        except UploaderError:
+            stream.close()
+            raise
+        stream.finish()
+        return dict(_read_leftover(output)).get(part_name(member), 0)
 
 
 def _read_leftover(output: bytes) -> Iterator[tuple[bytes, int]]:
@@ -101,14 +133,10 @@ def _read_leftover(output: bytes) -> Iterator[tuple[bytes, int]]:
             yield name, count
 
 
-_PIECE: Final = 16 * 1024 * 1024
-
 # Prints the checksum of the existing bytes, then reads a line that says whether to keep them. If
-# the connection breaks before that line, the bytes are kept. Hashing many bytes takes minutes: an
-# empty line after each piece reports progress, and ends the script if the connection is closed.
+# the connection breaks before that line, the bytes are kept.
 _RESUME: Final = (
-    b'{ echo "mydata:$({ n=%d; while [ $n -gt 0 ] && dd bs=1048576 count=16 2>/dev/null; do '
-    b'echo >&3 || exit; n=$((n - 1)); done; cat; } < "./$t" | %b)"; } 3>&1; IFS= read -r how; '
+    b'{ echo "mydata:$({ ' + _PIECES + b'; } < "./$t" | %b)"; } 3>&1; IFS= read -r how; '
     b'case $how in append) ;; fresh) rm -f -- "./$t" ;; *) exit 94 ;; esac; '
 )
 
@@ -328,10 +356,10 @@ class SingleSender:
         return choose(self._compression, [member], size, self._shells.time_sending)
 
     def _send_plain(self, member: Member, moving: Moving) -> tuple[IndexLine, CommandResult]:
-        existing = 0  # bytes that an earlier attempt left and that may be continued
+        existing = 0  # bytes that are there and may be continued
         checksum = self._capabilities.find_checksum(member.algorithm)
         if member.size >= RESUMABLE and not member.from_scratch and checksum:
-            existing = self._parts.find(member)
+            existing = self._parts.find(member, moving)
         ratio = self._choose(member, member.size - existing)
         if ratio is None and self._striped.suits(member.size - existing):
             sent = self._striped.send(member, existing, moving)

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -134,6 +135,130 @@ def test_what_another_channel_has_left_of_a_file_is_not_sent_again(place, interr
     shells.close()
     assert place.arrived(member)
     assert (sum(moved) > 14 << 20) is interrupted
+
+
+def grown(place, name="a/file", more=b"x"):
+    """Return a file that has grown since its first bytes were stored, and these."""
+    member = place.write(name, LARGE)
+    stored = place.there(member)
+    stored.parent.mkdir(parents=True)
+    first = Path(os.fsdecode(member.path)).read_bytes()
+    stored.write_bytes(first)
+    stored.chmod(0o400)
+    new = place.write(name, 0, first + more)
+    place.settle(new)
+    aside = new.remote.rpartition(b"/")[0] + b"/aside.new"
+    return new._replace(remote=aside, stored=new.remote, stored_size=LARGE), first
+
+
+@pytest.mark.parametrize("name", ["a/file", 'a b/it\'s "the" $(file) .dat', "a/-f", "a/new\nline"])
+def test_of_a_file_that_has_grown_only_the_rest_is_sent(place, name):
+    member, first = grown(place, name)
+    session, moved = LocalSession(), []
+
+    def count(sent, omitted=0):
+        moved.append((sent, omitted))
+
+    assert send(place, member, session, moving=count).checksum == checksum(member)
+    assert place.arrived(member)
+    assert stat.S_IMODE(place.there(member).stat().st_mode) == 0o660
+    assert (place.location / name).read_bytes() == first
+    assert session.written < 5000
+    assert tuple(map(sum, zip(*moved, strict=True))) == (1, LARGE)
+
+
+@pytest.mark.parametrize("harm", ["other bytes", "removed", "unreadable", "a link", "longer"])
+def test_all_of_a_grown_file_is_sent_unless_what_is_stored_is_its_beginning(place, harm):
+    member, first = grown(place)
+    stored = place.location / "a/file"
+    stored.chmod(0o600)
+    match harm:
+        case "other bytes":
+            stored.write_bytes(first[:-1] + bytes([first[-1] ^ 1]))
+        case "removed":
+            stored.unlink()
+        case "unreadable":
+            stored.unlink()
+            stored.mkdir()
+        case "a link":
+            stored.rename(place.source / "elsewhere")
+            stored.symlink_to(place.source / "elsewhere")
+        case "longer":
+            stored.write_bytes(first + b"more than is here")
+    session = LocalSession()
+
+    assert send(place, member, session).checksum == checksum(member)
+    assert place.arrived(member)
+    assert session.written > LARGE
+
+
+def with_scripts(folder, **scripts):
+    """Return the search path of a host on which these programs are scripts."""
+    folder.mkdir()
+    for name, script in scripts.items():
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+        (folder / name).chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+def test_what_is_stored_is_cloned_where_the_host_can(place, tmp_path):
+    member, _ = grown(place)
+    note = f'{{ echo "$1"; ls -l "$4" | cut -c1-10; }} > {tmp_path}/used'
+    script = f'{note}; shift; exec {shutil.which("cp")} "$@"'
+    session = LocalSession(path=with_scripts(tmp_path / "bin", cp=script))
+
+    assert send(place, member, session).checksum == checksum(member)
+    assert place.arrived(member)
+    assert session.written < 5000
+    assert (tmp_path / "used").read_text() == "--reflink=always\n-rw-rw----\n"
+
+
+def test_all_of_a_grown_file_is_sent_if_what_is_stored_cannot_be_copied(place, tmp_path):
+    member, first = grown(place)
+    once = f"[ -e {tmp_path}/used ] && exec {shutil.which('cat')}; touch {tmp_path}/used; exit 1"
+    path = with_scripts(tmp_path / "bin", cp="exit 1", dd="head -c 9000000; exit 1", cat=once)
+    session = LocalSession(path=path)
+
+    assert send(place, member, session).checksum == checksum(member)
+    assert place.arrived(member)
+    assert session.written > LARGE
+    assert (place.location / "a/file").read_bytes() == first
+
+
+def test_what_was_copied_in_part_is_copied_again(place):
+    member, first = grown(place)
+    part_of(place, member).write_bytes(first[: 15 << 20])
+    session = LocalSession()
+
+    assert send(place, member, session).checksum == checksum(member)
+    assert place.arrived(member)
+    assert session.written < 5000
+
+
+def test_a_grown_file_that_was_interrupted_continues_after_what_was_sent(place):
+    member, first = grown(place, more=bytes(LARGE))
+    with pytest.raises(TransientError):
+        send(place, member, LocalSession(limit=15 << 20))
+    assert part_of(place, member).stat().st_size > LARGE + (14 << 20)
+    session = LocalSession()
+
+    assert send(place, member, session).checksum == checksum(member)
+    assert place.arrived(member)
+    assert session.written < (6 << 20)
+    assert (place.location / "a/file").read_bytes() == first
+
+
+def test_a_grown_file_whose_copy_was_cut_is_sent_by_the_next_attempt(place):
+    member, first = grown(place)
+
+    def stop(*_: int) -> None:
+        raise TransientError("It is not wanted any more.")
+
+    with pytest.raises(TransientError):
+        send(place, member, moving=stop)
+    assert (place.location / "a/file").read_bytes() == first
+    assert send(place, member).checksum == checksum(member)
+    assert place.arrived(member)
 
 
 def test_what_is_there_stays_when_the_line_breaks_while_it_is_compared(place):
