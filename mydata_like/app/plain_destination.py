@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, cast
 
@@ -481,7 +482,11 @@ class PlainDestination(RunDestination):
         return request
 
     def _list_parts(self, place: bytes) -> Iterable[ListedPart]:
-        return self._expected.pop(place, None) or self.files.list_parts(place)
+        early = self._expected.pop(place, None)
+        if early is not None:
+            with suppress(UploaderError):  # as of a destination that was made only after that
+                return chain(list(islice(early, 1)), early)
+        return self.files.list_parts(place)
 
     def open(self, basis: RunBasis) -> OpenedDestination:
         request, ledger, gate, files = self._request, basis.ledger, basis.gate, self.files

@@ -141,6 +141,7 @@ class DestinationFiles(Protocol):
     """
 
     algorithm: Algorithm = Algorithm.MD5  # of all checksums there; see `use`
+    concurrent: int = 1  # calls at once that take less time than one after the other
 
     def use(self, algorithm: Algorithm) -> None:
         """Compute checksums with this algorithm from now on.

@@ -26,6 +26,7 @@ from mydata_like.core.errors import (
     StagingError,
     TransientError,
 )
+from mydata_like.engine.pipeline import map_concurrently
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.connect import connect
 from mydata_like.transfer.folder.mounted_files import LocalFiles
@@ -840,6 +841,24 @@ def test_what_python_did_before_its_answer_was_cut_off_is_found_by_other_program
         assert there.files.prove_and_place(placements) == [None, None]
         found = there.files.prove([it.final for it in placements])
     assert [it.checksum for it in found] == [it.checksum for it in placements]
+
+
+@needs_sshd
+@pytest.mark.parametrize("most", [1, 10])
+def test_several_calls_at_once_take_what_the_host_allows(tmp_path, most):
+    with (
+        host_with(tmp_path, f"MaxSessions {most}") as build,
+        closing(build(tmp_path / "there")) as files,
+    ):
+        files.open(create=True)
+        there = Destination(tmp_path / "there", files)
+        names = [there.put(f"{number}", b"%d" % number) for number in range(40)]
+        calls = [[name] for name in names]
+
+        found = map_concurrently(files.prove, calls, 4)
+
+    contents = [b"%d" % number for number in range(40)]
+    assert [it.checksum for (it,) in found] == [hashlib.md5(it).hexdigest() for it in contents]
 
 
 @needs_sshd

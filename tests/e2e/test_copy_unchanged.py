@@ -39,7 +39,9 @@ def source(site):
             path = folder / place / f"{number:02}.raw"
             path.write_bytes(f"{place[-1]} {number:02}".encode())
             os.utime(path, (1e9, 1e9))
-    assert sent(site.copy(folder)) == 36
+    first = site.copy(folder)
+    assert sent(first) == 36
+    assert not [it for it in first.lines if it["event"] == "run_paused"], "it is listed too early"
     assert sent(site.copy(folder)) == 0
     assert read_known(site) > 0, "nothing is known as a whole"
     return folder

@@ -15,7 +15,7 @@ from mydata_like.core.errors import Problem, TransientError
 from mydata_like.core.events import FileFailed, FileWaiting
 from mydata_like.core.file_access import system_path
 from mydata_like.core.model import Batch, DatafileId, EntryState, FileRecord
-from mydata_like.engine.pipeline import StageInput
+from mydata_like.engine.pipeline import StageInput, map_concurrently
 
 logger = logging.getLogger(__name__)
 
@@ -75,10 +75,14 @@ class Prove:
             self._flushing += self._clock.monotonic() - begun
             verified: list[tuple[FileRecord, ProvenFile]] = []
             wrong: Batch = []
-            for start in range(0, len(batch), AT_ONCE):
-                part = batch[start : start + AT_ONCE]
-                found = self._call(partial(self._prove_part, part))
-                for record, result in zip(part, found, strict=True):
+            parts = [batch[start : start + AT_ONCE] for start in range(0, len(batch), AT_ONCE)]
+            found = map_concurrently(
+                lambda part: self._call(partial(self._prove_part, part)),
+                parts,
+                self._files.concurrent,
+            )
+            for part, results in zip(parts, found, strict=True):
+                for record, result in zip(part, results, strict=True):
                     if isinstance(result, ProvenFile):
                         verified.append((record, result))
                     elif result is None:

@@ -3,9 +3,9 @@
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
-from threading import Lock
+from threading import Condition
 from typing import Final
 
 from mydata_like.core.checksums import Algorithm
@@ -31,6 +31,7 @@ from mydata_like.core.errors import (
 )
 from mydata_like.core.formatting import format_path
 from mydata_like.ssh.capabilities import PREAMBLE, HostCapabilities, quote
+from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.ssh.session import CommandResult, OpenSession, Stream
 from mydata_like.transfer.destination_problems import (
     ABSENT,
@@ -135,12 +136,13 @@ class HostFiles(DestinationFiles):
     """The files below a location on a host; see `DestinationFiles`.
 
     The location is absolute or relative to the account's home. The session is opened at the first
-    call, and again after a call that raised `TransientError`. Commands run one at a time; each
-    listing has a session of its own, so that others need not wait for its end.
+    call, and again after a call that raised `TransientError`. Two commands at once run over it, if
+    the host allows that; each listing has a session of its own.
     """
 
     evidence = "host"
     attributes_complete = True
+    concurrent = 2
 
     def __init__(self, connect: Connect, location: bytes) -> None:
         """`connect` opens a session and returns what the host has."""
@@ -148,7 +150,9 @@ class HostFiles(DestinationFiles):
         self._location = location
         where = location if location.startswith(b"/") else b"./" + location
         self._where = b"w=%b; " % quote(where)
-        self._lock = Lock()
+        self._changed = Condition()
+        self._running = 0  # commands
+        self._most = 2  # of them at once
         self._session: OpenSession | None = None
         self._capabilities = HostCapabilities("")
         self._programs: HostPrograms | None = None
@@ -473,22 +477,47 @@ class HostFiles(DestinationFiles):
     ) -> CommandResult:
         """Run a script in the destination; the output of login scripts is omitted."""
         nonce, command = self._build(script, enter=enter)
-        with self._lock:
-            if self._session is None:
-                self._session, self._capabilities = self._log_in()
+        ended: CommandResult | None = None
+        output = b""
+        with self._turn() as session:
             try:
-                ended = _finish(self._session.start(command), stdin)
+                ended = _finish(session.start(command), stdin)
+            except RejectedError as error:
+                raise _no_shell(error.message) from error
+            except TransientError as error:
+                if error.problem_code != NO_CHANNEL or self._most == 1:
+                    raise
+            else:
                 _, answered, output = ended.output.partition(nonce)
                 if not answered or ended.status is None:
                     raise _unanswered()
-            except RejectedError as error:
-                raise _no_shell(error.message) from error
-            except TransientError:
-                self.close()
-                raise
+        if ended is None:  # the host allows only one at once
+            self._most = 1
+            return self._run(script, stdin, enter=enter)
         if ended.status == _NO_GROUND:
             raise self._unavailable()
         return ended._replace(output=output)
+
+    @contextmanager
+    def _turn(self) -> Iterator[OpenSession]:
+        """Yield the session once another command may run; close it if that fails."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._running < self._most)
+            if self._session is None:
+                self._session, self._capabilities = self._log_in()
+            session = self._session
+            self._running += 1
+        try:
+            yield session
+        except TransientError:
+            with self._changed:
+                if self._session is session:
+                    self.close()
+            raise
+        finally:
+            with self._changed:
+                self._running -= 1
+                self._changed.notify_all()
 
     def _build(self, script: bytes, *, enter: bool) -> tuple[bytes, bytes]:
         """Return a line that is printed before the answer, and the command."""

@@ -67,16 +67,17 @@ def enter(path, makes):
 def seen(status):
     return (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev)
 
-def place(name, here, descriptor, final, mode):
+def place(name, here, descriptor, before, final, mode):
     folder, _, last = final.rpartition(b'/')
     try:
         there = enter(folder, True)
     except Refused as error:
         return 'folder ' + str(error)
-    try:
-        os.fchmod(descriptor, mode)
-    except OSError:
-        pass
+    if stat.S_IMODE(before.st_mode) != mode:
+        try:
+            os.fchmod(descriptor, mode)
+        except OSError:
+            pass
     try:
         os.link(name, last, src_dir_fd=here, dst_dir_fd=there, follow_symlinks=False)
     except FileExistsError:
@@ -84,8 +85,7 @@ def place(name, here, descriptor, final, mode):
     except OSError as error:
         return 'nolink' if error.errno in NO_LINKS else 'failed ' + error.strerror
     found = os.stat(last, dir_fd=there, follow_symlinks=False)
-    now = os.fstat(descriptor)
-    if (found.st_ino, found.st_dev) != (now.st_ino, now.st_dev):
+    if (found.st_ino, found.st_dev) != (before.st_ino, before.st_dev):
         return 'occupied'
     os.unlink(name, dir_fd=here)
     return ''
@@ -112,7 +112,7 @@ def prove(path, final, mode, wanted):
         if seen(after) != seen(before):
             return 'gone'
         if final and checksum.hexdigest() == wanted.decode():
-            failure = place(name, here, descriptor, final, int(mode, 8))
+            failure = place(name, here, descriptor, after, final, int(mode, 8))
             if failure:
                 return failure
             after = os.fstat(descriptor)
