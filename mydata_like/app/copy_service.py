@@ -368,6 +368,9 @@ def _walk(top: bytes, *, follow: bool) -> Iterator[_Folder]:
         try:
             with os.scandir(folder.path) as entries:
                 for entry in entries:
+                    if entry.is_file(follow_symlinks=False):
+                        folder.files.append(entry)
+                        continue
                     name = folder.below + b"/" + entry.name if folder.below else entry.name
                     if entry.is_symlink() and not follow:
                         folder.links.append(entry.name)
@@ -382,8 +385,6 @@ def _walk(top: bytes, *, follow: bool) -> Iterator[_Folder]:
                         ):
                             continue
                         below.append(_Folder(entry.path, name))
-                    elif entry.is_file(follow_symlinks=False):
-                        folder.files.append(entry)
         except OSError:
             continue
         yield folder
