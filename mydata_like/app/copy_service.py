@@ -3,9 +3,9 @@
 import os
 import stat
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -156,8 +156,8 @@ def count_sources(sources: Sequence[CopySource]) -> SourceCount:
         if source.alone:
             files, size = files + 1, size + os.lstat(source.path).st_size
             continue
-        for folder in _walk(source.path, follow=False):
-            for entry in folder.files:
+        for found in _find_files(source.path):
+            for entry in found:
                 files, size = files + 1, size + entry.stat(follow_symlinks=False).st_size
             if time.monotonic() > until:
                 return SourceCount(files, size, complete=False)
@@ -239,6 +239,7 @@ def _run(order: CopyOrder, place: Place, observer: RunObserver) -> CopyEnd:
         overwrite=order.overwrite,
         algorithm=order.algorithm,
     )
+    seen: dict[tuple[bytes, bytes], os.stat_result | None] = {}  # folders and links
     named = Destination("", "copy", "copy")
     request = RunRequest(
         settings=_build_settings(order),
@@ -251,6 +252,7 @@ def _run(order: CopyOrder, place: Place, observer: RunObserver) -> CopyEnd:
                 destination.judge_own,
                 order.shard,
                 "follow" if order.links == "follow" else "leave",
+                lambda folder, below, status: seen.update({(folder, below): status}),
             )
         ),
     )
@@ -259,7 +261,7 @@ def _run(order: CopyOrder, place: Place, observer: RunObserver) -> CopyEnd:
         algorithm = destination.files.algorithm
         if order.dry_run or end.finished.problem:
             return CopyEnd(end, problems, algorithm)
-        for folders, links in _list_trees(order):
+        for folders, links in _list_trees(order, seen):
             problems += destination.make_tree(folders, links)
         destination.clear(everything=not (end.finished.waiting or end.finished.failed))
     return CopyEnd(end, problems, algorithm)
@@ -344,71 +346,42 @@ def _require_evidence(place: Place, least: str) -> None:
         )
 
 
-@dataclass(slots=True)
-class _Folder:
-    """A folder of a source: its path below the source, its links and its files."""
-
-    path: bytes
-    below: bytes
-    links: list[bytes] = field(default_factory=list)
-    files: list[os.DirEntry[bytes]] = field(default_factory=list)
-
-
-def _walk(top: bytes, *, follow: bool) -> Iterator[_Folder]:
-    """Yield all folders of a source, each after the one that it is in.
-
-    With `follow`, links to folders are followed, each folder once. What cannot be read is left out:
-    the run itself reports it.
-    """
-    waiting = [_Folder(top, b"")]
-    followed: set[tuple[int, int]] = set()
+def _find_files(top: bytes) -> Iterator[list[os.DirEntry[bytes]]]:
+    """Yield the files of each folder of a source; what cannot be read is left out."""
+    waiting = [top]
     while waiting:
-        folder = waiting.pop()
-        below: list[_Folder] = []
-        try:
-            with os.scandir(folder.path) as entries:
-                for entry in entries:
-                    name = folder.below + b"/" + entry.name if folder.below else entry.name
-                    if entry.is_symlink() and not follow:
-                        folder.links.append(entry.name)
-                    elif entry.is_symlink() and entry.is_dir():
-                        there = entry.stat()
-                        if (there.st_dev, there.st_ino) not in followed:
-                            followed.add((there.st_dev, there.st_ino))
-                            below.append(_Folder(entry.path, name))
-                    elif entry.is_dir(follow_symlinks=False):
-                        if entry.name == OWN_FOLDER and os.path.lexists(
-                            join(entry.path, DESTINATION_MARKER)
-                        ):
-                            continue
-                        below.append(_Folder(entry.path, name))
-                    elif entry.is_file(follow_symlinks=False):
-                        folder.files.append(entry)
-        except OSError:
-            continue
-        yield folder
-        waiting += below
+        files: list[os.DirEntry[bytes]] = []
+        with suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_file(follow_symlinks=False):
+                    files.append(entry)
+                elif entry.is_dir(follow_symlinks=False) and not (
+                    entry.name == OWN_FOLDER
+                    and os.path.lexists(join(entry.path, DESTINATION_MARKER))
+                ):
+                    waiting.append(entry.path)
+        yield files
 
 
-def _list_trees(order: CopyOrder) -> Iterator[tuple[list[TreeFolder], list[TreeLink]]]:
-    """Yield the folders and links of all sources as they are to be at the destination.
+def _list_trees(
+    order: CopyOrder, seen: Mapping[tuple[bytes, bytes], os.stat_result | None]
+) -> Iterator[tuple[list[TreeFolder], list[TreeLink]]]:
+    """Yield the folders and links that the scan has seen, as they are to be at the destination.
 
     The times of folders come last: links that are made in them change these.
     """
-    sources = [source for source in order.sources if not source.alone]
+    places = {source.path: source.place for source in order.sources}
     folders: list[TreeFolder] = []
     links: list[TreeLink] = []
-    for source in sources:
-        for folder in _walk(source.path, follow=order.links == "follow"):
-            place = b"/".join(filter(None, (source.place, folder.below)))
-            status = os.stat(folder.path)  # noqa: PTH116 - of bytes
-            if place:
-                mode = stat.S_IMODE(status.st_mode) & 0o777
-                folders.append(TreeFolder(place, mode, status.st_mtime_ns))
-            if order.links == "keep":
-                for name in folder.links:
-                    target = os.fsencode(os.readlink(join(folder.path, name)))  # noqa: PTH115 - of bytes
-                    links.append(TreeLink(b"/".join(filter(None, (place, name))), target))
+    for (top, below), status in seen.items():
+        place = b"/".join(filter(None, (places[top], below)))
+        if status is not None and place:
+            mode = stat.S_IMODE(status.st_mode) & 0o777
+            folders.append(TreeFolder(place, mode, status.st_mtime_ns))
+        elif status is None and order.links == "keep":
+            with suppress(OSError):  # it was removed in the meantime
+                target = os.readlink(join(top, below))  # noqa: PTH115 - of bytes
+                links.append(TreeLink(place, os.fsencode(target)))
     for start in range(0, len(links), TREE_AT_ONCE):
         yield [], links[start : start + TREE_AT_ONCE]
     for start in range(0, len(folders), TREE_AT_ONCE):

@@ -383,7 +383,7 @@ class NewDestination:
     def use(self, algorithm: Algorithm) -> None:
         self.algorithm = algorithm
 
-    def list_files(self, folder: bytes) -> Iterator[StoredFile]:
+    def list_parts(self, folder: bytes) -> Iterator[ListedPart]:
         return iter(())
 
     def look(self, paths: Sequence[bytes]) -> list[StoredFile | None]:
@@ -466,6 +466,13 @@ class PlainDestination(RunDestination):
         self._request = request
         self.files = self.place.open_files()
         stack.callback(self.files.close)
+        try:
+            gate.call(lambda: self.files.open(create=not request.dry_run), staging=True)
+        except (StagingError, ServerUnavailableError) as error:
+            if not request.dry_run or error.problem_code != ABSENT:
+                raise
+            self.files = cast(DestinationFiles, NewDestination())
+            return request
         if isinstance(self.place, HostPlace) and not self.place.reads_back:
             cancel = observer.cancel.part()
             stack.callback(cancel.set)
@@ -473,12 +480,6 @@ class PlainDestination(RunDestination):
                 place: ahead(self.files.list_parts(place), cancel, PARTS_AHEAD)
                 for place in self.list_folders()
             }
-        try:
-            gate.call(lambda: self.files.open(create=not request.dry_run), staging=True)
-        except (StagingError, ServerUnavailableError) as error:
-            if not request.dry_run or error.problem_code != ABSENT:
-                raise
-            self.files = cast(DestinationFiles, NewDestination())
         return request
 
     def _list_parts(self, place: bytes) -> Iterable[ListedPart]:

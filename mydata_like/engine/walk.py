@@ -130,12 +130,14 @@ class TreeRules(NamedTuple):
     Names that a server could not store are read as well. `judge_own` returns why a folder that has
     the name of our own is left out, by its path. Only files of the `shard` are read. Symbolic
     `links` are followed wherever they lead, left to somebody else without a report, or treated as
-    the settings say.
+    the settings say. `note` gets each folder that is opened, and each link that is left: the key of
+    its dataset folder, its path from there, and the status of a folder.
     """
 
     judge_own: Callable[[bytes], Problem | None] = refuse_destination
     shard: Shard = WHOLE
     links: Literal["follow", "leave", "settings"] = "settings"
+    note: Callable[[bytes, bytes, os.stat_result | None], None] = lambda *_: None
 
 
 class FileFilter:
@@ -484,7 +486,12 @@ class _FolderWalk:
     def open(self, path: bytes) -> None:
         listing = self._walk.root.open(path)
         prefix = self._folder.path + b"/" if self._folder.path else b""
-        self._stack.append(_Open(listing, prefix, b""))
+        self._push(_Open(listing, prefix, b""))
+
+    def _push(self, opened: _Open) -> None:
+        self._stack.append(opened)
+        if as_is := self._walk.as_is:
+            as_is.note(self._folder.path, opened.directory, opened.listing.status)
 
     def take_alone(self, path: bytes) -> None:
         top = self._walk.root.top_of(path)
@@ -623,17 +630,20 @@ class _FolderWalk:
             self._walk.emit(FolderSkipped(path=key, problem=problem))
             return False
         try:
-            self._stack.append(_Open(open_folder(name), key + b"/", directory))
+            self._push(_Open(open_folder(name), key + b"/", directory))
         except OSError as error:
             self._walk.fail_folder(key, error)
             return False
         return True
 
     def _follow(self, folder: _Open, name: bytes) -> bool:
-        target = self._walk.links.resolve(folder.path + name)
+        target, as_is = self._walk.links.resolve(folder.path + name), self._walk.as_is
         if isinstance(target, Problem):
-            if self._walk.as_is is None or self._walk.as_is.links != "leave":
+            if as_is is None or as_is.links != "leave":
                 self._skip(folder, name, target)
+            else:
+                below = folder.directory + b"/" + name if folder.directory else name
+                as_is.note(self._folder.path, below, None)
         elif stat.S_ISREG(target.status.st_mode):
             place = _WalkFolder(
                 folder.prefix, folder.directory, self._walk.root.top_of(target.path)

@@ -110,6 +110,8 @@ class SqliteFile:
 OURS = 0x4D79444C  # the application id in the file's header
 LOCK_PATIENCE = 5.0  # seconds of one wait for a backup or a virus scanner; then it is reported
 LOCK_LIMIT = 120.0  # seconds of all waits together
+CHECK_INTERVAL = 86400  # seconds until the pages of a file are checked again
+CHECKED = "checked"  # the key of when they were, in seconds since 1970
 CHECK_SECONDS = 2.0  # limit of the check; damage in a file that large is found when it is read
 KEPT = 3  # damaged files to keep
 NO_ROOT = -1  # no row has it
@@ -566,12 +568,12 @@ def _open_sound(
     try:
         make_private_file(file)
         try:
-            return _open(file, patience), None
+            return _open(file, clock, patience), None
         except UnsoundError as reason:
             aside = put_aside(file, clock.now())
             logger.warning("The ledger was damaged (%s); it is now %s", reason, aside)
             make_private_file(file)
-            return _open(file, patience), _lost(aside)
+            return _open(file, clock, patience), _lost(aside)
     except (sqlite3.Error, OSError) as error:
         raise failure(file, error) from error
     except UnsoundError as error:
@@ -690,10 +692,11 @@ def _connect(uri: str, patience: float) -> sqlite3.Connection:
     )
 
 
-def _open(file: Path, patience: float) -> sqlite3.Connection:
+def _open(file: Path, clock: Clock, patience: float) -> sqlite3.Connection:
+    unclean = any(part.exists() for part in _parts(file)[1:])  # of a process that was killed
     connection = _connect(file.absolute().as_uri(), patience)
     try:
-        _prepare(connection, file)
+        _prepare(connection, file, int(clock.now().timestamp()), unclean=unclean)
     except FAILURES as error:
         connection.close()
         if means_damage(error):
@@ -705,14 +708,19 @@ def _open(file: Path, patience: float) -> sqlite3.Connection:
     return connection
 
 
-def _prepare(connection: sqlite3.Connection, file: Path) -> None:
+def _prepare(connection: sqlite3.Connection, file: Path, now: int, *, unclean: bool) -> None:
     _check_header(file)
     version = _check_version(connection)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA cache_size = -16000")  # kibibytes, for indexes of 100,000 files
-    if version:
+    checked = 0
+    if version and not unclean:
+        for (text,) in connection.execute("SELECT value FROM meta WHERE key = ?", (CHECKED,)):
+            checked = int(text) if str(text).isdecimal() else 0
+    if version and not now - CHECK_INTERVAL < checked <= now:
         _check_pages(connection)
+        connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (CHECKED, str(now)))
     migrate(connection, file, MIGRATIONS)
     for probe in PROBES:
         connection.execute(probe).fetchall()

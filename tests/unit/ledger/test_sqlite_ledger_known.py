@@ -1,9 +1,10 @@
-"""What the ledger says of files as a whole: for a week, and until a row of them changes."""
+"""What the ledger knows for a while: files as a whole for a week, that it is sound for a day."""
 
 import pytest
 
 from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState, Recheck
+from mydata_like.ledger.ledger_file import CHECK_INTERVAL, CHECKED
 from mydata_like.ledger.sqlite_ledger import KNOWN_FOR, SqliteLedger
 from tests.fakes.clock import FakeClock
 
@@ -70,3 +71,21 @@ def test_no_part_is_known_while_a_step_of_a_file_is_not_written(ledger):
 def test_other_data_directories_know_nothing_of_it(ledger, clock, tmp_path):
     with SqliteLedger.open(tmp_path / "ledger.db", b"/other", clock) as other:
         assert known(other) == (False, False)
+
+
+def test_the_pages_of_the_file_are_checked_once_a_day_and_after_a_kill(tmp_path, clock):
+    file = tmp_path / "ledger.db"
+
+    def check():
+        """Return whether the pages are checked when the ledger is opened after a second."""
+        clock.move(1)
+        with SqliteLedger.open(file, b"/data", clock) as ledger:
+            return ledger.find_meta(CHECKED) == str(int(clock.now().timestamp()))
+
+    assert [check() for _ in range(3)] == [False, True, False]  # a new file has nothing to check
+    clock.move(CHECK_INTERVAL)
+    assert [check() for _ in range(2)] == [True, False]
+    clock.move(-100)
+    assert check(), "the clock was set back"
+    file.with_name("ledger.db-wal").touch()
+    assert check(), "a process was killed"
