@@ -57,6 +57,9 @@ def sshd_with(directory, *options, host="127.0.0.1"):
         yield sshd
 
 
+NO_PYTHON = {"python3": "exit 127\n"}  # of a host that proves files by other programs
+
+
 def script(path, text):
     """Write an executable shell script on the computer of the sshd; return its path there."""
     there = on_host(path)

@@ -35,6 +35,7 @@ from mydata_like.transfer.ssh.sftp_files import SftpFiles
 from tests.mounts import may_mount_disks
 from tests.privileges import IS_ROOT, needs_bytes
 from tests.sshd_fixture import (
+    NO_PYTHON,
     STACKS,
     endpoint_of,
     first_in_path,
@@ -99,7 +100,6 @@ def only_busybox(folder):
 
 
 BSD = {"stat": STAT, "find": FIND, "md5": MD5, "sha256": SHA, "touch": TOUCH}
-NO_PYTHON = {"python3": "exit 127\n"}
 PYTHON_WITHOUT_LINKS = """
 program=$4
 shift 4

@@ -17,7 +17,7 @@ from tests.copy_site import KINDS, find_differences, find_false_claims, open_cop
 from tests.mounts import SmallDisk, may_mount_disks
 from tests.openssh import open_ssh
 from tests.site import finish_reading, wait_for
-from tests.sshd_fixture import first_in_path, needs_sshd, sftp_only, sshd_with
+from tests.sshd_fixture import NO_PYTHON, first_in_path, needs_sshd, script, sftp_only, sshd_with
 
 pytestmark = [
     pytest.mark.e2e,
@@ -35,6 +35,20 @@ for f in $(find {there}/.mydata-like/tmp -name '[0-9]*.raw' | sort | head -n 1);
 [ -e {there}/../done ] || {{ : > {there}/../done; {harm}; }}; done
 exit $status
 """
+# The same while the program for the host's Python looks at the first file again.
+PYTHON = """
+program=$4
+shift 4
+exec /usr/bin/python3 -I -S -c "import os, subprocess
+fstat, calls = os.fstat, []
+def harm(descriptor):
+    calls.append(descriptor)
+    if len(calls) == 2:
+        subprocess.run(['{harm}'], check=True)
+    return fstat(descriptor)
+os.fstat = harm
+$program" "$@"
+"""
 LOST = {
     "cut after it was flushed": ("sync", 'truncate -s 5 "$f"'),
     "empty after it was flushed": ("sync", ': > "$f"'),
@@ -42,6 +56,8 @@ LOST = {
     "zeroed after it was flushed": ("sync", 's=$(wc -c < "$f"); : > "$f"; truncate -s $s "$f"'),
     "swapped after it was hashed": ("md5sum", 'cp "$f" "$f~"; echo x >> "$f~"; mv "$f~" "$f"'),
     "cut after it was hashed": ("md5sum", 'truncate -s 5 "$f"'),
+    "swapped after Python hashed it": ("python3", 'cp "$f" "$f~"; echo x >> "$f~"; mv "$f~" "$f"'),
+    "cut after Python hashed it": ("python3", 'truncate -s 5 "$f"'),
 }
 
 
@@ -93,11 +109,15 @@ def test_a_bit_that_is_flipped_on_the_way_leads_to_no_false_claim(tmp_path, stac
 def test_a_file_that_the_host_loses_before_it_has_its_name_is_sent_again(tmp_path, stack, what):
     program, harm = LOST[what]
     there = tmp_path / "site" / "there"
-    text = ONCE.format(program=f"/usr/bin/{program}", there=there, harm=harm)
-    (tmp_path / "host").mkdir()
-    sshd = stack.enter_context(
-        sshd_with(tmp_path / "host", *first_in_path(tmp_path / "host", **{program: text}))
-    )
+    host = tmp_path / "host"
+    host.mkdir()
+    if program == "python3":
+        once = ONCE.format(program=":", there=there, harm=harm)
+        programs = {program: PYTHON.format(harm=script(host / "harm", once))}
+    else:
+        text = ONCE.format(program=f"/usr/bin/{program}", there=there, harm=harm)
+        programs = {program: text, **NO_PYTHON}
+    sshd = stack.enter_context(sshd_with(host, *first_in_path(host, **programs)))
     site = stack.enter_context(open_copy_site(tmp_path / "site", "host", sshd))
     source = make_source(site)
 

@@ -14,7 +14,7 @@ from mydata_like.core.errors import StagingError
 from mydata_like.ssh.keys import create_key
 from tests.privileges import IS_ROOT
 from tests.site import DEADLINE, NEW_GROUP, Ended, close_streams, finish, kill_group
-from tests.sshd_fixture import needs_sshd, script, sshd_with
+from tests.sshd_fixture import NO_PYTHON, needs_sshd, script, sshd_with
 
 pytestmark = [
     pytest.mark.e2e,
@@ -143,6 +143,7 @@ def bin_folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def sshd(tmp_path_factory, bin_folder):
     """A host whose md5sum can be disturbed."""
+    script(bin_folder / "python3", NO_PYTHON["python3"])
     script(bin_folder / "md5sum", MD5SUM.format(bin_folder, shutil.which("md5sum")))
     forced = script(
         bin_folder / "forced",

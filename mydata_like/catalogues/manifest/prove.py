@@ -23,6 +23,7 @@ SHORTEST: Final = 1.0  # seconds between two rounds
 LONGEST: Final = 30.0
 EFFORT: Final = 4  # flushing may take a fifth of the time, as it delays what is being sent
 AT_ONCE: Final = 4000  # files in one request
+BYTES_AT_ONCE: Final = 256 << 20  # the same; the last file of a request may be larger
 USUAL_MODE: Final = 0o644  # of a local file that has no permissions, or is gone
 
 DIFFERS: Final = Problem(
@@ -75,7 +76,7 @@ class Prove:
             self._flushing += self._clock.monotonic() - begun
             verified: list[tuple[FileRecord, ProvenFile]] = []
             wrong: Batch = []
-            parts = [batch[start : start + AT_ONCE] for start in range(0, len(batch), AT_ONCE)]
+            parts = list(_divide(batch))
             found = map_concurrently(
                 lambda part: self._call(partial(self._prove_part, part)),
                 parts,
@@ -171,6 +172,20 @@ class Prove:
     def _fail(self, record: FileRecord, problem: Problem) -> None:
         for file in record.files:
             self._destination.emit(FileFailed.of(file, problem))
+
+
+def _divide(batch: Batch) -> Iterator[Batch]:
+    """Yield files in parts that several requests prove at once."""
+    part: Batch = []
+    size = 0
+    for record in batch:
+        if len(part) == AT_ONCE or size >= BYTES_AT_ONCE:
+            yield part
+            part, size = [], 0
+        part.append(record)
+        size += record.file.size
+    if part:
+        yield part
 
 
 def _find_mode(path: bytes) -> int:
