@@ -170,7 +170,7 @@ def test_a_copy_to_a_disk_that_stays_full_ends_and_says_how_to_continue(
     sources, target = plan_copy([str(source), site.target])
     order = CopyOrder(sources=sources, target=target, patience=0.5)
 
-    end, _ = run_copy(order, open_place(order, None), RunObserver())
+    end, *_ = run_copy(order, open_place(order, None), RunObserver())
     assert find_false_claims(site.there) == []
     disk.enlarge()
     again = site.copy(source)
