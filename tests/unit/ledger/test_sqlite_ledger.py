@@ -416,7 +416,7 @@ WALKS = {
 def test_going_through_all_rows_ends_although_a_bit_of_them_has_flipped(
     file: Path, walk: str
 ) -> None:
-    many, last = 2500, entry(999).key  # of the first rows that are read together
+    many, last = 1500, entry(999).key  # of the first rows that are read together
     rows = [entry(number)._replace(datafile=DatafileId(number)) for number in range(many)]
     with open_ledger(file) as ledger:
         ledger.record(rows)
