@@ -6,9 +6,8 @@ do not compete for the session. While some pieces are written, a second thread r
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from threading import Event, Lock
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from mydata_like.core.channel_time import TimeByCause
 from mydata_like.core.errors import TransientError, UploaderError
@@ -16,6 +15,9 @@ from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.ssh.session import SessionWriter, Stream
 from mydata_like.transfer.shared_reader import Content, ContentReader, read_together
 from mydata_like.transfer.worker_messages import LOST, Moving, pack_error, unpack_error
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 _PAUSE: Final = 0.1  # seconds of one wait for the bandwidth limit, at most
 _LEAST: Final = 0.001  # seconds of one such wait, at least
@@ -99,7 +101,11 @@ class InterleavedSender:
         self._lock = Lock()
         self._active: list[Transmission] = []
         self._is_led = False
+        # Imported once there is a session: it imports `logging`, which a starting worker has not.
+        from concurrent.futures import ThreadPoolExecutor, wait
+
         self._threads = ThreadPoolExecutor(1, "read ahead")
+        self._wait = wait
         self._reading: Future[TimeByCause] | None = None
         self._moved = 0.0  # when something was last written, or the first content came
 
@@ -118,7 +124,7 @@ class InterleavedSender:
         if not own.done:
             self._lead(own)
         elif reading := self._reading:
-            wait([reading])  # the content may be closed now
+            self._wait([reading])  # the content may be closed now
         if own.error is not None:
             raise own.error
         return own.complete
@@ -134,7 +140,7 @@ class InterleavedSender:
             raise
         finally:
             if self._reading:
-                wait([self._reading])
+                self._wait([self._reading])
             with self._lock:
                 self._active = [each for each in self._active if not each.done]
                 self._is_led = bool(self._active)
