@@ -126,6 +126,8 @@ class TcpProxy:
                 self.connections += 1
                 self._under_way += 1
                 self._pairs.append((near, far))
+                if self._closing.is_set():  # perhaps after those of the list were closed
+                    self._close_all()
                 self._spawn(self._pass, near, far, True)
                 self._spawn(self._pass, far, near, False)
 
