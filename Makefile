@@ -28,7 +28,7 @@ setup: .venv/ready
 	sh packaging/setup_tests.sh
 	touch $@
 
-.venv/program-ready: pyproject.toml packaging/setup.sh packaging/compile_md5.py mydata_like/core/md5.c mydata_like/core/tiny_files.c
+.venv/program-ready: pyproject.toml packaging/setup.sh packaging/compile_md5.py mydata_like/core/md5.c mydata_like/core/tiny_files.c mydata_like/core/folder_entries.c
 	PYTHON="$(PYTHON)" sh packaging/setup.sh
 	touch $@
 

@@ -1,6 +1,6 @@
 """A hook of hatchling that compiles the library of `mydata_like.core.hashing`, given a C compiler.
 
-Without one, the program computes checksums by hashlib, and reads tiny files one by one.
+Without one, the program computes checksums by hashlib, and reads folders and tiny files one by one.
 """
 
 import os
@@ -16,7 +16,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 CORE: Final = Path(__file__).parents[1] / "mydata_like" / "core"
 LIBRARIES: Final = {"win32": "_md5.dll", "darwin": "_md5.dylib"}
-SOURCES: Final = ("md5.c", "tiny_files.c")
+SOURCES: Final = ("md5.c", "tiny_files.c", "folder_entries.c")
 OPTIONS: Final = ("-O3", "-shared", "-fPIC", "-fvisibility=hidden")
 
 

@@ -13,10 +13,11 @@ On Windows, names may have any length and form, and open files may be renamed an
 import errno
 import os
 import stat
-from collections.abc import Iterator
-from typing import Final, Self
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple, Self
 
 from mydata_like.core.file_access import open_shared, system_path
+from mydata_like.core.folder_entries import Entries, EntryReader, FolderEntries
 
 NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 FOLDER: Final = (
@@ -102,29 +103,37 @@ class OpenFolder:
     """An open folder with its entries, which opens the folders in it.
 
     `status` is that of the folder. Raises OSError, with ELOOP for any link on the path. Names may
-    be text; `os.fsencode` returns their bytes.
+    be text; `os.fsencode` returns their bytes. Entries are read one by one, or by `read`.
     """
 
-    __slots__ = ("_descriptor", "close_entries", "entries", "path", "status", "top")
+    __slots__ = ("_close_scanned", "_descriptor", "_read", "_scanned", "path", "status", "top")
 
     def __init__(self, path: bytes, top: int, descriptor: int | None) -> None:
         """Take ownership of a descriptor; without one, open the folder by its path."""
         self.path = path
         self.top = top
         self._descriptor = descriptor
-        self.entries: Iterator[os.DirEntry[str] | os.DirEntry[bytes]]
+        self._read: FolderEntries | None = None
+        self._scanned: Iterator[os.DirEntry[str] | os.DirEntry[bytes]] | None = None
+        self._close_scanned: Callable[[], None] = lambda: None
         try:
             if descriptor is None:
-                by_path = os.scandir(system_path(path))
-                self.entries, self.close_entries = by_path, by_path.close
+                scanned = os.scandir(system_path(path))
+                self._scanned, self._close_scanned = scanned, scanned.close
                 self.status = check_path(path, top)
             else:
                 self.status = os.fstat(descriptor)
-                opened = os.scandir(descriptor)
-                self.entries, self.close_entries = opened, opened.close
         except OSError:
             self.close()
             raise
+
+    @property
+    def entries(self) -> Iterator[os.DirEntry[str] | os.DirEntry[bytes]]:
+        """The entries that were not read yet."""
+        if self._scanned is None:
+            scanned = os.scandir(self._descriptor)
+            self._scanned, self._close_scanned = scanned, scanned.close
+        return self._scanned
 
     @classmethod
     def open(cls, path: bytes, top: int, *, by_descriptor: bool = BY_DESCRIPTOR) -> Self:
@@ -134,6 +143,21 @@ class OpenFolder:
         with FolderCache() as folders:
             return cls(path, top, folders.open(path, top, FOLDER))
 
+    def read(self, reader: EntryReader, most: int) -> Entries:
+        """Return at most so many further entries, none at the end; raises OSError.
+
+        Only where folders are opened by their descriptors.
+        """
+        if self._read is None:
+            assert self._descriptor is not None
+            self._read = reader.open(self._descriptor)
+        return self._read.read(most)
+
+    def look(self, name: bytes) -> "NamedEntry":
+        """Return an entry by its name; the same."""
+        assert self._descriptor is not None
+        return NamedEntry(name, self._descriptor)
+
     def open_below(self, name: bytes) -> Self:
         """Open a folder in this one."""
         path = join(self.path, name)
@@ -142,8 +166,10 @@ class OpenFolder:
         return type(self)(path, self.top, open_at(self._descriptor, name, FOLDER))
 
     def close(self) -> None:
-        if hasattr(self, "close_entries"):
-            self.close_entries()
+        self._close_scanned()
+        if self._read is not None:
+            self._read.close()
+            self._read = None
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -153,6 +179,17 @@ class OpenFolder:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class NamedEntry(NamedTuple):
+    """An entry of an open folder, as `os.DirEntry`."""
+
+    name: bytes
+    folder: int
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        """Return its status; raises OSError."""
+        return os.stat(self.name, dir_fd=self.folder, follow_symlinks=follow_symlinks)
 
 
 def look(path: bytes, top: int) -> os.stat_result:

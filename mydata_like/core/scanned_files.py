@@ -13,10 +13,11 @@ _SEPARATOR: Final = os.fsencode(os.sep)
 
 
 class FolderPart(NamedTuple):
-    """Regular files of one folder, with their status; `prefix` is that of their keys.
+    """Regular files of one folder; `prefix` is that of their keys, and `size` that of all bytes.
 
     `path` is that of the folder, with a separator at its end, or that of the only file, which may
-    have another name. Other fields are those that the files have in common.
+    have another name. Further fields are as in `core.folder_entries`; a file alone may have facts
+    of more than 64 bits. The others are those that the files have in common.
     """
 
     path: bytes
@@ -24,22 +25,27 @@ class FolderPart(NamedTuple):
     directory: bytes
     top: int
     names: Sequence[bytes]
-    statuses: Sequence[os.stat_result]
+    facts: Sequence[int]
+    devices: Sequence[int]
+    size: int
 
     def files(self) -> Iterator[LocalFile]:
         """Yield the files."""
         is_folder = self.path.endswith(_SEPARATOR)
-        for name, status in zip(self.names, self.statuses, strict=True):
+        facts = iter(self.facts)
+        # A file's four facts are next to one another.
+        described = zip(self.names, facts, facts, facts, facts, self.devices, strict=False)
+        for name, size, modified_ns, ctime_ns, inode, device in described:
             yield LocalFile(
                 self.path + name if is_folder else self.path,
                 self.prefix + name,
                 self.directory,
                 name,
-                status.st_size,
-                bounded_ns(status.st_mtime_ns),
-                status.st_dev,
-                status.st_ino,
-                status.st_ctime_ns,
+                size,
+                bounded_ns(modified_ns),
+                device,
+                inode,
+                ctime_ns,
                 self.top,
             )
 
@@ -56,11 +62,11 @@ class ScannedFiles(Sequence[LocalFile]):
         self._parts = parts
         self._files: tuple[LocalFile, ...] | None = None
         self.digest = _digest(parts)
-        self.size = sum(status.st_size for part in parts for status in part.statuses)
+        self.size = sum(part.size for part in parts)
 
     @property
     def devices(self) -> set[int]:
-        return {status.st_dev for part in self._parts for status in part.statuses}
+        return set(chain.from_iterable(part.devices for part in self._parts))
 
     def _list(self) -> tuple[LocalFile, ...]:
         if self._files is None:
@@ -94,12 +100,8 @@ def _digest(parts: Sequence[FolderPart]) -> bytes:
         names = b"\0".join((part.prefix, *part.names))
         if b".tar\0" in names + b"\0":
             return b""
-        facts = [
-            (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-            for status in part.statuses
-        ]
         try:
-            numbers = array("q", chain.from_iterable(facts))
+            numbers = array("q", part.facts)
         except OverflowError:  # a far date, or an inode longer than SQLite's integers
             return b""
         digest.update(names + b"\0\0")

@@ -139,7 +139,7 @@ def identity_of(status: os.stat_result) -> Identity:
     return status.st_dev, status.st_ino
 
 
-def is_junction(entry: os.DirEntry[str] | os.DirEntry[bytes]) -> bool:
+def is_junction(entry: object) -> bool:
     """Return whether a folder is a Windows junction; only Python 3.12 and later can tell."""
     # Work-around: Python 3.11 cannot recognize a junction.
     # https://github.com/python/cpython/issues/99547. Remove when Python 3.12 is required.

@@ -24,10 +24,11 @@ from mydata_like.core.events import (
     FolderSkipped,
 )
 from mydata_like.core.file_access import is_remote
+from mydata_like.core.folder_entries import EntryReader
 from mydata_like.core.formatting import format_path
 from mydata_like.core.local_files import bounded_ns
 from mydata_like.core.model import DatasetFolder, FileGroup
-from mydata_like.core.openat import OpenFolder, join, look
+from mydata_like.core.openat import BY_DESCRIPTOR, NamedEntry, OpenFolder, join, look
 from mydata_like.core.patterns import PathPatterns
 from mydata_like.core.ports import CancelSignal, Clock, Emit
 from mydata_like.core.scanned_files import FolderPart, ScannedFiles
@@ -112,7 +113,7 @@ _YOUNG = Problem(
     "It is uploaded once it is old enough.",
 )
 
-Entry = os.DirEntry[str] | os.DirEntry[bytes]
+Entry = os.DirEntry[str] | os.DirEntry[bytes] | NamedEntry
 Matcher = Callable[[str, str], bool]  # of a path below the data directory and its base name
 
 
@@ -151,10 +152,14 @@ class FileFilter:
         self._any_name = any_name  # whether the destination takes every name
         self._ignored = _IGNORED_FILE.fullmatch if settings.default_ignores else is_lock_name
         self._matchers = tuple(_matchers(settings))
+        self.has_patterns = bool(self._matchers)
 
     def takes_all(self, names: Sequence[bytes]) -> bool:
-        """Return whether no file with one of these names is excluded, as far as that is certain."""
-        if self._matchers or any(map(self._ignored, names)):
+        """Return whether no file with one of these names is excluded, as far as that is certain.
+
+        Only of a filter without patterns.
+        """
+        if any(map(self._ignored, names)):
             return False
         return self._any_name or (
             all(map(bytes.isascii, names)) and max(map(len, names), default=0) <= NAME_LIMIT
@@ -379,6 +384,7 @@ class Walk:
         self.refuse_folder = partial(ignored_folder, settings)
         self.emit = emit
         self.found = 0  # files that were counted, including excluded ones
+        self.reader = EntryReader(GROUP_LIMIT)
         self._settle_ns = round(settings.settle_seconds * 1e9)
         self._clock = clock
         self._cancel = cancel
@@ -479,6 +485,7 @@ class _FolderWalk:
         self._above = folder.above
         as_is = walk.as_is
         self._shard = as_is.shard if as_is and as_is.shard != WHOLE else None
+        self._together = BY_DESCRIPTOR and not self._shard and not walk.filter.has_patterns
         self._followed: set[Identity] = set()
         self._batch = walk.new_batch()  # may end the run, so nothing is open yet
         self._stack: list[_Open] = []
@@ -527,11 +534,10 @@ class _FolderWalk:
                 for entry in folder.left:
                     if self._take(folder, entry):
                         return
-                room = GROUP_LIMIT - self._batch.count
-                entries = list(islice(folder.listing.entries, room))
-                if not entries:
+                entries = self._take_some(folder, GROUP_LIMIT - self._batch.count)
+                if entries is None:
                     break
-                folder.left = iter(self._take_together(folder, entries))
+                folder.left = iter(entries)
                 if self._batch.count >= GROUP_LIMIT:
                     return
         except OSError as error:
@@ -539,39 +545,38 @@ class _FolderWalk:
         folder.listing.close()
         self._stack.pop()
 
-    def _take_together(self, folder: _Open, entries: Sequence[Entry]) -> Sequence[Entry]:
-        """Take the regular files among some entries if all of them are wanted and have settled.
+    def _take_some(self, folder: _Open, most: int) -> Iterable[Entry] | None:
+        """Read at most so many entries; return those to be taken one by one, None at the end.
 
-        Return the entries that were not taken.
+        Regular files are taken together if all of them are wanted and have settled.
         """
-        if self._shard or _HAS_ATTRIBUTES:
-            return entries
-        try:
-            found = [(entry, entry.stat(follow_symlinks=False)) for entry in entries]
-        except OSError:
-            return entries
-        files = [it for it in found if it[1].st_mode & _KIND == _REGULAR_FILE]
-        names = [_encode(entry.name) for entry, _ in files]
-        statuses = [status for _, status in files]
-        newest = max((status.st_mtime_ns for status in statuses), default=0)
-        if newest > self._batch.settled_ns or not self._filter.takes_all(names):
-            return entries
-        if files:
-            self._add(folder, folder.path, names, statuses)
-        return [it[0] for it in found if it[1].st_mode & _KIND != _REGULAR_FILE]
+        listing = folder.listing
+        if not self._together:
+            return list(islice(listing.entries, most)) or None
+        found = listing.read(self._walk.reader, most)
+        names, others = found.names, found.others
+        if not names and not others:
+            return None
+        if names and found.newest_ns <= self._batch.settled_ns and self._filter.takes_all(names):
+            self._add(folder, folder.path, names, found.facts, found.devices, found.size)
+        else:
+            others = names + others
+        return map(listing.look, others)
 
     def _add(
         self,
         folder: _WalkFolder,
         path: bytes,
         names: Sequence[bytes],
-        statuses: Sequence[os.stat_result],
+        facts: Sequence[int],
+        devices: Sequence[int],
+        size: int,
     ) -> None:
-        """Add files to the batch; `path` is that of `FolderPart`."""
+        """Add files to the batch; see `FolderPart`."""
         batch, place = self._batch, (folder.prefix, folder.directory, folder.top)
-        batch.parts.append(FolderPart(path, *place, names, statuses))
+        batch.parts.append(FolderPart(path, *place, names, facts, devices, size))
         batch.count += len(names)
-        batch.size += sum(status.st_size for status in statuses)
+        batch.size += size
 
     def _take(self, folder: _Open, entry: Entry) -> bool:
         """Process one entry; return whether reading has to pause after it."""
@@ -610,7 +615,8 @@ class _FolderWalk:
                     FileWaiting(path=key, size=size, problem=waiting, modified_ns=modified_ns)
                 )
                 return
-        self._add(folder, path, [name], [status])
+        facts = size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+        self._add(folder, path, [name], facts, [status.st_dev], size)
         if _HAS_ATTRIBUTES and is_remote(status):
             batch.remote.add(key)
 
