@@ -64,7 +64,7 @@ EXPORTED void close_entries(DIR *entries) { closedir(entries); }
  */
 EXPORTED int read_entries(
     DIR *entries, int64_t most, char *files, char *others, struct facts *facts, uint64_t *devices,
-    struct totals *totals)
+    uint32_t *modes, struct totals *totals)
 {
     memset(totals, 0, sizeof *totals);
     totals->newest_ns = INT64_MIN;
@@ -89,7 +89,8 @@ EXPORTED int read_entries(
         these->modified_ns = nanoseconds(status.st_mtim);
         these->changed_ns = nanoseconds(status.st_ctim);
         these->inode = (int64_t)status.st_ino;
-        devices[totals->files++] = (uint64_t)status.st_dev;
+        devices[totals->files] = (uint64_t)status.st_dev;
+        modes[totals->files++] = status.st_mode;
         totals->file_names = append(files, totals->file_names, name);
         totals->size += status.st_size;
         if (these->modified_ns > totals->newest_ns)

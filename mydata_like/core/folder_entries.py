@@ -21,14 +21,15 @@ _LONGEST: Final = 2**63 - 1
 class Entries(NamedTuple):
     """Entries of a folder: its regular files, and the names of all others.
 
-    `facts` has size, time of content and of status in nanoseconds, and inode of each file. A file
-    for which one of these is longer than 64 bits with a sign is among the others, and so is what
-    cannot be looked at. `newest_ns` is the latest time of a file's content.
+    `facts` has four numbers for each file: size, time of content and of status in nanoseconds, and
+    inode. A file for which one of these is longer than 64 bits with a sign is among the others, and
+    so is what cannot be looked at. `newest_ns` is the latest time of a file's content.
     """
 
     names: list[bytes]
     facts: "array[int]"
     devices: "array[int]"
+    modes: "array[int]"
     size: int
     newest_ns: int
     others: list[bytes]
@@ -53,6 +54,7 @@ class EntryReader:
             self._others = ctypes.create_string_buffer(most * _NAME_SIZE)
             self._facts = (ctypes.c_int64 * (4 * most))()
             self._devices = (ctypes.c_uint64 * most)()
+            self._modes = (ctypes.c_uint32 * most)()
             self._totals = _Totals()
 
     def open(self, descriptor: int) -> "FolderEntries":
@@ -71,15 +73,22 @@ class EntryReader:
 
     def _read(self, opened: ctypes.c_void_p, most: int) -> Entries:
         totals = self._totals
-        memory = self._files, self._others, self._facts, self._devices, ctypes.byref(totals)
-        _check(self._library.read_entries(opened, ctypes.c_int64(most), *memory))
-        facts, devices = array("q"), array("Q")
-        facts.frombytes(memoryview(self._facts).cast("B")[: 32 * totals.files])
-        devices.frombytes(memoryview(self._devices).cast("B")[: 8 * totals.files])
+        names, numbers = (self._files, self._others), (self._facts, self._devices, self._modes)
+        _check(
+            self._library.read_entries(
+                opened, ctypes.c_int64(most), *names, *numbers, ctypes.byref(totals)
+            )
+        )
+        files = totals.files
+        facts, devices, modes = array("q"), array("Q"), array("I")
+        facts.frombytes(memoryview(self._facts).cast("B")[: 32 * files])
+        devices.frombytes(memoryview(self._devices).cast("B")[: 8 * files])
+        modes.frombytes(memoryview(self._modes).cast("B")[: 4 * files])
         return Entries(
             _split(self._files, totals.file_names),
             facts,
             devices,
+            modes,
             totals.size,
             totals.newest_ns,
             _split(self._others, totals.other_names),
@@ -121,6 +130,7 @@ def _describe(entries: Sequence[os.DirEntry[str]]) -> Entries:
         names,
         array("q", chain.from_iterable(facts)),
         array("Q", [it.st_dev for it in statuses]),
+        array("I", [it.st_mode for it in statuses]),
         sum(it.st_size for it in statuses),
         max((it.st_mtime_ns for it in statuses), default=0),
         others,

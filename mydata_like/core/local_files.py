@@ -22,6 +22,7 @@ class LocalFile(NamedTuple):
     inode: int
     ctime_ns: int = 0  # when the system last recorded a change of content or attributes
     top: int = 0  # how many bytes of its path are trusted, see `core.openat`
+    mode: int = 0  # type and permissions; 0 if they are unknown
 
 
 _FIRST_NS, _LAST_NS = -(2**63), 2**63 - 1

@@ -27,6 +27,7 @@ class FolderPart(NamedTuple):
     names: Sequence[bytes]
     facts: Sequence[int]
     devices: Sequence[int]
+    modes: Sequence[int]
     size: int
 
     def files(self) -> Iterator[LocalFile]:
@@ -34,8 +35,10 @@ class FolderPart(NamedTuple):
         is_folder = self.path.endswith(_SEPARATOR)
         facts = iter(self.facts)
         # A file's four facts are next to one another.
-        described = zip(self.names, facts, facts, facts, facts, self.devices, strict=False)
-        for name, size, modified_ns, ctime_ns, inode, device in described:
+        described = zip(
+            self.names, facts, facts, facts, facts, self.devices, self.modes, strict=False
+        )
+        for name, size, modified_ns, ctime_ns, inode, device, mode in described:
             yield LocalFile(
                 self.path + name if is_folder else self.path,
                 self.prefix + name,
@@ -47,6 +50,7 @@ class FolderPart(NamedTuple):
                 inode,
                 ctime_ns,
                 self.top,
+                mode,
             )
 
 

@@ -558,7 +558,8 @@ class _FolderWalk:
         if not names and not others:
             return None
         if names and found.newest_ns <= self._batch.settled_ns and self._filter.takes_all(names):
-            self._add(folder, folder.path, names, found.facts, found.devices, found.size)
+            numbers = found.facts, found.devices, found.modes
+            self._add(folder, folder.path, names, *numbers, found.size)
         else:
             others = names + others
         return map(listing.look, others)
@@ -570,11 +571,12 @@ class _FolderWalk:
         names: Sequence[bytes],
         facts: Sequence[int],
         devices: Sequence[int],
+        modes: Sequence[int],
         size: int,
     ) -> None:
         """Add files to the batch; see `FolderPart`."""
         batch, place = self._batch, (folder.prefix, folder.directory, folder.top)
-        batch.parts.append(FolderPart(path, *place, names, facts, devices, size))
+        batch.parts.append(FolderPart(path, *place, names, facts, devices, modes, size))
         batch.count += len(names)
         batch.size += size
 
@@ -616,7 +618,7 @@ class _FolderWalk:
                 )
                 return
         facts = size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
-        self._add(folder, path, [name], facts, [status.st_dev], size)
+        self._add(folder, path, [name], facts, [status.st_dev], [status.st_mode], size)
         if _HAS_ATTRIBUTES and is_remote(status):
             batch.remote.add(key)
 

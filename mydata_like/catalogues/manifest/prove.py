@@ -2,7 +2,6 @@
 
 import logging
 import os
-import stat
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -13,7 +12,7 @@ from mydata_like.catalogues.manifest.stored_view import BOX, OCCUPIED, ManifestC
 from mydata_like.core.destination_files import Placement, ProvenFile
 from mydata_like.core.errors import Problem, TransientError
 from mydata_like.core.events import FileFailed, FileWaiting
-from mydata_like.core.file_access import system_path
+from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import Batch, DatafileId, EntryState, FileRecord
 from mydata_like.engine.pipeline import StageInput, map_concurrently
 
@@ -127,7 +126,7 @@ class Prove:
         unfinished = {it.key for it in self._destination.ledger.find_replacements()}
         for record in replaced:
             if record.state is EntryState.STAGED or record.file.key in unfinished:
-                by_mode[_find_mode(record.file.path)].append(_encode(record.remote))
+                by_mode[_find_mode(record.file)].append(_encode(record.remote))
         for mode, paths in by_mode.items():
             self._files.set_mode(paths, mode)
 
@@ -155,7 +154,7 @@ class Prove:
     def _place(self, record: FileRecord) -> Placement:
         path, file = _encode(record.remote), record.file
         final = self._find_final(path)
-        mode = _find_mode(file.path) if final else 0
+        mode = _find_mode(file) if final else 0
         return Placement(path, final, mode, file.size, record.checksum)
 
     def _may_be_sent_again(self, record: FileRecord) -> bool:
@@ -188,13 +187,14 @@ def _divide(batch: Batch) -> Iterator[Batch]:
         yield part
 
 
-def _find_mode(path: bytes) -> int:
+def _find_mode(file: LocalFile) -> int:
     """Return the permissions of a local file."""
+    if os.name != "posix":
+        return USUAL_MODE
     try:
-        mode = stat.S_IMODE(os.lstat(system_path(path)).st_mode)
+        return (file.mode or os.lstat(file.path).st_mode) & 0o777
     except OSError:
         return USUAL_MODE
-    return mode & 0o777 if os.name == "posix" else USUAL_MODE
 
 
 def _encode(path: str) -> bytes:

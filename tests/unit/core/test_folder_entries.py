@@ -63,6 +63,7 @@ def test_files_are_described_and_others_are_named(tmp_path, library):
             for fact in (it.st_size, it.st_mtime_ns, it.st_ctime_ns, it.st_ino)
         ]
         assert list(part.devices) == [it.st_dev for it in statuses]
+        assert list(part.modes) == [it.st_mode for it in statuses]
         assert part.size == sum(it.st_size for it in statuses)
         if statuses:
             assert part.newest_ns == max(it.st_mtime_ns for it in statuses)
@@ -157,7 +158,7 @@ int open_entries(int folder, DIR **entries);
 void close_entries(DIR *entries);
 int read_entries(
     DIR *entries, int64_t most, char *files, char *others, void *facts, uint64_t *devices,
-    void *totals);
+    uint32_t *modes, void *totals);
 
 int main(int count, char **words)
 {
@@ -168,14 +169,14 @@ int main(int count, char **words)
     void *facts = malloc(MOST * 32), *devices = malloc(MOST * 8);
     int64_t sums[6] = {0}, *totals = malloc(sizeof sums);
     do {
-        if (read_entries(entries, MOST, files, others, facts, devices, totals))
+        if (read_entries(entries, MOST, files, others, facts, devices, modes, totals))
             return 1;
         for (int each = 0; each < 6; each++)
             sums[each] += totals[each];
     } while (totals[0] + totals[1]);
     printf("%d files of %d bytes, %d others, %d bytes of names", (int)sums[0], (int)sums[4],
            (int)sums[1], (int)(sums[2] + sums[3]));
-    free(files), free(others), free(facts), free(devices), free(totals);
+    free(files), free(others), free(facts), free(devices), free(modes), free(totals);
     close_entries(entries);
     close(folder);
     return 0;

@@ -133,7 +133,7 @@ def test_a_local_file_is_described_as_the_disk_has_it(tmp_path):
     assert file == (
         os.fsencode(path), b"ds/a/b/c.tif", b"a/b", b"c.tif",
         9, 1_000_500_000_000, device, inode, status.st_ctime_ns,
-        len(os.fsencode(tmp_path)),
+        len(os.fsencode(tmp_path)), status.st_mode,
     )  # fmt: skip
 
 
