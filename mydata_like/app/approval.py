@@ -3,7 +3,7 @@
 import logging
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
@@ -36,6 +36,7 @@ from mydata_like.core.errors import (
     UploaderError,
 )
 from mydata_like.core.events import ChannelChanged, Event, Notice
+from mydata_like.core.frozen import frozen
 from mydata_like.core.model import StagingArea
 from mydata_like.core.ports import Clock, Emit
 from mydata_like.hostos.machine_info import describe_machine, find_traits
@@ -52,7 +53,7 @@ UPDATE_INTERVAL = timedelta(days=1)  # of our record on the server, even if noth
 EXPIRY_WARNING = timedelta(days=14)  # this long before an approval expires
 
 
-@dataclass(frozen=True, slots=True)
+@frozen()
 class ApprovalApplication:
     """The applicant for approval: the installation, the key to approve, and the computer."""
 

@@ -1,10 +1,11 @@
 """A bucket as a destination without a server."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from mydata_like.app.transports.connection_steps import UNMEASURED
 from mydata_like.core.copy_arguments import BucketTarget
+from mydata_like.core.frozen import frozen
 from mydata_like.core.ports import Transport
 from mydata_like.transfer.s3.bucket_files import AT_ONCE, BucketFiles, probe_bucket
 from mydata_like.transfer.s3.s3_client import Bucket, S3Options, open_configured_client
@@ -29,7 +30,7 @@ READ_BACK: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen()
 class BucketPlace:
     """A bucket, or the objects below a prefix in it; `reads` means that proving reads them.
 

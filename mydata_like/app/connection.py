@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from mydata_like.catalogues.mytardis.datasets import Identity
 from mydata_like.catalogues.mytardis.uploader import UploaderRecord, Uploaders
 from mydata_like.core.errors import ItemError, Problem, SettingsError, UploaderError
 from mydata_like.core.events import Event, FileSkipped, FolderSkipped, Notice
+from mydata_like.core.frozen import frozen
 from mydata_like.core.model import Facility, InstrumentRecord, User
 from mydata_like.core.ports import Clock, Emit
 from mydata_like.core.problems import PROBLEMS
@@ -25,7 +26,7 @@ from mydata_like.state.paths import StatePaths
 from mydata_like.state.state_files import ServerSettings, first_seen, load_record, save_record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(kw_only=True, eq=False)
 class Connection:
     """A connection to the server and our records there; its owner closes it."""
 

@@ -5,7 +5,7 @@ import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -35,6 +35,7 @@ from mydata_like.core.errors import FULL, HELD, AlreadyRunningError, Problem, Se
 from mydata_like.core.events import Event, FileFailed, FileWaiting, Notice, RunPaused
 from mydata_like.core.extra_sources import Destination, SourceRequest, lies_in, source_key
 from mydata_like.core.formatting import format_path
+from mydata_like.core.frozen import frozen
 from mydata_like.core.model import HELD_FILES
 from mydata_like.core.openat import join
 from mydata_like.core.ports import Emit
@@ -73,7 +74,7 @@ STILL_FULL: Final = Problem(
 Links = Literal["keep", "follow", "skip"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CopyOrder:
     """What is to be copied where, and how.
 
@@ -111,7 +112,7 @@ class CopyEnd(NamedTuple):
     algorithm: Algorithm
 
 
-@dataclass(frozen=True, slots=True)
+@frozen()
 class SourceCount:
     """How much there is to copy; `complete` is false if there is more than was counted."""
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -26,6 +26,7 @@ from mydata_like.core.deletion import RunSums, Safety, SafetyEvidence, judge_saf
 from mydata_like.core.errors import Problem, SettingsError, UploaderError
 from mydata_like.core.extra_sources import KnownSource
 from mydata_like.core.formatting import format_path
+from mydata_like.core.frozen import frozen
 from mydata_like.core.model import NO_RISK, AtRisk
 from mydata_like.core.parsing import parse_moment
 from mydata_like.core.queries import View
@@ -127,7 +128,7 @@ def _match_run(state: Path, root: bytes, runs: Sequence[PastRunRow]) -> CurrentR
     return CurrentRun(row, active)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class StatusReport:
     """The state of this installation and of its data.
 

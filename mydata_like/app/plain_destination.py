@@ -6,7 +6,6 @@ import shutil
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -62,6 +61,7 @@ from mydata_like.core.events import Notice, RunFinished
 from mydata_like.core.extra_sources import source_key
 from mydata_like.core.file_access import system_path
 from mydata_like.core.formatting import format_path
+from mydata_like.core.frozen import frozen
 from mydata_like.core.model import DatasetFolder, StagingArea
 from mydata_like.core.openat import join
 from mydata_like.core.ports import Clock, Emit
@@ -108,7 +108,7 @@ SHELL: Final = HostCapabilities("shell")
 SHARED_CHANNELS: Final = 3  # over one session; hosts often allow ten, and other work needs some
 
 
-@dataclass(frozen=True, slots=True)
+@frozen()
 class HostPlace:
     """A folder on a host; the `endpoint` is that of a login that has worked.
 
@@ -211,7 +211,7 @@ class HostPlace:
         return credentials is not None and self.endpoint.account in credentials.logins
 
 
-@dataclass(frozen=True, slots=True)
+@frozen()
 class FolderPlace:
     """A folder that is mounted here."""
 

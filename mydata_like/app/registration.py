@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from mydata_like.app.transports.folder_kind import NewFolder
 from mydata_like.app.transports.ssh_kind import HostKey
 from mydata_like.app.transports.transport_access import TransportAccess
 from mydata_like.app.transports.transport_kinds import find_kind
+from mydata_like.core.frozen import frozen
 from mydata_like.core.model import StagingArea
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.layers import Loaded
@@ -23,7 +24,7 @@ from mydata_like.ssh.keys import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen()
 class RegistrationResult:
     """The approved staging area, what files are sent to, and what has to be confirmed.
 

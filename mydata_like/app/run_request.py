@@ -4,7 +4,7 @@ Registration, the connection test and the speed test use the same request and ob
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from random import SystemRandom
 
@@ -16,6 +16,7 @@ from mydata_like.core.errors import (
     ServerUnavailableError,
 )
 from mydata_like.core.extra_sources import SourceRequest
+from mydata_like.core.frozen import frozen
 from mydata_like.core.model import Undo
 from mydata_like.core.ports import Clock, Emit
 from mydata_like.engine.command_handler import CommandHandler
@@ -54,7 +55,7 @@ def choose_patience(settings: Settings, unattended: float | None) -> Callable[[R
     return attended if unattended is None else alone
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RunRequest:
     """The parameters of a run."""
 
@@ -77,7 +78,7 @@ def ignore(_: object) -> None:
     """Do nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RunObserver:
     """The front end's connection to a run: its events, the signal to stop it, and commands.
 

@@ -5,7 +5,7 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ from mydata_like.app.unfinished_deletion import restore_unfinished
 from mydata_like.core.errors import Problem, SettingsError, UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished, RunProgressed, event_record
 from mydata_like.core.formatting import format_path
+from mydata_like.core.frozen import frozen
 from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import FileGroup
 from mydata_like.core.ports import Emit, EmitAll
@@ -113,7 +114,7 @@ IN_USE = 30 * 86400.0  # seconds since the last run over a data directory that i
 SWITCH_INTERVAL = 0.0005  # seconds for which a thread may block the sending threads
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(kw_only=True, eq=False)
 class LedgerRecorder:
     """The recorder of a run in the ledger: totals, reason and outcomes of files."""
 

@@ -6,12 +6,12 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from mydata_like.app.settings_service import find_places, find_state, load_settings
 from mydata_like.core.errors import SettingsError
+from mydata_like.core.frozen import frozen
 from mydata_like.hostos.lock import is_local
 from mydata_like.hostos.process import find_background_program, find_window
 from mydata_like.hostos.service import (
@@ -36,7 +36,7 @@ if sys.platform != "win32":
     import pwd
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class WatchRequest:
     """The parameters of a watch that are not in the settings; its service gets them as options."""
 

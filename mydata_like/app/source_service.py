@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -28,6 +28,7 @@ from mydata_like.core.extra_sources import (
     lies_in,
 )
 from mydata_like.core.formatting import format_path
+from mydata_like.core.frozen import frozen
 from mydata_like.core.model import EntryState, FileGroup
 from mydata_like.core.ports import CancelSignal
 from mydata_like.engine.scan import Scan
@@ -64,7 +65,7 @@ def count_skipped(reasons: dict[str, SkippedSource], event: Event) -> None:
         reasons[event.problem.code] = left._replace(number=left.number + 1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SourcePreview:
     """The preview of a folder or file that is to be sent, as far as it has been scanned.
 

@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -55,6 +55,7 @@ from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.events import Event, RunFinished, event_record
 from mydata_like.core.extra_sources import SourceRequest, parse_destination
 from mydata_like.core.formatting import format_path
+from mydata_like.core.frozen import frozen
 from mydata_like.engine.command_handler import CommandHandler
 from mydata_like.engine.layout_walk import ScanScope
 from mydata_like.engine.pipeline import CancelFlag
@@ -68,7 +69,7 @@ from mydata_like.settings.schema import Settings
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen()
 class RunArguments:
     """The options of a run on the command line."""
 

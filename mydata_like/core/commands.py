@@ -5,13 +5,14 @@ Names and fields are documented in docs/events.md.
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.extra_sources import Destination, SourceRequest
 from mydata_like.core.formatting import format_path
+from mydata_like.core.frozen import frozen
 from mydata_like.core.parsing import parse_json
 
 LONGEST: Final = 1024 * 1024  # bytes per line
@@ -23,94 +24,94 @@ _MOST_TRANSFERS: Final = 2**63 - 1
 _FASTEST: Final = 1e11  # bytes per second
 
 
-@dataclass(slots=True)
+@frozen()
 class Pause:
     """Send nothing until `Resume`."""
 
 
-@dataclass(slots=True)
+@frozen()
 class Resume:
     """Continue, and check immediately whether other causes of the pause are gone."""
 
 
-@dataclass(slots=True)
+@frozen()
 class Stop:
     """End the run: now, or after the transfers in progress."""
 
     now: bool = True
 
 
-@dataclass(slots=True)
+@frozen()
 class StopRun:
     """End the run as `Stop` does, but not the watch that started it."""
 
     now: bool = True
 
 
-@dataclass(slots=True)
+@frozen()
 class Start:
     """Make a watch begin a run now; `only` limits it to one folder, with its path as in events."""
 
     only: str = ""
 
 
-@dataclass(slots=True)
+@frozen()
 class Cancel:
     """Leave a file, or all files in a folder, for a later run; `path` is as in events."""
 
     path: str
 
 
-@dataclass(slots=True)
+@frozen()
 class CancelTransfer:
     """Leave all files of an unfinished transfer for a later run."""
 
     transfer: int
 
 
-@dataclass(slots=True)
+@frozen()
 class Retry:
     """Send failed and cancelled files at or below `path` again."""
 
     path: str
 
 
-@dataclass(slots=True)
+@frozen()
 class RetryTransfer:
     """Send the files of a cancelled transfer after all."""
 
     transfer: int
 
 
-@dataclass(slots=True)
+@frozen()
 class SendNext:
     """Send the waiting files at or below these paths before all others, in the paths' order."""
 
     paths: Sequence[str]
 
 
-@dataclass(slots=True)
+@frozen()
 class ListNext:
     """Report the files that are sent next, at most so many; see `NextListed`."""
 
     most: int = 100
 
 
-@dataclass(slots=True)
+@frozen()
 class SetChannels:
     """Set the number of concurrent channels; 0 finds a good number automatically."""
 
     channels: int
 
 
-@dataclass(slots=True)
+@frozen()
 class SetBandwidth:
     """Set the bandwidth of all channels together, in bytes per second; 0 is no limit."""
 
     bandwidth: float
 
 
-@dataclass(slots=True)
+@frozen()
 class AddSource:
     """Upload a folder or file outside the data directory as well.
 

@@ -8,7 +8,7 @@ million events.
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from datetime import datetime
 from functools import cache, partial
 from types import NoneType
@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, Self, TypeVar, get_args
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.formatting import format_path
+from mydata_like.core.frozen import frozen
 from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import FileRecord
 from mydata_like.core.parsing import parse_moment
@@ -23,7 +24,7 @@ from mydata_like.core.parsing import parse_moment
 T = TypeVar("T")
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RunStarted:
     """A run began; `at` is the wall-clock time.
 
@@ -43,7 +44,7 @@ class RunStarted:
     shard: str = ""
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FolderFound:
     """A dataset folder was found.
 
@@ -59,7 +60,7 @@ class FolderFound:
     group: str = ""
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FolderSkipped:
     """A folder is skipped in this run, with everything below it."""
 
@@ -67,7 +68,7 @@ class FolderSkipped:
     problem: Problem
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FolderFailed:
     """A folder could not be read, or the server refused a request that it needs."""
 
@@ -75,7 +76,7 @@ class FolderFailed:
     problem: Problem
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FilesSeen:
     """Further local files were found in a dataset folder."""
 
@@ -84,7 +85,7 @@ class FilesSeen:
     bytes: int
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FilesKnown:
     """Local files of a folder are already verified and need no work.
 
@@ -98,7 +99,7 @@ class FilesKnown:
     compared: datetime | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FileWaiting:
     """A local file is left for a later run: too new, not settled, or not verified yet.
 
@@ -115,7 +116,7 @@ class FileWaiting:
         return cls(path=file.key, size=file.size, problem=problem, modified_ns=file.modified_ns)
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FileSkipped:
     """A local file is skipped by a filter, or because it is not a regular file."""
 
@@ -124,7 +125,7 @@ class FileSkipped:
     problem: Problem
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FileWanted:
     """A local file will be sent; `changed` if the server has other content under its name.
 
@@ -152,7 +153,7 @@ class FileWanted:
         )
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TransferStarted:
     """The transfer of a payload began; `attempt` counts from 1.
 
@@ -168,7 +169,7 @@ class TransferStarted:
     attempt: int = 1
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TransferProgressed:
     """Bytes of the payload that are done so far; at most about ten events per second.
 
@@ -182,7 +183,7 @@ class TransferProgressed:
     omitted: int = 0
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TransferRetried:
     """An attempt failed; another follows after `delay` seconds."""
 
@@ -192,7 +193,7 @@ class TransferRetried:
     delay: float
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TransferFinished:
     """The transfer of a payload ended; its `files` and `bytes` are in the staging area.
 
@@ -206,7 +207,7 @@ class TransferFinished:
     seconds: float
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FileStaged:
     """The bytes of a local file are in the staging area; the server has no record of it yet."""
 
@@ -215,7 +216,7 @@ class FileStaged:
     checksum: str
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FileReplaced:
     """The new bytes of a changed file have taken the place of earlier ones on the server.
 
@@ -230,7 +231,7 @@ class FileReplaced:
     kept_until: datetime | None
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FileRegistered:
     """The server has a record of the file; its bytes are not verified yet."""
 
@@ -238,7 +239,7 @@ class FileRegistered:
     size: int
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FileVerified:
     """The server has compared its replica with our checksum: the file is safe.
 
@@ -251,7 +252,7 @@ class FileVerified:
     known: bool = False
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FileFailed:
     """A local file could not be uploaded in this run.
 
@@ -268,7 +269,7 @@ class FileFailed:
         return cls(path=file.key, size=file.size, problem=problem, modified_ns=file.modified_ns)
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FileRetried:
     """The user requested to send a file again.
 
@@ -286,7 +287,7 @@ class FileRetried:
         return cls(path=file.key, size=file.size, outcome=outcome, modified_ns=file.modified_ns)
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ChannelChanged:
     """The `state` of a channel changed: it is now `open`, `closed` or `lost`.
 
@@ -303,7 +304,7 @@ class ChannelChanged:
     detail: str = ""
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class LimitsChanged:
     """The number of `channels` that may work concurrently, or the bandwidth, changed.
 
@@ -317,7 +318,7 @@ class LimitsChanged:
     reason: str
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RunPaused:
     """Nothing is sent for now, because something stopped or delays the whole run.
 
@@ -328,12 +329,12 @@ class RunPaused:
     problem: Problem
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RunResumed:
     """Everything that had paused the run is resolved."""
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ServerSilent:
     """The server has answered no request for `seconds`, ten or more, although some are waiting.
 
@@ -344,7 +345,7 @@ class ServerSilent:
     seconds: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)  # immutable, because the window stores it
+@frozen(kw_only=True)  # immutable, because the window stores it
 class RunProgressed:
     """The totals of the run so far, four times per second while they change.
 
@@ -379,7 +380,7 @@ class RunProgressed:
     omitted: int = 0
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class StagesMeasured:
     """The work of the stages in the last two seconds, once per second unless the run is paused.
 
@@ -399,7 +400,7 @@ class StagesMeasured:
     processors: float
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class NextListed:
     """The files that will be sent next, in their order: the answer to `list_next`.
 
@@ -411,7 +412,7 @@ class NextListed:
     sizes: tuple[int, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CommandDone:
     """A `command` was carried out; `id` is that of the command, or null."""
 
@@ -419,7 +420,7 @@ class CommandDone:
     command: str
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CommandRefused:
     """A `command` was refused and changed nothing; `id` is that of the command, or null."""
 
@@ -428,7 +429,7 @@ class CommandRefused:
     problem: Problem
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RunScheduled:
     """The time at which `watch` starts the next run automatically; null for never.
 
@@ -440,14 +441,14 @@ class RunScheduled:
     kind: str
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Notice:
     """Information for the user; nothing failed because of it."""
 
     problem: Problem
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RunFinished:
     """The run ended; `found` = `verified` + `waiting` + `skipped` + `failed`.
 

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple, NewType, Self
 
 from mydata_like.core.errors import HELD, Problem
+from mydata_like.core.frozen import frozen
 from mydata_like.core.local_files import ArchiveMember, LocalFile, signed
 from mydata_like.core.scanned_files import ScannedFiles
 
@@ -45,7 +46,7 @@ class OwnerKind(StrEnum):
     EMAIL = "email"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class DatasetFolder:
     """A local folder that becomes a dataset on the server.
 
@@ -99,7 +100,7 @@ class FileGroup(NamedTuple):
         return files.devices if isinstance(files, ScannedFiles) else {it.device for it in files}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen()
 class Group:
     """A group of users on the server."""
 
@@ -107,7 +108,7 @@ class Group:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen()
 class User:
     """An account on the server.
 
@@ -121,7 +122,7 @@ class User:
     raw_name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen()
 class Facility:
     """A place that operates instruments; its manager group owns the data of its uploaders."""
 
@@ -130,7 +131,7 @@ class Facility:
     manager_group: Group
 
 
-@dataclass(frozen=True, slots=True)
+@frozen()
 class InstrumentRecord:
     """The server's record of an instrument."""
 
@@ -138,7 +139,7 @@ class InstrumentRecord:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen()
 class Experiment:
     """The upper level of the server's hierarchy.
 
@@ -155,7 +156,7 @@ class Experiment:
     left: ExperimentId | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen()
 class Dataset:
     """The middle level: one dataset for one dataset folder. `name` is the server's description.
 
@@ -276,7 +277,7 @@ class Datafile(NamedTuple):
         return self.checksum == NO_CHECKSUM and not self.verified
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class StagingArea:
     """The approved storage box to which the server lets us write, and its hosts.
 

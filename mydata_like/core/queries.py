@@ -1,12 +1,13 @@
 """Queries of the ledger for display: which rows, in which order, and totals."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from mydata_like.core.errors import Problem
+from mydata_like.core.frozen import frozen
 
 
 class Table(StrEnum):
@@ -17,7 +18,7 @@ class Table(StrEnum):
     RUNS = "runs"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class View:
     """The filter and order of a table's rows.
 

@@ -1,11 +1,11 @@
 """The mapping of local folders to the server's owners, experiments and datasets."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple
 
 from mydata_like.core.extra_sources import ExtraSource
+from mydata_like.core.frozen import frozen
 from mydata_like.core.model import DatasetFolder, Layout, OwnerKind
 
 # MyData's name for the dataset of the files directly in an experiment's folder.
@@ -112,7 +112,7 @@ class Branch(NamedTuple):
     files: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen()
 class Known:
     """The names of top-level folders that were looked up on the server, and what they are there."""
 
@@ -121,7 +121,7 @@ class Known:
     groups: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen()
 class LayoutFit:
     """How folders fit a layout.
 

@@ -3,12 +3,13 @@
 import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, takewhile
 from typing import NamedTuple
 
 from mydata_like.core.errors import Cancelled, Problem, SettingsError, UploaderError
 from mydata_like.core.events import RunFinished, RunProgressed, RunStarted
+from mydata_like.core.frozen import frozen
 from mydata_like.core.model import Batch, CheckedGroup, EntryState, FileGroup
 from mydata_like.engine.archive_stage import Bundle
 from mydata_like.engine.availability import Availability
@@ -47,7 +48,7 @@ UNPROVEN = 20_000  # files that may wait while others are verified, which takes 
 PAYLOADS = 4  # payloads that wait for a channel
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(kw_only=True, eq=False)
 class Stages:
     """The stages before and after those of the catalogue; only `Run` depends on their order."""
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Protocol
 
 from mydata_like.core.events import RunFinished
+from mydata_like.core.frozen import frozen
 from mydata_like.core.ports import Clock, Emit, EmitAll, Ledger, Transport
 from mydata_like.engine.bottleneck import BottleneckMonitor
 from mydata_like.engine.catalogue import Catalogue
@@ -27,7 +27,7 @@ class RunRecorder(Protocol):
         """Record the sums at the run's end, and the effects of a complete run."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(kw_only=True, eq=False)
 class RunContext:
     """One run: its parameters, its collaborators, and its interface for commands."""
 

@@ -2,10 +2,10 @@
 
 import datetime
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from mydata_like.core.events import RunScheduled
+from mydata_like.core.frozen import frozen
 from mydata_like.core.ports import CancelSignal, Clock, Emit
 from mydata_like.engine.pipeline import CancelFlag, Lock
 from mydata_like.settings.schedule_section import WEEKDAYS, Schedule
@@ -207,7 +207,7 @@ class TimestampMemory(Protocol):
         """Store a timestamp and delete all others whose names begin with the same word."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(kw_only=True, eq=False)
 class SchedulerDeps:
     """The collaborators of the scheduler."""
 

@@ -9,7 +9,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -20,6 +19,7 @@ from urllib.parse import quote
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.file_access import open_shared_text
 from mydata_like.core.formatting import format_lines, format_text
+from mydata_like.core.frozen import frozen
 from mydata_like.core.log_line import LogLine
 from mydata_like.settings.atomic_write import PRIVATE_FILE, make_private_file, require_plain
 
@@ -69,7 +69,7 @@ class Redaction:
         return text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class LogStyle:
     """The name, level and size of a log."""
 

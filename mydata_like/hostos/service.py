@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from subprocess import list2cmdline
 from types import MappingProxyType
@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 from xml.sax.saxutils import escape
 
 from mydata_like.core.errors import SettingsError
+from mydata_like.core.frozen import frozen
 from mydata_like.settings.atomic_write import ensure_folder
 
 if sys.platform == "win32":
@@ -84,7 +85,7 @@ _FILE_SYSTEM_OPTIONS: Final = (
 _READ_ALL: Final = "CAP_DAC_READ_SEARCH"  # to read the files of other accounts as root
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ServiceCommand:
     """The command of a service: the program and its arguments, its environment, and its account."""
 
@@ -97,7 +98,7 @@ class ServiceCommand:
     as_root: bool = False  # the account is root
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ServiceDefinition:
     """A service for one system: its file, and the commands that activate and deactivate it.
 

@@ -4,13 +4,14 @@ import logging
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import Any, Final, Self
 
 from mydata_like.core.errors import Cancelled
+from mydata_like.core.frozen import frozen
 from mydata_like.core.model import EntryState
 from mydata_like.core.parsing import parse_json, parse_moment
 from mydata_like.core.queries import FileRow, Row, RunRow, Table, View
@@ -22,7 +23,7 @@ FILE_KINDS: Final = frozenset({"found", "waiting", "skipped", "failed"})  # of f
 ENTRY_STATES: Final = frozenset(state.value for state in EntryState)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen()
 class FilteredQuery:
     """A fragment of SQL and its parameters."""
 

@@ -1,13 +1,14 @@
 """The settings layers: which one decides each setting, and which settings are locked."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import SettingsError
+from mydata_like.core.frozen import frozen
 from mydata_like.settings.fields import (
     InvalidSettingsError,
     Setting,
@@ -50,7 +51,7 @@ class Layer(StrEnum):
     OPTION = "command line"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(kw_only=True, eq=False)
 class LayerSources:
     """The inputs of all layers: files, server, environment, `section.key=value` texts."""
 
@@ -112,7 +113,7 @@ class Layers(NamedTuple):
     problems: tuple[SettingProblem, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(kw_only=True, eq=False)
 class Loaded:
     """Valid settings, with the origin of each value."""
 

@@ -11,13 +11,14 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Mapping
 from configparser import MissingSectionHeaderError, ParsingError, RawConfigParser
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple, get_args
 
 from mydata_like.core.errors import SettingsError
+from mydata_like.core.frozen import frozen
 from mydata_like.settings.atomic_write import write_private
 from mydata_like.settings.fields import Setting, find_nearest, format_value, parse_value
 from mydata_like.settings.schedule_section import Weekday
@@ -30,7 +31,7 @@ _KEY_LINE = re.compile(r"^([ \t]*api_key[ \t]*[=:])[^\r\n]*", re.IGNORECASE | re
 _BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen()
 class LegacyFile:
     """The content of a MyData.cfg: texts by key, keys in lower case.
 
@@ -425,7 +426,7 @@ class LegacyKey(NamedTuple):
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class LegacyTranslation:
     """MyData's settings as ours: valid values by dotted key, as in TOML.
 

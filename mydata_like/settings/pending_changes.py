@@ -4,11 +4,12 @@ Nothing is read from or written to disk. Values are plain, as in TOML and JSON.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date, time
 from enum import Enum, auto
 from typing import Final, Literal
 
+from mydata_like.core.frozen import frozen
 from mydata_like.settings.fields import SettingProblem, plain_value
 from mydata_like.settings.layers import Layer, Layers, ResolvedValue
 from mydata_like.settings.schema import Settings, check_values, find_missing, settings_by_key
@@ -27,7 +28,7 @@ class SecretKind(Enum):
     S3_SECRET = auto()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen()
 class SecretChange:
     """A new secret and where to store it; None as text deletes the stored one."""
 

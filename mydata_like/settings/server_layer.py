@@ -5,11 +5,12 @@ administrator of the server may change or add some. Our dotted keys are accepted
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Final
 
+from mydata_like.core.frozen import frozen
 from mydata_like.settings.fields import parse_value
 from mydata_like.settings.mydata_cfg import Conversion, translate
 from mydata_like.settings.schema import Settings, check_values, settings_by_key
@@ -75,7 +76,7 @@ QUIET: Final = (
 _SHOWN: Final = 60  # characters of the server's texts that messages repeat
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class ServerLayer:
     """Valid values by dotted key, their origin, and the time of their last change.
 

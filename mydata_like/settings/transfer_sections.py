@@ -3,11 +3,11 @@
 import re
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
+from mydata_like.core.frozen import frozen
 from mydata_like.core.patterns import PathPatterns
 from mydata_like.settings.fields import Section, setting
 from mydata_like.settings.schedule_section import parse_period, parse_speed
@@ -43,7 +43,7 @@ class Scope(StrEnum):
     DATASET = "dataset"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class ArchiveRule:
     """A rule that keeps files that match `pattern` and are smaller than `below` bytes in archives.
 

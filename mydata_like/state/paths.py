@@ -4,7 +4,7 @@ import os
 import sys
 from collections import ChainMap
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Self
@@ -12,13 +12,14 @@ from typing import Final, Self
 from platformdirs import PlatformDirs
 from platformdirs.api import PlatformDirsABC
 
+from mydata_like.core.frozen import frozen
 from mydata_like.settings.atomic_write import make_private_folder
 
 HOME: Final = "MYDATA_LIKE_HOME"  # names a folder for all of the program's own files
 _NAME = "mydata-like"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class StatePaths:
     """The files and folders of one installation; they may not exist yet."""
 

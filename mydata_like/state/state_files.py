@@ -10,7 +10,6 @@ import json
 import logging
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Lock
@@ -22,6 +21,7 @@ from mydata_like.core.checksums import Algorithm
 from mydata_like.core.deletion import DeletedFile
 from mydata_like.core.errors import Problem, RunError, SettingsError
 from mydata_like.core.formatting import format_path
+from mydata_like.core.frozen import frozen
 from mydata_like.core.parsing import LONGEST_FILE, parse_json, parse_moment
 from mydata_like.core.ports import Clock
 from mydata_like.settings.atomic_write import (
@@ -72,7 +72,7 @@ class PendingApproval(NamedTuple):
     problem: Problem
 
 
-@dataclass(frozen=True, slots=True)
+@frozen()
 class ApprovalState:
     """The digest and time of our last report to the server, the approved key, and the pending one.
 

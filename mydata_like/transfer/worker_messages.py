@@ -10,7 +10,6 @@ import os
 import pickle
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import IO, Any, Final, NamedTuple, Protocol
 
 from mydata_like.core import errors
@@ -23,6 +22,7 @@ from mydata_like.core.errors import (
     TransientError,
     UploaderError,
 )
+from mydata_like.core.frozen import frozen
 from mydata_like.core.local_files import ArchiveMember, Reading
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.transfer.destination import StagingDestination
@@ -74,7 +74,7 @@ class Member(NamedTuple):
         return min(max(self.modified_ns // 1_000_000_000, 0), _LATEST)
 
 
-@dataclass(slots=True)
+@frozen()
 class WorkerConfig(_Message):
     """The configuration of a worker; it probes the host if `capabilities` is None.
 
@@ -89,17 +89,17 @@ class WorkerConfig(_Message):
     find_zeros: bool = False  # and skip them
 
 
-@dataclass(slots=True)
+@frozen()
 class JoinChannel(_Message):
     """Open one more channel."""
 
 
-@dataclass(slots=True)
+@frozen()
 class LeaveChannel(_Message):
     """Close the channel, which gets no further payload."""
 
 
-@dataclass(slots=True)
+@frozen()
 class SendTask(_Message):
     """Send a payload."""
 
@@ -130,21 +130,21 @@ class RenameTask(NamedTuple):
     member: Member | None = None
 
 
-@dataclass(slots=True)
+@frozen()
 class RenameTasks(_Message):
     """Move replacements into place."""
 
     moves: tuple[RenameTask, ...]
 
 
-@dataclass(slots=True)
+@frozen()
 class RateLimit(_Message):
     """Limit the bytes per second from now on, also for the current payload; 0 is no limit."""
 
     rate: float
 
 
-@dataclass(slots=True)
+@frozen()
 class CancelTask(_Message):
     """Cancel the current payload."""
 
@@ -152,7 +152,7 @@ class CancelTask(_Message):
 TaskCommand = SendTask | RenameTasks | RateLimit | CancelTask | LeaveChannel
 
 
-@dataclass(slots=True)
+@frozen()
 class ServiceCall(_Message):
     """Call a method of what a `WorkerService` does."""
 
@@ -163,7 +163,7 @@ class ServiceCall(_Message):
 Command = JoinChannel | TaskCommand | ServiceCall
 
 
-@dataclass(slots=True)
+@frozen()
 class ChannelOpened(_Message):
     """The session is open and grants the channel; the round trip is 0 if unknown."""
 
@@ -173,7 +173,7 @@ class ChannelOpened(_Message):
     round_trip: float = 0.0
 
 
-@dataclass(slots=True)
+@frozen()
 class BytesSent(_Message):
     """The progress of the payload in bytes; also sent without more bytes.
 
@@ -199,7 +199,7 @@ class MemberResult(NamedTuple):
     inside: tuple[Reading, ...] = ()
 
 
-@dataclass(slots=True)
+@frozen()
 class TaskResult(_Message):
     """The end of a payload; `broken` if the session ended, and its worker with it."""
 
@@ -215,7 +215,7 @@ def _make_done(columns: Iterable[Iterable[Any]], *others: Any) -> TaskResult:
     return TaskResult(tuple(map(MemberResult._make, zip(*columns, strict=True))), *others)
 
 
-@dataclass(slots=True)
+@frozen()
 class TaskFailed(_Message):
     """The payload's result is unknown, or no channel was opened."""
 
@@ -223,7 +223,7 @@ class TaskFailed(_Message):
     problem: Problem
 
 
-@dataclass(slots=True)
+@frozen()
 class ServiceAnswer(_Message):
     """The result of a call."""
 
@@ -235,7 +235,7 @@ Reply = ChannelOpened | BytesSent | TaskResult | TaskFailed | ServiceAnswer
 ALL: Final = 0  # the number for every channel of a worker
 
 
-@dataclass(slots=True)
+@frozen()
 class ChannelCommand(_Message):
     """A command for a channel."""
 
@@ -243,7 +243,7 @@ class ChannelCommand(_Message):
     command: Command
 
 
-@dataclass(slots=True)
+@frozen()
 class ChannelReply(_Message):
     """A reply of a channel, or of the worker for all channels."""
 

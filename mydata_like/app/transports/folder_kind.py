@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -25,6 +24,7 @@ from mydata_like.core.errors import (
     UploaderError,
 )
 from mydata_like.core.formatting import format_path
+from mydata_like.core.frozen import frozen
 from mydata_like.core.model import StagingArea
 from mydata_like.settings.transfer_sections import Transfer
 from mydata_like.transfer.folder.folder_process import (
@@ -151,7 +151,7 @@ def _compare_host(access: TransportAccess, area: StagingArea, name: str, checksu
     return TestStep("host", StepResult.UNPROVEN, unasked, _LATER)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen()
 class NewFolder:
     """A mounted folder that is not known yet as that of the storage box.
 

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from mydata_like.app.transports.remembered_hosts import RememberedHosts
 from mydata_like.app.transports.staging_kind import StagingKind, check_arrived, check_removed
 from mydata_like.app.transports.transport_access import TransportAccess
 from mydata_like.core.errors import AccessDeniedError, HostKeyError, UploaderError
+from mydata_like.core.frozen import frozen
 from mydata_like.core.model import StagingArea
 from mydata_like.core.ports import Emit
 from mydata_like.hostos.clock import SystemClock
@@ -135,7 +135,7 @@ def _test_host(endpoint: Endpoint, location: bytes, access: TransportAccess) -> 
     ]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen()
 class HostKey:
     """A staging host's key that is not trusted yet.
 

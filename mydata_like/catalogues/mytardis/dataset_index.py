@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Container, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Final, NamedTuple
@@ -19,6 +18,7 @@ from mydata_like.core.archives import (
 )
 from mydata_like.core.errors import ArchiveError, ItemError, Problem, RejectedError
 from mydata_like.core.events import Notice
+from mydata_like.core.frozen import frozen
 from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import (
     LOST,
@@ -205,7 +205,7 @@ DAY: Final = 86_400
 SPREAD: Final = 0.6180339887  # of a period, between the days of two consecutive datasets
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class AuditPolicy:
     """The storage box for our replicas, and the number of days between full comparisons."""
 

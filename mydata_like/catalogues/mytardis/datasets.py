@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, NamedTuple, Protocol
 
 from mydata_like.catalogues.mytardis.server_api import ExperimentDraft, ServerAPI
 from mydata_like.core.errors import Problem, RejectedError
 from mydata_like.core.events import Notice
+from mydata_like.core.frozen import frozen
 from mydata_like.core.model import (
     Dataset,
     DatasetFolder,
@@ -34,7 +35,7 @@ _UNUSED: Final = "unused"  # ledger key of the objects on the server that stay e
 UNKNOWN_OWNER = "USER NOT FOUND IN MYTARDIS"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Identity:
     """The sender: the account, its facility and instrument, and this installation."""
 
@@ -92,7 +93,7 @@ class UnusedObjects:
         self._facts.record_meta(_UNUSED, json.dumps(noted))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen()
 class _Holder:
     """The owner of a folder, as far as the server has it."""
 

@@ -7,7 +7,7 @@ address, redirects are not followed, and links from a server are not used.
 import ssl
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import inf
 from threading import Lock
 from types import MappingProxyType
@@ -40,6 +40,7 @@ from mydata_like.core.errors import (
     UnansweredError,
     UploaderError,
 )
+from mydata_like.core.frozen import frozen
 from mydata_like.core.ports import CancelSignal, Clock
 from mydata_like.settings.schema import Server
 from mydata_like.settings.values import DIRECT, is_loopback
@@ -127,7 +128,7 @@ class BrokenOffError(TransientError):
     code = "transfer.closed"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen()
 class HttpRequest:
     """A request; `path` is relative to `/api/v1/` and ends with a slash.
 
@@ -150,7 +151,7 @@ class HttpRequest:
         return self.method not in ("GET", "HEAD", "OPTIONS")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen()
 class HttpResponse:
     """A complete response; `headers` ignore case."""
 

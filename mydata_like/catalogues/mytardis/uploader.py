@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import date, datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Self
@@ -15,6 +15,7 @@ from mydata_like.catalogues.mytardis.get_or_create import GetOrCreate
 from mydata_like.catalogues.mytardis.serializers import ShapeError, expect, page_parser
 from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import NotApprovedError, StagingError
+from mydata_like.core.frozen import frozen
 from mydata_like.core.machine import MachineRecord
 from mydata_like.core.model import InstrumentRecord, StagingArea
 from mydata_like.core.parsing import parse_json, parse_moment
@@ -284,7 +285,7 @@ _LIMITS: Final[Mapping[str, int]] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Installation:
     """This installation, as a facility's administrator sees it."""
 

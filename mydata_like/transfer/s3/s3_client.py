@@ -8,13 +8,13 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.formatting import format_text
+from mydata_like.core.frozen import frozen
 from mydata_like.settings.values import is_loopback
 
 ATTEMPTS: Final = 3  # of one request, by botocore; further ones are those of the payload
@@ -28,7 +28,7 @@ _UNUSED: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Bucket:
     """A bucket, and the prefix of our keys in it, without a slash at either end.
 
@@ -53,7 +53,7 @@ class Bucket:
         return f"{self.prefix}/{path}" if self.prefix else path
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class S3Options:
     """How to connect: timeouts in seconds, the most connections, and the server's TLS settings.
 

@@ -4,7 +4,6 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
@@ -20,6 +19,7 @@ from mydata_like.core.errors import (
 )
 from mydata_like.core.file_transport import FileChannel, FileTransport
 from mydata_like.core.formatting import format_path
+from mydata_like.core.frozen import frozen
 from mydata_like.core.model import FileRecord, Payload, Replacement
 from mydata_like.core.ports import Emit, Progress, SentFile, UnsentFile
 from mydata_like.core.staging_path import is_kept
@@ -49,7 +49,7 @@ _KEPT_PREFIX: Final = ".mydata-old"
 _GONE: Final = frozenset({"404", "NoSuchKey", "NotFound"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen()
 class NewObjects:
     """How the objects of a destination of `copy` are made: none replaces another one.
 

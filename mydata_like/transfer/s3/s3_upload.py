@@ -15,7 +15,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Event, Lock
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -30,6 +30,7 @@ from mydata_like.core.errors import (
     TransientError,
 )
 from mydata_like.core.formatting import format_size
+from mydata_like.core.frozen import frozen
 from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.transfer.archive_writer import ArchiveSource
 from mydata_like.transfer.file_source import FileSource
@@ -79,7 +80,7 @@ class PartLimit:
         return max(1, min(_AT_ONCE, _MEMORY // (size * max(1, self._files))))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(kw_only=True, eq=False)
 class Flow:
     """What an upload obeys: its rate, the parts at once, a check that raises `CutOff`, progress.
 

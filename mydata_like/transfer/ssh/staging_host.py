@@ -1,16 +1,17 @@
 """A staging host: what a session over SSH leads to."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Self
 
+from mydata_like.core.frozen import frozen
 from mydata_like.ssh.capabilities import HostCapabilities, confirm, probe
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.session import Endpoint, OpenSession
 from mydata_like.transfer.destination import StagingDestination
 
 
-@dataclass(frozen=True, slots=True)
+@frozen()
 class StagingHost(StagingDestination):
     """A host of the staging area, which is the directory `area` there."""
 
