@@ -48,7 +48,8 @@ SETTING_ERRORS = {"ValueError", "UnusableError", "_SyntaxError"}  # of checks of
 ALL_SENTENCES = {
     *("app.mydata_import", "app.registration", "app.settings_edit", "app.settings_service"),
     *("settings.layers", "settings.server_layer", "hostos.folder_watcher"),
-    *("app.transports.folder_kind", "app.bucket_place", "app.plain_destination"),
+    *("app.transports.folder_kind", "app.bucket_place"),
+    *("app.host_login", "app.plain_destination"),
     "ssh.openssh_config",
 }
 # Modules whose sentences the window never shows: of the command line, of commands that the window

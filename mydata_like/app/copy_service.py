@@ -7,23 +7,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from mydata_like.app.bucket_place import BucketPlace
+from mydata_like.app.copy_order import CopyOrder
+from mydata_like.app.host_login import FoundHost
 from mydata_like.app.known_copies import CopyRun, note_run
 from mydata_like.app.plain_destination import (
     CopyDestination,
     FolderPlace,
+    HostPlace,
     Place,
-    Prompts,
     open_target,
-    parse_destination,
 )
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.run_service import open_run, to_all
 from mydata_like.core.checksums import Algorithm
-from mydata_like.core.copy_arguments import CopySource, CopyTarget, plan_sources
-from mydata_like.core.data_directory import WHOLE, Shard
+from mydata_like.core.copy_arguments import CopySource
 from mydata_like.core.destination_files import (
     DESTINATION_MARKER,
     EVIDENCE,
@@ -48,7 +48,6 @@ from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.schema import Settings, check_values
 
-PATIENCE: Final = 600.0  # seconds that a copy waits for a full or silent destination
 COUNTING: Final = 1.0  # seconds that counting the files may take before a copy starts
 TREE_AT_ONCE: Final = 1000  # folders and links in one request
 CHANGED: Final = "file.changed"
@@ -71,36 +70,6 @@ STILL_FULL: Final = Problem(
 )
 
 
-Links = Literal["keep", "follow", "skip"]
-
-
-@frozen(kw_only=True)
-class CopyOrder:
-    """What is to be copied where, and how.
-
-    `bandwidth` is in MB/s, 0 for no limit, and `channels` 0 for automatic. Symbolic `links` are
-    kept as links, followed wherever they lead, or skipped.
-    """
-
-    sources: tuple[CopySource, ...]
-    target: CopyTarget
-    config: Path | None = None
-    dry_run: bool = False
-    bandwidth: float = 0.0
-    channels: int = 0
-    patience: float = PATIENCE
-    includes: tuple[str, ...] = ()
-    excludes: tuple[str, ...] = ()
-    links: Links = "keep"
-    accept_missing: bool = False
-    replace_changed: bool = False  # also files that would be held
-    evidence: str = ""  # the weakest kind of proof that is accepted; empty for any
-    overwrite: bool = False  # also files that copies have not put there
-    algorithm: Algorithm | None = None  # of the checksums of a new destination
-    accepted_keys: tuple[str, ...] = ()
-    shard: Shard = WHOLE
-
-
 class CopyEnd(NamedTuple):
     """The end of a copy: that of its run, and what of the tree could not be made.
 
@@ -121,34 +90,6 @@ class SourceCount:
     complete: bool
 
 
-def plan_copy(arguments: Sequence[str]) -> tuple[tuple[CopySource, ...], CopyTarget]:
-    """Return sources and destination of a command line; raises `UploaderError`."""
-    if len(arguments) < 2:
-        raise SettingsError(
-            "A copy needs at least one source, and a destination.",
-            hint="Write, for example: mydata-like copy FOLDER USER@HOST:PATH",
-            code="copy.destination",
-        )
-    windows, target = os.name == "nt", parse_destination(arguments[-1])
-    sources = plan_sources(
-        [os.fsencode(it) for it in arguments[:-1]],
-        os.path.isdir,
-        cwd=os.fsencode(Path.cwd()),
-        real_path=os.path.realpath,
-        windows=windows,
-    )
-    for source in sources:
-        _require_source(source)
-        if source.place == OWN_FOLDER:
-            raise SettingsError(
-                f"{format_path(source.path)} cannot be copied under its own name: the destination "
-                "has a folder of this name for its own list of what is there.",
-                hint="Rename it, or copy the folder that it is in.",
-                code="copy.source",
-            )
-    return tuple(sources), target
-
-
 def count_sources(sources: Sequence[CopySource]) -> SourceCount:
     """Return the number and size of files, as far as they can be counted in a moment."""
     files = size = 0
@@ -165,9 +106,16 @@ def count_sources(sources: Sequence[CopySource]) -> SourceCount:
     return SourceCount(files, size, complete=True)
 
 
-def open_place(order: CopyOrder, prompts: Prompts | None) -> Place:
-    """Return the destination after a login on its host; raises `UploaderError`."""
-    place = open_target(order.target, order.config, order.accepted_keys, prompts)
+def open_place(order: CopyOrder, host: FoundHost | None) -> Place:
+    """Return the destination, with a login on its host unless there was one.
+
+    Raises `UploaderError`.
+    """
+    place: Place
+    if host:
+        place = HostPlace(*host)
+    else:
+        place = open_target(order.target, order.config, order.accepted_keys)
     if isinstance(place, FolderPlace):
         _refuse_overlap(order.sources, place.path)
     if isinstance(place, BucketPlace) and not order.dry_run:
@@ -301,24 +249,6 @@ def _build_settings(order: CopyOrder) -> Settings:
     if settings is None:
         raise InvalidSettingsError(problems)
     return settings
-
-
-def _require_source(source: CopySource) -> None:
-    """Raise an error for a source that is missing, or neither a folder nor a regular file."""
-    try:
-        mode = os.lstat(source.path).st_mode
-    except OSError as error:
-        raise SettingsError(
-            f"{format_path(source.path)} cannot be copied: {error.strerror}.",
-            hint="Check the path, and that its drive is connected.",
-            code="copy.source",
-        ) from error
-    if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
-        raise SettingsError(
-            f"{format_path(source.path)} is neither a folder nor a regular file.",
-            hint="For a link to a folder, name the folder, or add a slash to the link.",
-            code="copy.source",
-        )
 
 
 def _refuse_overlap(sources: Sequence[CopySource], top: bytes) -> None:

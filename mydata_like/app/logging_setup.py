@@ -1,17 +1,17 @@
 """Logging for every command, with all secrets hidden."""
 
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from mydata_like.app.settings_service import find_places
 from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import UploaderError
 from mydata_like.hostos.logs import LogFollower, LogStyle, Redaction, logging_to
 from mydata_like.settings.schema import Settings
-from mydata_like.state.paths import API_KEY, S3_KEY, environment, list_ignored
+from mydata_like.state.paths import API_KEY, S3_KEY, StatePaths, environment, list_ignored
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ def open_log(settings: Settings, config: Path | None, shard: Shard = WHOLE) -> I
     style = LogStyle(level=settings.advanced.log_level)
     if shard != WHOLE:
         style = replace(style, name=f"{style.name}-{shard.place}")
-    with logging_to(find_places(config).logs, redaction, style):
+    with logging_to(StatePaths.chosen(os.environ, config).logs, redaction, style):
         warn_of_ignored()
         try:
             yield redaction
@@ -52,7 +52,7 @@ __all__ = ["LogFollower", "find_logs", "follow_log"]
 
 def find_logs(config: Path | None) -> Path:
     """Return the folder of the logs."""
-    return find_places(config).logs
+    return StatePaths.chosen(os.environ, config).logs
 
 
 def follow_log(config: Path | None, name: str, most: int) -> LogFollower:

@@ -9,9 +9,10 @@ from contextlib import ExitStack, closing, suppress
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from mydata_like.app.bucket_place import BucketPlace
+from mydata_like.app.host_login import SHELL, find_host
 from mydata_like.app.identity import ensure_uuid
 from mydata_like.app.known_copies import COPIES, KNOWN_ID
 from mydata_like.app.run_destination import OpenedDestination, RunBasis, RunDestination
@@ -35,7 +36,6 @@ from mydata_like.core.copy_arguments import (
     CopyTarget,
     FolderTarget,
     HostTarget,
-    parse_target,
 )
 from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.destination_files import (
@@ -54,7 +54,6 @@ from mydata_like.core.errors import (
     ServerUnavailableError,
     SettingsError,
     StagingError,
-    TransientError,
     UploaderError,
 )
 from mydata_like.core.events import Notice, RunFinished
@@ -70,15 +69,12 @@ from mydata_like.engine.pipeline import ahead
 from mydata_like.engine.walk import refuse_destination
 from mydata_like.settings.atomic_write import make_private_folder
 from mydata_like.settings.schema import Settings, Transfer
-from mydata_like.ssh.capabilities import CommandFacts, HostCapabilities, probe_commands
-from mydata_like.ssh.connect import connect, keep
-from mydata_like.ssh.credentials import LoginCredentials
+from mydata_like.ssh.capabilities import HostCapabilities
+from mydata_like.ssh.connect import connect
 from mydata_like.ssh.keys import STANDARD_PORT
 from mydata_like.ssh.login import Prompts as Prompts
-from mydata_like.ssh.login import Trust, log_in
 from mydata_like.ssh.session import Endpoint, OpenSession
 from mydata_like.ssh.sftp import open_on
-from mydata_like.ssh.user_config import find_login
 from mydata_like.state.state_files import HOSTS
 from mydata_like.transfer.destination_problems import ABSENT
 from mydata_like.transfer.folder.folder_session import FolderDestination
@@ -98,13 +94,8 @@ RESERVED: Final = Problem(
     "Rename the folder to send it.",
 )
 SEGMENTS: Final = "segments"  # the ledger's key for the number of our newest segment
-ONE_SESSION: Final = (
-    "{host} wants a new code for each session, so all channels share one. That is slower. If it "
-    "breaks, run the same command again."
-)
 PARTS_AHEAD: Final = 2000  # of a listing that are kept in memory, of 8 KB each
 SESSIONS_AHEAD: Final = 2  # that list folders while the run starts
-SHELL: Final = HostCapabilities("shell")
 SHARED_CHANNELS: Final = 3  # over one session; hosts often allow ten, and other work needs some
 
 
@@ -122,27 +113,6 @@ class HostPlace:
     evidence: str = "host"
     notes: tuple[str, ...] = ()
     found: HostCapabilities = SHELL
-
-    @classmethod
-    def find(cls, endpoint: Endpoint, path: bytes, notes: tuple[str, ...] = ()) -> Self:
-        """Return the folder of an absolute path, or of one below the account's home."""
-        facts, refusal = _ask_shell(endpoint)
-        home, evidence = facts.home if facts else b"", "host"
-        if facts is None or not facts.checksum:
-            try:
-                with closing(connect(endpoint)) as session:
-                    sftp = open_on(session)
-                    home = home or sftp.find_home()
-                    evidence = "read-back" if sftp.flushes else "read-back-cached"
-            except RejectedError:
-                if refusal and not path.startswith(b"/"):
-                    raise refusal from None
-        if path and not path.startswith(b"/"):
-            path = join(home, path)
-        found = SHELL
-        if facts:
-            found = found._replace(checksum=facts.checksum, sha256=facts.sha256)
-        return cls(endpoint, path or home, evidence, notes, found)
 
     @property
     def reads_back(self) -> bool:
@@ -278,34 +248,6 @@ def _share_session() -> WorkerStarter:
     return WorkerStarter(start_thread, most=SHARED_CHANNELS)
 
 
-def _ask_shell(endpoint: Endpoint) -> tuple[CommandFacts | None, UploaderError | None]:
-    """Return what the shell of a host tells, or why it tells nothing.
-
-    A host without one may refuse commands, break the connection or stay silent. A connection that
-    breaks for another reason is opened again.
-    """
-    failure: UploaderError | None = None
-    for _ in range(2):
-        with ExitStack() as stack:
-            session = stack.enter_context(closing(connect(endpoint)))
-            try:
-                facts = probe_commands(session)
-            except RejectedError as error:
-                return None, error
-            except TransientError as error:
-                failure = error
-                continue
-            stack.pop_all()
-            keep(endpoint, session)
-            return facts, None
-    return None, failure
-
-
-def parse_destination(text: str) -> CopyTarget:
-    """Return the destination of a command line; raises `SettingsError`."""
-    return parse_target(text, windows=os.name == "nt", home=os.fsencode(Path.home()))
-
-
 def open_target(
     target: CopyTarget,
     config: Path | None,
@@ -320,35 +262,12 @@ def open_target(
     ciphers and timeouts.
     """
     match target:
-        case HostTarget(path=path):
-            places = find_places(config)
-            login = find_login(target, Path.home(), os.environ)
-            if transfer and transfer.key_file:
-                login = login._replace(key_files=(transfer.key_file, *login.key_files))
-            trust = Trust(places.known_hosts, accepted_keys, prompts and prompts.confirm)
-            credentials = LoginCredentials(prompts and prompts.ask)
-            endpoint = log_in(login, places.key_file, trust, credentials)
-            notes = login.notes
-            if endpoint.account in credentials.logins:
-                notes += (ONE_SESSION.format(host=login.host),)
-            if transfer:
-                endpoint = _adjust(endpoint, transfer)
-            return HostPlace.find(endpoint, path, notes)
+        case HostTarget():
+            return HostPlace(*find_host(target, config, accepted_keys, prompts, transfer))
         case FolderTarget(path=path):
             return FolderPlace(source_key(Path(os.fsdecode(path))))
         case BucketTarget():
             return BucketPlace.find(target)
-
-
-def _adjust(endpoint: Endpoint, transfer: Transfer) -> Endpoint:
-    """Return an endpoint and its jump hosts with ciphers and timeouts of the settings."""
-    return endpoint._replace(
-        ciphers=transfer.ciphers,
-        connect_timeout=transfer.connect_timeout,
-        stall_timeout=transfer.stall_timeout,
-        stack=transfer.ssh,
-        via=_adjust(endpoint.via, transfer) if endpoint.via else None,
-    )
 
 
 class TransportParts(NamedTuple):

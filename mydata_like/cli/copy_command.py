@@ -1,23 +1,14 @@
 """`mydata-like copy`: copy folders and files elsewhere, and prove that they arrived."""
 
 import logging
-from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import Annotated, Final, cast, get_args
+from typing import Annotated, cast, get_args
 
 import typer
 
-from mydata_like.app.copy_service import (
-    CopyOrder,
-    Links,
-    SourceCount,
-    count_sources,
-    open_place,
-    plan_copy,
-    run_copy,
-)
+from mydata_like.app.copy_order import CopyOrder, Links, plan_copy
+from mydata_like.app.host_login import find_host
 from mydata_like.app.logging_setup import open_log
-from mydata_like.app.run_request import RunObserver
 from mydata_like.cli.options import (
     AcceptMissingOption,
     BriefOption,
@@ -29,44 +20,20 @@ from mydata_like.cli.options import (
 from mydata_like.cli.output import (
     Shape,
     choose_shape,
-    describe_problem,
-    log_event,
     name_destination,
-    needs_details,
     print_failure,
     print_json,
-    print_lines,
-    reword,
     unstarted_run,
 )
 from mydata_like.cli.prompts import find_prompts
-from mydata_like.cli.report import open_report
-from mydata_like.cli.stdin_commands import follow_commands, stopped_by_signals
 from mydata_like.core.checksums import Algorithm
-from mydata_like.core.copy_arguments import CopySource
-from mydata_like.core.destination_files import DestinationFiles
+from mydata_like.core.copy_arguments import HostTarget
 from mydata_like.core.errors import Cancelled, UploaderError
-from mydata_like.core.events import Event, RunFinished, event_record
-from mydata_like.core.formatting import format_duration, format_path, format_size
-from mydata_like.engine.command_handler import CommandHandler
-from mydata_like.engine.pipeline import CancelFlag
-from mydata_like.engine.progress import RunProgress, Totals
-from mydata_like.engine.run import INTERRUPTED, INTERRUPTED_EXIT
-from mydata_like.hostos.clock import SystemClock
+from mydata_like.core.events import event_record
+from mydata_like.hostos.process import import_ahead
 from mydata_like.settings.schema import Settings
 
 logger = logging.getLogger(__name__)
-
-HOW: Final = {  # the kinds of evidence
-    "host": "compared on the host now ({0.program})",
-    "read-back": "written to the disk, read back and compared now ({0.label})",
-    "read-back-cached": "read back (possibly from memory) and compared now ({0.label})",
-    "service": "compared with the service's ETags now (read back where they are no checksums)",
-}
-
-READ_BACK: Final = (
-    "The host computes no checksums: each file is read back, so each byte travels twice."
-)
 
 
 def copy(
@@ -213,103 +180,24 @@ def copy(
         print_failure(error, shape, settings)
         code = error.exit_code
     except (Cancelled, KeyboardInterrupt):
+        # Only a user who interrupts a login needs it.
+        from mydata_like.engine.run import INTERRUPTED
+
         if shape is not Shape.TEXT:
             print_json(event_record(unstarted_run(INTERRUPTED)))
-        code = INTERRUPTED_EXIT
+        code = Cancelled.exit_code
     raise typer.Exit(code)
 
 
 def _copy(order: CopyOrder, shape: Shape, settings: Settings) -> int:
-    cancel, progress = CancelFlag(), RunProgress(SystemClock())
+    """Log in while the run is imported, which takes as long."""
     with ExitStack() as stack:
         redaction = stack.enter_context(open_log(Settings(), order.config))
-        place = open_place(order, find_prompts())
-        if shape is Shape.TEXT:
-            print_lines(_describe_order(order.sources, place.name, count_sources(order.sources)))
-            print_lines(f"Note: {note}" for note in place.notes)
-            if place.reads_back and not order.dry_run:
-                print_lines([READ_BACK])
-        stack.enter_context(stopped_by_signals(cancel))
-        report = stack.enter_context(open_report(shape, progress, settings, dry_run=order.dry_run))
+        prompts, host = find_prompts(), None
+        if isinstance(order.target, HostTarget):
+            import_ahead("mydata_like.cli.copy_run")
+            host = find_host(order.target, order.config, order.accepted_keys, prompts)
+        # Imported by now, or while the host was asked.
+        from mydata_like.cli.copy_run import run_order
 
-        def emit(event: Event) -> None:
-            report.show(event)
-            log_event(event)
-
-        controller = CommandHandler(cancel, emit)
-        observer = RunObserver(
-            emit=emit,
-            details=needs_details(shape),
-            cancel=cancel,
-            hide=redaction.add,
-            progress=progress,
-            controller=controller,
-        )
-        follow_commands(shape, controller.handle)
-        end, problems, algorithm = run_copy(order, place, observer)
-    if shape is Shape.JSON:
-        print_json({**event_record(end.finished), "checksum": algorithm.value})
-    elif shape is Shape.TEXT:
-        print_lines(f"Failed: {describe_problem(it)}" for it in problems)
-        files = place.open_files()
-        ended = _summarise(end.finished, progress.totals, files, algorithm, order)
-        print_lines(reword(ended, settings))
-    return end.exit_code
-
-
-def _describe_order(
-    sources: tuple[CopySource, ...], place: str, count: SourceCount
-) -> Iterator[str]:
-    """Yield what goes where, and how much there is."""
-    for source in sources:
-        shown, below = format_path(source.path), format_path(source.place)
-        what = shown if source.place else f"{shown.rstrip('/')}/*"
-        yield f"{what} -> {place.rstrip('/')}/{below}"
-    more = "" if count.complete else "more than "
-    yield f"{more}{_count(count.files)}, {format_size(count.size)}"
-
-
-def _summarise(
-    finished: RunFinished,
-    totals: Totals,
-    files: DestinationFiles,
-    algorithm: Algorithm,
-    order: CopyOrder,
-) -> Iterator[str]:
-    """Yield the result of a copy as sentences; the last one says what is proven, and how."""
-    if finished.problem:
-        yield describe_problem(finished.problem)
-    if order.dry_run:
-        wanted = format_size(totals.wanted_bytes)
-        yield (
-            f"{_count(totals.wanted)}, {wanted} would be sent; {totals.known:,} are there "
-            f"unchanged, {totals.waiting:,} wait, {totals.failed:,} cannot be copied."
-        )
-        return
-    if finished.sent:
-        size = finished.bytes - finished.omitted
-        rate = size / finished.seconds if finished.seconds else 0.0
-        yield (
-            f"{_count(finished.sent)}, {format_size(size)} sent in "
-            f"{format_duration(finished.seconds)} ({format_size(rate)}/s)"
-        )
-    for number, what in (
-        (finished.waiting - finished.held, "not proven yet: run the same command again"),
-        (finished.held, "held: to replace their copies, add --replace-changed"),
-        (finished.skipped, "left out"),
-        (finished.failed, "failed"),
-    ):
-        if number:
-            yield f"{_count(number)} {what}"
-    known = min(totals.known, finished.verified)
-    same = (
-        " and unchanged there" if files.attributes_complete else ", of the same size and time there"
-    )
-    parts = [f"{known:,} proven earlier{same}"] if known else []
-    if now := finished.verified - known:
-        parts.append(f"{now:,} {HOW[files.evidence].format(algorithm)}")
-    yield f"{_count(finished.found)}: {', '.join(parts) or 'none proven'}"
-
-
-def _count(files: int) -> str:
-    return "1 file" if files == 1 else f"{files:,} files"
+        return run_order(order, host, shape, settings, redaction.add)

@@ -5,7 +5,7 @@ import sys
 
 import typer
 
-from mydata_like.app.plain_destination import Prompts
+from mydata_like.app.host_login import Prompts
 
 
 def find_prompts() -> Prompts | None:

@@ -13,8 +13,9 @@ from typing import Annotated, Any, Final, TextIO
 import typer
 
 from mydata_like.app.bucket_place import BucketPlace
+from mydata_like.app.host_login import parse_destination
 from mydata_like.app.logging_setup import open_log
-from mydata_like.app.plain_destination import open_target, parse_destination
+from mydata_like.app.plain_destination import open_target
 from mydata_like.app.verify_service import (
     FileFault,
     NotSince,

@@ -6,10 +6,10 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import Final
-
-import psutil
 
 
 def find_program() -> tuple[str, ...]:
@@ -54,6 +54,9 @@ def lower_priority() -> None:
 
     Must be called before threads are started: on Linux both are per thread. Errors are ignored.
     """
+    # Every command imports this module before it does anything, and few need this library.
+    import psutil
+
     try:
         process = psutil.Process()
         if sys.platform == "win32":
@@ -93,13 +96,23 @@ def gc_disabled_for_imports() -> Iterator[None]:
 # cross the end of a chunk maps and unmaps memory each time: the nested imports of a run did so
 # 5,800 times. A chunk is as large as its first frame needs, so a large frame makes a large chunk.
 # https://github.com/python/cpython/issues/142183. Remove when 3.13 is the oldest supported version.
-def call_with_large_stack(function: Callable[[], None]) -> None:
+def call_with_large_stack(function: Callable[[], object]) -> None:
     """Call a function with room for about 9,000 variables and operands in the frames below it."""
     function()
 
 
 _STACK_SIZE = 7200  # with 1,000 that stay free, just above 8,192, so the chunk has 16,384
 call_with_large_stack.__code__ = call_with_large_stack.__code__.replace(co_stacksize=_STACK_SIZE)
+
+
+def import_ahead(module: str) -> None:
+    """Start to import a module that will be needed, while this thread waits for something else."""
+
+    def work() -> None:
+        with gc_disabled_for_imports():
+            call_with_large_stack(lambda: import_module(module))
+
+    Thread(target=work, name="import").start()
 
 
 def collect_less_often() -> None:
