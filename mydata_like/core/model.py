@@ -5,10 +5,11 @@ and named tuples are created, compared and sent between processes several times 
 dataclasses. Sizes are bytes; names and paths on the disk are bytes as the system returned them.
 """
 
-from collections.abc import Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from operator import attrgetter
 from typing import Final, NamedTuple, NewType, Self
 
 from mydata_like.core.errors import HELD, Problem
@@ -358,7 +359,8 @@ class FileRecord:
 
         An archive never replaces a verified one.
         """
-        return self.repairs and not self.members
+        earlier = self.earlier
+        return earlier is not None and bool(earlier.replicas) and not self.members
 
     @property
     def files(self) -> tuple[LocalFile, ...]:
@@ -398,18 +400,34 @@ class FileRecord:
 
 
 Batch = list[FileRecord]  # what one stage passes to the next
+_MEMBERS: Final = attrgetter("members")
 
 
-class Payload(NamedTuple):
-    """The bytes of one transfer: one file, or a batch of tiny files if `batched`."""
+def count_members(records: Sequence[FileRecord]) -> int:
+    """Return the number of local files; an archive counts its members."""
+    return len(records) + sum(len(it) - 1 for it in filter(None, map(_MEMBERS, records)))
+
+
+@dataclass(slots=True, eq=False)
+class Payload:
+    """The bytes of one transfer: one file, or a batch of tiny files if `batched`.
+
+    `size` is that of its members, and `files` counts the files of an archive.
+    """
 
     id: int
     members: tuple[FileRecord, ...]
     batched: bool
+    size: int = field(init=False)
+    files: int = field(init=False)
 
-    @property
-    def size(self) -> int:
-        return sum(member.file.size for member in self.members)
+    def __post_init__(self) -> None:
+        self.size = sum([it.file.size for it in self.members])
+        self.files = count_members(self.members)
+
+    def keep(self, members: Iterable[FileRecord]) -> "Payload":
+        """Return the transfer of these members only."""
+        return Payload(self.id, tuple(members), self.batched)
 
 
 class Replacement(NamedTuple):

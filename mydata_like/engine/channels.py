@@ -411,7 +411,7 @@ class ChannelPool:
         if isinstance(tuner, ChannelTuner) and (reason := tuner.expect(payload, self.ceiling)):
             self._follow_limit()
             self._report(reason)
-        files, counted, share = sum(len(member.files) for member in payload.members), 0, 0.0
+        counted, share = 0, 0.0
         with self.bandwidth.used_by(channel) as flow:
 
             def reach(size: int, omitted: int = 0, /) -> None:
@@ -419,7 +419,7 @@ class ChannelPool:
                 sent, to_send = size - omitted, payload.size - omitted
                 done = sent / to_send if to_send else 1.0
                 flow.moved += sent - counted
-                self.gauge.add(sent - counted, (done - share) * files)
+                self.gauge.add(sent - counted, (done - share) * payload.files)
                 counted, share = sent, done
 
             yield reach

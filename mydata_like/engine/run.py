@@ -10,7 +10,7 @@ from typing import NamedTuple
 from mydata_like.core.errors import Cancelled, Problem, SettingsError, UploaderError
 from mydata_like.core.events import RunFinished, RunProgressed, RunStarted
 from mydata_like.core.frozen import frozen
-from mydata_like.core.model import Batch, CheckedGroup, EntryState, FileGroup
+from mydata_like.core.model import Batch, CheckedGroup, EntryState, FileGroup, count_members
 from mydata_like.engine.archive_stage import Bundle
 from mydata_like.engine.availability import Availability
 from mydata_like.engine.check import Check
@@ -308,11 +308,11 @@ class Run:
 
 
 def count_files(item: FileGroup | CheckedGroup | Batch) -> int:
-    """Return the number of files in an item between two stages; an archive counts its members."""
+    """Return the number of files in an item between two stages."""
     match item:
         case FileGroup():
             return len(item.files)
         case CheckedGroup():
             return len(item.group.files)
         case _:
-            return sum(max(1, len(one.members)) for one in item)
+            return count_members(item)

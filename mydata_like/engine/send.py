@@ -18,7 +18,7 @@ from mydata_like.core.events import (
     TransferStarted,
 )
 from mydata_like.core.local_files import LocalFile
-from mydata_like.core.model import Batch, FileRecord, Payload
+from mydata_like.core.model import Batch, FileRecord, Payload, count_members
 from mydata_like.core.ports import Channel, SentFile, UnsentFile
 from mydata_like.core.problems import LEFT_FOR_LATER
 from mydata_like.engine.gate import PAUSING, Gate
@@ -285,7 +285,7 @@ class Send:
             return [], []
         if self._space.short:  # what fits comes first
             members = sorted(payload.members, key=lambda wanted: wanted.file.size)
-            payload = payload._replace(members=tuple(members))
+            payload = payload.keep(members)
         begun = self._gate.clock.monotonic()
         try:
             self._gate.wait_released()
@@ -323,15 +323,14 @@ class Send:
                 kept.append(wanted)
             else:
                 self._give_up(wanted, objection, payload.id)
-        return payload._replace(members=tuple(kept))
+        return payload.keep(kept)
 
     def _drop_unfit(self, payload: Payload) -> Payload:
         """Return a payload without the members that are too large for the staging area."""
         unfit = [it for it in payload.members if self._space.excludes(it.file.size)]
         for wanted in unfit:
             self._postpone(wanted, describe_full(os.fsencode(wanted.remote)), payload)
-        kept = tuple(it for it in payload.members if it not in unfit) if unfit else payload.members
-        return payload._replace(members=kept)
+        return payload.keep(it for it in payload.members if it not in unfit) if unfit else payload
 
     def _sort(
         self, payload: Payload, results: list[SentFile | UnsentFile]
@@ -356,7 +355,7 @@ class Send:
             TransferFinished(
                 transfer=payload.id,
                 channel=channel.number,
-                files=sum(len(item.files) for item in staged),
+                files=count_members(staged),
                 bytes=size,
                 seconds=seconds,
             )
@@ -434,7 +433,7 @@ class Send:
                 transfer=payload.id,
                 channel=channel.number,
                 name=payload.members[0].file.key,
-                files=sum(len(member.files) for member in payload.members),
+                files=payload.files,
                 bytes=payload.size,
                 attempt=attempt,
             )
@@ -476,14 +475,14 @@ class Send:
         if failed < TOGETHER:
             for it in members:
                 it.interrupted = it.interrupted or payload.batched
-            return [Payload(payload.id, tuple(members), batched=payload.batched)]
+            return [payload.keep(members)]
         return [Payload(payload.id, (member,), batched=False) for member in members]
 
     def _postpone(self, wanted: FileRecord, problem: Problem, payload: Payload) -> None:
         """Keep a file that does not fit until nothing else is sent, or give it up."""
         first = self._waits_for_space and wanted.remote not in self._last
         if problem.code == FULL and first:
-            self._unfit.append((payload._replace(members=(wanted,), batched=False), problem))
+            self._unfit.append((Payload(payload.id, (wanted,), batched=False), problem))
         else:
             self._give_up(wanted, problem)
 

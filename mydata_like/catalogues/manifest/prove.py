@@ -66,23 +66,23 @@ class Prove:
     def _prove(self, batch: Batch) -> Iterator[Batch]:
         """Prove some files; yield those that are verified, and those to be sent again."""
         try:
+            placements = [self._place(record) for record in batch]
             # An older line of a file that was removed there would say that it has other bytes.
-            paths = [_encode(it.remote) for it in batch]
-            paths = [self._find_final(path) or path for path in paths]
+            paths = [it.final or it.temporary for it in placements]
             self._call(lambda: self._destination.manifest.withdraw_earlier(paths))
             begun = self._clock.monotonic()
             self._call(self._files.sync)
             self._flushing += self._clock.monotonic() - begun
             verified: list[tuple[FileRecord, ProvenFile]] = []
             wrong: Batch = []
-            parts = list(_divide(batch))
+            parts = list(_divide(list(zip(batch, placements, strict=True))))
             found = map_concurrently(
                 lambda part: self._call(partial(self._prove_part, part)),
                 parts,
                 self._files.concurrent,
             )
             for part, results in zip(parts, found, strict=True):
-                for record, result in zip(part, results, strict=True):
+                for (record, _), result in zip(part, results, strict=True):
                     if isinstance(result, ProvenFile):
                         verified.append((record, result))
                     elif result is None:
@@ -106,10 +106,12 @@ class Prove:
         if again := [record for record in wrong if self._may_be_sent_again(record)]:
             yield again
 
-    def _prove_part(self, part: Batch) -> list[ProvenFile | Problem | None]:
+    def _prove_part(
+        self, part: Sequence[tuple[FileRecord, Placement]]
+    ) -> list[ProvenFile | Problem | None]:
         """Return each file as it is proven, None if its bytes are wrong, or why it has no name."""
-        self._set_modes([record for record in part if record.replaces])
-        placements = [self._place(record) for record in part]
+        self._set_modes([record for record, _ in part if record.replaces])
+        placements = [placement for _, placement in part]
         results = self._files.prove_and_place(placements)
         lost = [
             at
@@ -146,14 +148,10 @@ class Prove:
                 results[at] = found
                 self._files.remove([placements[at].temporary])
 
-    def _find_final(self, path: bytes) -> bytes:
-        """Return the final path of bytes that have a temporary one; empty for others."""
-        temporary = self._destination.temporary
-        return path[len(temporary) :] if temporary and path.startswith(temporary) else b""
-
     def _place(self, record: FileRecord) -> Placement:
-        path, file = _encode(record.remote), record.file
-        final = self._find_final(path)
+        """Return where a file is, and its final path; that is empty if it has its name already."""
+        path, file, temporary = _encode(record.remote), record.file, self._destination.temporary
+        final = path[len(temporary) :] if temporary and path.startswith(temporary) else b""
         mode = _find_mode(file) if final else 0
         return Placement(path, final, mode, file.size, record.checksum)
 
@@ -173,16 +171,18 @@ class Prove:
             self._destination.emit(FileFailed.of(file, problem))
 
 
-def _divide(batch: Batch) -> Iterator[Batch]:
+def _divide(
+    files: Sequence[tuple[FileRecord, Placement]],
+) -> Iterator[Sequence[tuple[FileRecord, Placement]]]:
     """Yield files in parts that several requests prove at once."""
-    part: Batch = []
+    part: list[tuple[FileRecord, Placement]] = []
     size = 0
-    for record in batch:
+    for file in files:
         if len(part) == AT_ONCE or size >= BYTES_AT_ONCE:
             yield part
             part, size = [], 0
-        part.append(record)
-        size += record.file.size
+        part.append(file)
+        size += file[1].size
     if part:
         yield part
 

@@ -457,7 +457,7 @@ def test_a_cancelled_member_is_left_and_the_others_are_sent_at_once():
 
 def test_a_cancelled_transfer_is_left_with_all_of_its_members():
     bench = Bench()
-    both = batch("a", "b"), batch("c")._replace(id=2)
+    both = batch("a", "b"), replace(batch("c"), id=2)
     bench.transport.script = [lambda _: bench.choices.cancel_transfer(both[0].id)]
 
     staged = bench(*both)
