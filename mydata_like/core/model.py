@@ -659,9 +659,11 @@ class Entry(NamedTuple):
         the run is interrupted after the server has received the new checksum and before its answer
         arrives.
         """
-        file, state = record.file, record.state
-        if record.repairs and state in (EntryState.STAGED, EntryState.REGISTERED):
-            state = EntryState.REPAIRED
+        file, state, datafile = record.file, record.state, record.datafile
+        if state is not EntryState.VERIFIED:
+            datafile = None
+            if record.repairs and state in (EntryState.STAGED, EntryState.REGISTERED):
+                state = EntryState.REPAIRED
         return cls(
             file.key,
             file.size,
@@ -670,9 +672,11 @@ class Entry(NamedTuple):
             record.dataset.id,
             record.checksum,
             record.remote,
-            record.datafile if state is EntryState.VERIFIED else None,
-            ctime_ns=file.ctime_ns,
-            inode=signed(file.inode),
+            datafile,
+            "",
+            "",
+            file.ctime_ns,
+            signed(file.inode),
         )
 
 

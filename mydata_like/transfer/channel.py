@@ -220,29 +220,29 @@ def describe_member(
     wanted: FileRecord, mark: bytes = b"", algorithm: Algorithm = Algorithm.MD5
 ) -> Member:
     """Return a file in the form that a channel worker receives."""
-    file, remote, stored_size = wanted.file, wanted.remote, 0
-    if wanted.replaces:
-        remote = aside_path(remote, file.size, file.modified_ns, mark)
-        if wanted.appended and wanted.earlier:
-            stored_size = wanted.earlier.size
-    return Member(
+    file, replaces = wanted.file, wanted.replaces
+    member = Member(
         file.path,
         file.size,
         file.modified_ns,
         file.device,
         file.inode,
-        _encode(remote),
-        from_scratch=wanted.round > 0,
-        inside=wanted.members,
-        aside=wanted.replaces,
-        mark=mark,
-        top=file.top,
-        interrupted=wanted.interrupted,
-        release=wanted.release,
-        algorithm=algorithm,
-        stored=_encode(wanted.remote) if stored_size else b"",
-        stored_size=stored_size,
+        _encode(wanted.remote),
+        wanted.round > 0,
+        wanted.members,
+        replaces,
+        mark,
+        file.top,
+        wanted.interrupted,
+        wanted.release,
+        algorithm,
     )
+    if not replaces:
+        return member
+    aside = _encode(aside_path(wanted.remote, file.size, file.modified_ns, mark))
+    if wanted.appended and wanted.earlier and wanted.earlier.size:
+        member = member._replace(stored=member.remote, stored_size=wanted.earlier.size)
+    return member._replace(remote=aside)
 
 
 def _cancelled_error() -> TransientError:
