@@ -1,8 +1,9 @@
 """Measure the cost of a run for growing data directories: CPU per file, and the engine's memory.
 
 The command: python -m benchmarks.million [--files 1000,10000,100000,1000000] [--folder-size 1000].
-The files of a folder are links to one small file. The first file of each folder is really uploaded;
-the server's records and the ledger's rows of the others are copied from those of the first.
+The files of a folder are links to one small file, there as here. The first file of each folder is
+really uploaded; the server's records and the ledger's rows of the others are copied from those of
+the first.
 
 | run | |
 |---|---|
@@ -57,6 +58,7 @@ ROWS = (
     f" modified_ns, state, dataset, checksum, replace(remote, '{FIRST}', {NAME}), NULL, problem,"
     " archive, staged_at, registered_at, verified_at, changed_at FROM files, series"
 )
+IDENTITY = "UPDATE files SET ctime_ns = ?, inode = ? WHERE root = 1 AND key = ?"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -83,19 +85,30 @@ class Growing:
     def __init__(self, installation: Installation, folder_size: int) -> None:
         self._installation = installation
         self._root = installation.arena.corpus.root
-        self._folders = len(installation.arena.corpus.folders)
+        self._places = [self._root / name for name in installation.arena.corpus.folders]
         self._size = folder_size
 
     def fill(self) -> None:
-        """Upload one file per folder, and copy its records for the others."""
+        """Upload one file per folder, and copy its records for the others; list them once."""
         self._run()
-        self._link(range(1, self._size))
         numbers = self._size - 1
+        stored = (self._installation.directory / "server" / "staging").iterdir()
+        for place in (*self._places, *stored):
+            _link(place, range(1, self._size))
         with _database(self._installation.directory / "server", "*.sqlite") as server:
             server.execute(RECORDS, (numbers, FIRST))
             server.execute(REPLICAS, (FIRST,))
         with _database(self._installation.directory / "state", "ledger-*.db") as ledger:
             ledger.execute(ROWS, (numbers,))
+            ledger.executemany(IDENTITY, self._identify())
+        self._run()
+
+    def _identify(self) -> Iterator[tuple[int, int, bytes]]:
+        """Yield ctime, inode and key of all files."""
+        for place in self._places:
+            for entry in os.scandir(place):
+                status = entry.stat()
+                yield status.st_ctime_ns, status.st_ino, f"{place.name}/{entry.name}".encode()
 
     def measure(self, run: str) -> str:
         """Prepare and execute a run; return its cells of the table."""
@@ -119,21 +132,11 @@ class Growing:
 
     def _add(self) -> None:
         fresh = max(1, self._size // 10)
-        self._link(range(self._size, self._size + fresh))
+        for place in self._places:
+            _link(place, range(self._size, self._size + fresh))
+        with _database(self._installation.directory / "state", "ledger-*.db") as ledger:
+            ledger.executemany(IDENTITY, self._identify())  # links have changed the ctime
         self._size += fresh
-
-    def _link(self, numbers: range) -> None:
-        for folder in self._installation.arena.corpus.folders:
-            first = self._root / folder / FIRST
-            source, links = first, first.stat().st_nlink
-            for number in numbers:
-                target = self._root / folder / f"file-{number:07}"
-                if links % 60_000 == 0:  # ext4 allows 65,000 links to a file
-                    shutil.copy2(source, target)
-                    source = target
-                else:
-                    os.link(source, target)
-                links += 1
 
     def _run(self) -> tuple[dict[str, Any], resource.struct_rusage]:
         """Run; return summary and usage: the memory of the largest process, the CPU of all."""
@@ -150,6 +153,20 @@ class Growing:
         if summary["verified"] != summary["found"]:
             raise ContestError(f"not all files were verified: {summary}")
         return summary, usage
+
+
+def _link(folder: Path, numbers: range) -> None:
+    """Add links to the first file of a folder."""
+    source = folder / FIRST
+    links = source.stat().st_nlink
+    for number in numbers:
+        target = folder / f"file-{number:07}"
+        if links % 60_000 == 0:  # ext4 allows 65,000 links to a file
+            shutil.copy2(source, target)
+            source = target
+        else:
+            os.link(source, target)
+        links += 1
 
 
 def _nothing() -> None:
