@@ -21,6 +21,7 @@ from mydata_like.ssh.session import Endpoint
 from mydata_like.ssh.sftp import open_on
 from mydata_like.ssh.user_config import find_login
 from mydata_like.state.paths import StatePaths
+from mydata_like.transfer.ssh.host_programs import HostPrograms
 
 ONE_SESSION: Final = (
     "{host} wants a new code for each session, so all channels share one. That is slower. If it "
@@ -37,6 +38,7 @@ class FoundHost(NamedTuple):
     evidence: str
     notes: tuple[str, ...]
     found: HostCapabilities
+    programs: HostPrograms | None
 
 
 def parse_destination(text: str) -> CopyTarget:
@@ -68,7 +70,7 @@ def find_host(
     if transfer:
         endpoint = _adjust(endpoint, transfer)
     path = target.path
-    facts, refusal = _ask_shell(endpoint)
+    facts, programs, refusal = _ask_shell(endpoint)
     home, evidence = facts.home if facts else b"", "host"
     if facts is None or not facts.checksum:
         try:
@@ -84,11 +86,13 @@ def find_host(
     found = SHELL
     if facts:
         found = found._replace(checksum=facts.checksum, sha256=facts.sha256)
-    return FoundHost(endpoint, path or home, evidence, notes, found)
+    return FoundHost(endpoint, path or home, evidence, notes, found, programs)
 
 
-def _ask_shell(endpoint: Endpoint) -> tuple[CommandFacts | None, UploaderError | None]:
-    """Return what the shell of a host tells, or why it tells nothing.
+def _ask_shell(
+    endpoint: Endpoint,
+) -> tuple[CommandFacts | None, HostPrograms | None, UploaderError | None]:
+    """Return what the shell of a host tells and what programs it has, or why it tells nothing.
 
     A host without one may refuse commands, break the connection or stay silent. A connection that
     breaks for another reason is opened again.
@@ -99,15 +103,16 @@ def _ask_shell(endpoint: Endpoint) -> tuple[CommandFacts | None, UploaderError |
             session = stack.enter_context(closing(connect(endpoint)))
             try:
                 facts = probe_commands(session)
+                programs = HostPrograms.find(session) if facts.checksum else None
             except RejectedError as error:
-                return None, error
+                return None, None, error
             except TransientError as error:
                 failure = error
                 continue
             stack.pop_all()
             keep(endpoint, session)
-            return facts, None
-    return None, failure
+            return facts, programs, None
+    return None, None, failure
 
 
 def _adjust(endpoint: Endpoint, transfer: Transfer) -> Endpoint:

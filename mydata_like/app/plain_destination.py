@@ -65,7 +65,7 @@ from mydata_like.core.model import DatasetFolder, StagingArea
 from mydata_like.core.openat import join
 from mydata_like.core.ports import Clock, Emit
 from mydata_like.engine.gate import Gate
-from mydata_like.engine.pipeline import ahead
+from mydata_like.engine.pipeline import ahead, begin, settle
 from mydata_like.engine.walk import refuse_destination
 from mydata_like.settings.atomic_write import make_private_folder
 from mydata_like.settings.schema import Settings, Transfer
@@ -81,6 +81,7 @@ from mydata_like.transfer.folder.folder_session import FolderDestination
 from mydata_like.transfer.folder.mounted_files import LocalFiles
 from mydata_like.transfer.pool import StagingTransport
 from mydata_like.transfer.ssh.host_files import HostFiles
+from mydata_like.transfer.ssh.host_programs import HostPrograms
 from mydata_like.transfer.ssh.sftp_files import SftpFiles
 from mydata_like.transfer.ssh.staging_host import StagingHost
 from mydata_like.transfer.worker_process import WorkerStarter
@@ -105,7 +106,8 @@ class HostPlace:
 
     Unless its `evidence` is `host`, its files are reached over SFTP; see `DestinationFiles`.
     `notes` are sentences on what of the user's SSH configuration was not evaluated. What was
-    `found` are the host's programs for checksums.
+    `found` are the host's programs for checksums; its other `programs` are asked for again if they
+    are not known.
     """
 
     endpoint: Endpoint
@@ -113,6 +115,7 @@ class HostPlace:
     evidence: str = "host"
     notes: tuple[str, ...] = ()
     found: HostCapabilities = SHELL
+    programs: HostPrograms | None = None
 
     @property
     def reads_back(self) -> bool:
@@ -131,7 +134,7 @@ class HostPlace:
         if self.reads_back:
             flushes = self.evidence == "read-back"
             return SftpFiles(partial(connect, self.endpoint), self.path, flushes=flushes)
-        return HostFiles(self._connect, self.path)
+        return HostFiles(self._connect, self.path, self.programs)
 
     def find_free(self) -> int | None:
         """Return the bytes that are free for new files; None if the host does not tell."""
@@ -385,6 +388,8 @@ class PlainDestination(RunDestination):
         self._request = request
         self.files = self.place.open_files()
         stack.callback(self.files.close)
+        if isinstance(self.files, HostFiles):
+            self.files.log_in_ahead(len(self.list_folders()))
         try:
             gate.call(lambda: self.files.open(create=not request.dry_run), staging=True)
         except (StagingError, ServerUnavailableError) as error:
@@ -392,7 +397,7 @@ class PlainDestination(RunDestination):
                 raise
             self.files = cast(DestinationFiles, NewDestination())
             return request
-        if isinstance(self.place, HostPlace) and not self.place.reads_back:
+        if isinstance(self.files, HostFiles):
             cancel = observer.cancel.part()
             stack.callback(cancel.set)
             self._expected = {
@@ -414,17 +419,9 @@ class PlainDestination(RunDestination):
         uploader = ensure_uuid(request.settings, places)
         self._ledger = ledger
         known = "" if self._accept_missing else ledger.find_meta(KNOWN_ID) or ""
-        found = gate.call(
-            lambda: identify(files, known, self._algorithm, create=not dry_run), staging=True
-        )
-        if found.id and not dry_run:
-            ledger.record_meta(KNOWN_ID, found.id)
-        self._marker = found
-        self._refuse_inside()
         emit = basis.observer.emit
         # Other computers may copy from a folder of the same path.
         own = f"{uploader[:8]}-{self.digest}"
-        self.temporary = TEMPORARY + own.encode() + b"/" if files.has_temporary_names else b""
         manifest = Manifest(
             files,
             own,
@@ -433,7 +430,19 @@ class PlainDestination(RunDestination):
             rest=gate.rest,
         )
         last = int(ledger.find_meta(SEGMENTS) or 0)
-        segments = gate.call(manifest.find_own, staging=True) if last else set()
+        find_segments = begin(
+            lambda: gate.call(manifest.find_own, staging=True) if last else set[int]()
+        )
+        basis.stack.callback(settle, find_segments)
+        found = gate.call(
+            lambda: identify(files, known, self._algorithm, create=not dry_run), staging=True
+        )
+        if found.id and not dry_run:
+            ledger.record_meta(KNOWN_ID, found.id)
+        self._marker = found
+        self._refuse_inside()
+        self.temporary = TEMPORARY + own.encode() + b"/" if files.has_temporary_names else b""
+        segments = find_segments()
         self.context = ManifestContext(
             files,
             manifest,

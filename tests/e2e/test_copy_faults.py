@@ -9,7 +9,8 @@ from socket import socket
 
 import pytest
 
-from mydata_like.app.copy_service import CopyOrder, open_place, plan_copy, run_copy
+from mydata_like.app.copy_order import CopyOrder, plan_copy
+from mydata_like.app.copy_service import open_place, run_copy
 from mydata_like.app.run_request import RunObserver
 from mydata_like.core.errors import StagingError
 from mydata_like.selftest.tampering import TamperingProxy

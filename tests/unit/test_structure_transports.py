@@ -38,6 +38,7 @@ PLACES = {
     ),
     "ssh": (
         "mydata_like.transfer.ssh.",
+        "mydata_like.app.host_login",
         "mydata_like.app.plain_destination",
         "mydata_like.app.transports.ssh_kind",
         "mydata_like.app.transports.auto_kind",

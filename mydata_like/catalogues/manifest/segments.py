@@ -187,8 +187,8 @@ class Manifest:
     def _find_next(self) -> int:
         """Return the number of the next segment; what an interruption has left is removed."""
         if self._last is None:
-            own = self.find_own()
             names = self._files.list_own(self._own.rstrip(b"/"))
+            own = _number_segments(names)
             left = [it for it in names if it[:6].isdigit() and int(it[:6]) not in own]
             self._files.remove([self._own + name for name in left])
             self._last = max(own, default=0)
@@ -202,8 +202,7 @@ class Manifest:
 
     def find_own(self) -> set[int]:
         """Return the numbers of our own segments."""
-        names = self._files.list_own(self._own.rstrip(b"/"))
-        return {int(name[:6]) for name in names if name.endswith(_ENDING) and name[:6].isdigit()}
+        return _number_segments(self._files.list_own(self._own.rstrip(b"/")))
 
     def read(self) -> Iterator[Listed]:
         """Yield what all uploaders have listed; a later line of a path replaces earlier ones."""
@@ -312,6 +311,10 @@ class Manifest:
         if listed:
             self._files.recall((it.proven for it in listed), listed[0].evidence)
         return listed
+
+
+def _number_segments(names: Iterable[bytes]) -> set[int]:
+    return {int(name[:6]) for name in names if name.endswith(_ENDING) and name[:6].isdigit()}
 
 
 def _find_segment(name: bytes) -> bytes:

@@ -3,9 +3,10 @@
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from concurrent.futures import Future
+from contextlib import closing, contextmanager, suppress
 from functools import partial
-from threading import Condition
+from threading import Condition, Thread
 from typing import Final
 
 from mydata_like.core.checksums import Algorithm
@@ -28,6 +29,7 @@ from mydata_like.core.errors import (
     ServerUnavailableError,
     StagingError,
     TransientError,
+    UploaderError,
 )
 from mydata_like.core.formatting import format_path
 from mydata_like.ssh.capabilities import PREAMBLE, HostCapabilities, quote
@@ -144,8 +146,10 @@ class HostFiles(DestinationFiles):
     attributes_complete = True
     concurrent = 2
 
-    def __init__(self, connect: Connect, location: bytes) -> None:
-        """`connect` opens a session and returns what the host has."""
+    def __init__(
+        self, connect: Connect, location: bytes, programs: HostPrograms | None = None
+    ) -> None:
+        """`connect` opens a session and returns what the host has; `programs` are known ones."""
         self._connect = connect
         self._location = location
         where = location if location.startswith(b"/") else b"./" + location
@@ -155,7 +159,8 @@ class HostFiles(DestinationFiles):
         self._most = 2  # of them at once
         self._session: OpenSession | None = None
         self._capabilities = HostCapabilities("")
-        self._programs: HostPrograms | None = None
+        self._programs = programs
+        self._ahead: list[Future[OpenSession]] = []  # logins for listings
         self._links = True  # until a hard link was refused
 
     def open(self, *, create: bool) -> None:
@@ -177,6 +182,24 @@ class HostFiles(DestinationFiles):
             case _:
                 raise _unanswered()
 
+    def log_in_ahead(self, listings: int) -> None:
+        """Start to log in for as many listings, while the destination is opened."""
+        for _ in range(listings):
+            login: Future[OpenSession] = Future()
+            self._ahead.append(login)
+            Thread(target=self._fulfil, args=(login,), name="login", daemon=True).start()
+
+    def _fulfil(self, login: "Future[OpenSession]") -> None:
+        try:
+            login.set_result(self._log_in()[0])
+        except UploaderError as error:
+            login.set_exception(error)
+
+    def _take_login(self) -> OpenSession:
+        with self._changed:
+            login = self._ahead.pop() if self._ahead else None
+        return login.result() if login else self._log_in()[0]
+
     def list_files(self, folder: bytes) -> Iterator[StoredFile]:
         """Yield the files below a folder as the host finds them."""
         for part in self.list_parts(folder):
@@ -195,8 +218,7 @@ class HostFiles(DestinationFiles):
         prune = b"" if folder else _PRUNE
         script = ENTER + _LIST % (enter_words(b"w", folder), prune, action)
         top = folder + b"/" if folder else b""
-        session, _ = self._log_in()
-        with closing(session):
+        with closing(self._take_login()) as session:
             nonce, command = self._build(_ALIVE + script, enter=True)
             reader = _Reader(session.start(command))
             reader.skip(nonce)
@@ -411,6 +433,9 @@ class HostFiles(DestinationFiles):
         self._run(_ALIVE + ENTER + _CLEAR % (enter_words(b"w", folder), quote(b"./" + folder)))
 
     def close(self) -> None:
+        while self._ahead:
+            with suppress(UploaderError):
+                self._ahead.pop().result().close()
         session, self._session = self._session, None
         if session is not None:
             session.close()
