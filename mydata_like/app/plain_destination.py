@@ -515,6 +515,7 @@ class CopyDestination(PlainDestination):
     ) -> None:
         super().__init__(accept_missing=accept_missing, overwrite=overwrite, algorithm=algorithm)
         self.place = place
+        self.in_process = isinstance(place, HostPlace)
         self._places = {source.path: source.place for source in sources}
         self._folders = [source.place for source in sources if not source.alone]
         self._shard = shard

@@ -50,10 +50,12 @@ class OpenedDestination(NamedTuple):
 class RunDestination(ABC):
     """What one run sends to. Its methods are called once, in the order of their definition.
 
-    Files that other programs have open wait if it `awaits_writers`.
+    Files that other programs have open wait if it `awaits_writers`. A few files are sent
+    `in_process`, by a thread of the engine if that cannot be blocked by a lost folder.
     """
 
     awaits_writers = True
+    in_process = False
 
     def find_root(self, request: RunRequest) -> bytes:
         """Return the data directory of the run's ledger and lock."""

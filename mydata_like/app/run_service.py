@@ -109,6 +109,8 @@ def limited_impact(limits: Limits, gate: Gate, emit: Emit, progress: RunProgress
 T = TypeVar("T")
 
 LOOK_AT = 2000  # files, after which no worker is started early: scanning them twice takes longer
+FEW = 100  # files
+LITTLE = 8 * 1024 * 1024  # bytes of them
 LOOK_FOR = 30.0  # seconds of scanning if a run cannot start
 IN_USE = 30 * 86400.0  # seconds since the last run over a data directory that is in use
 SWITCH_INTERVAL = 0.0005  # seconds for which a thread may block the sending threads
@@ -359,17 +361,28 @@ class _Builder:
         discovery: Discovery,
         find_sources: Callable[[], ExtraSources],
     ) -> Iterator[None]:
-        """Start the first channel worker while connecting if one of the first files is new."""
+        """Start the first channel worker while connecting if one of the first files is new.
+
+        For a few files, importing what sends them is faster than a process.
+        """
         cancel = CancelFlag()
 
         def look() -> None:
+            opened: list[LocalFile] = []
             seen = 0
             for group in self._scan_ahead(discovery, find_sources, cancel):
-                if discovery.is_open(group):
-                    workers.start_early()
+                opened += discovery.list_open(group)
+                few = len(opened) <= FEW and sum(file.size for file in opened) <= LITTLE
                 seen += len(group.files)
+                if opened and not (few and self._destination.in_process and seen < LOOK_AT):
+                    workers.start_early()
                 if workers.started or seen >= LOOK_AT:
                     return
+            if opened:
+                # It imports all that sends files.
+                from mydata_like.transfer.worker_thread import start_thread
+
+                workers.start_first_with(start_thread)
 
         ended = begin(look)
         try:

@@ -91,12 +91,13 @@ class Discovery:
         known = next(iter(seen.datasets)) if whole else None
         return group._replace(known=known, new=not seen.datasets), news
 
-    def is_open(self, group: FileGroup) -> bool:
-        """Return whether some files of a group are not known as verified in their current state."""
+    def list_open(self, group: FileGroup) -> list[LocalFile]:
+        """Return the files of a group that are not known as verified in their current state."""
         inventory = self._find_inventory()
         if not group.files or (group.digest and inventory.find_known(group.digest)):
-            return False
-        return bool(inventory.find_open(group.files).keys)
+            return []
+        keys = inventory.find_open(group.files).keys
+        return [it for it in group.files if it.key in keys] if keys else []
 
     def pass_open(self, groups: Iterable[Compared]) -> Iterator[Compared]:
         """Yield checked or compared files, after the unverified ones are recorded."""

@@ -254,6 +254,7 @@ class WorkerStarter:
         self.most = most
         self._lock = Lock()
         self._early: WorkerProcess | None = None
+        self._first: Start | None = None
         self.started = False  # whether the first one was started, or is not wanted
 
     def start_early(self) -> None:
@@ -263,9 +264,16 @@ class WorkerStarter:
                 self.started = True
                 self._early = WorkerProcess(self._command, "session 1")
 
+    def start_first_with(self, start: Start) -> None:
+        """Start the first one in another way, unless it was started already."""
+        with self._lock:
+            self._first = None if self.started else start
+
     def start(self, name: str) -> WorkerProcess:
         """Return a process that waits for its configuration."""
-        return self._take_early() or WorkerProcess(self._command, name)
+        with self._lock:
+            first, self._first = self._first, None
+        return self._take_early() or WorkerProcess(first or self._command, name)
 
     def close(self) -> None:
         """End a process that was not needed."""

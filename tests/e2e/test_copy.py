@@ -784,6 +784,24 @@ def test_a_dry_run_prepares_no_channel(site):
     assert not site.there.exists()
 
 
+@pytest.mark.parametrize(("files", "processes"), [(3, 1), (150, 2)])
+def test_a_few_files_are_sent_to_a_host_without_a_channel_process(
+    host_site, monkeypatch, files, processes
+):
+    site = host_site
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")  # the interpreter reports what it imports
+    source = site.data / "src"
+    source.mkdir()
+    for number in range(files):
+        (source / str(number)).write_text(str(number))
+
+    ended = site.copy(source)
+
+    assert ended.code == 0, ended
+    assert ended.complaints.count("mydata_like.core.errors\n") == processes
+    assert find_differences(source, site.there, b"src") == []
+
+
 def test_patterns_choose_the_files(site, source):
     (source / "skip").mkdir()
     (source / "skip" / "it").write_bytes(b"1")

@@ -160,7 +160,8 @@ class HostFiles(DestinationFiles):
         self._session: OpenSession | None = None
         self._capabilities = HostCapabilities("")
         self._programs = programs
-        self._ahead: list[Future[OpenSession]] = []  # logins for listings
+        self._listings = 0  # for which to log in
+        self._ahead: list[Future[OpenSession]] = []  # these logins
         self._links = True  # until a hard link was refused
 
     def open(self, *, create: bool) -> None:
@@ -183,8 +184,12 @@ class HostFiles(DestinationFiles):
                 raise _unanswered()
 
     def log_in_ahead(self, listings: int) -> None:
-        """Start to log in for as many listings, while the destination is opened."""
-        for _ in range(listings):
+        """Log in for as many listings as soon as the session is open, not when they begin."""
+        self._listings = listings
+
+    def _log_in_for_listings(self) -> None:
+        count, self._listings = self._listings, 0
+        for _ in range(count):
             login: Future[OpenSession] = Future()
             self._ahead.append(login)
             Thread(target=self._fulfil, args=(login,), name="login", daemon=True).start()
@@ -530,6 +535,7 @@ class HostFiles(DestinationFiles):
             self._changed.wait_for(lambda: self._running < self._most)
             if self._session is None:
                 self._session, self._capabilities = self._log_in()
+                self._log_in_for_listings()
             session = self._session
             self._running += 1
         try:

@@ -25,7 +25,7 @@ from mydata_like.core.ports import SentFile, UnsentFile
 from mydata_like.settings.schema import Transfer
 from mydata_like.transfer.pool import StagingTransport, count_cpus
 from mydata_like.transfer.worker_messages import STREAMS
-from mydata_like.transfer.worker_process import WorkerStarter, build_command
+from mydata_like.transfer.worker_process import WorkerStarter, build_command, start_process
 from tests.fakes.channels import HOST
 from tests.fakes.place import checksum
 from tests.privileges import count_descriptors, needs_shell, needs_two_processors
@@ -424,6 +424,26 @@ def test_the_first_session_uses_a_process_that_was_started_early():
     for worker in (taken, other):
         worker.kill()
         worker.reap()
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_the_first_session_is_started_in_another_way_unless_it_was_started(early):
+    starts = []
+
+    def start():
+        starts.append("first")
+        return start_process(LOCAL)
+
+    with closing(WorkerStarter(LOCAL)) as workers:
+        if early:
+            workers.start_early()
+        workers.start_first_with(start)
+        started = [workers.start("session 1"), workers.start("session 2")]
+    for worker in started:
+        worker.kill()
+        worker.reap()
+
+    assert starts == ([] if early else ["first"])
 
 
 def test_a_process_that_was_started_early_in_vain_ends():
