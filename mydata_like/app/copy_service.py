@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from mydata_like.app.bucket_place import BucketPlace
 from mydata_like.app.copy_order import CopyOrder
 from mydata_like.app.host_login import FoundHost
 from mydata_like.app.known_copies import CopyRun, note_run
@@ -118,7 +117,7 @@ def open_place(order: CopyOrder, host: FoundHost | None) -> Place:
         place = open_target(order.target, order.config, order.accepted_keys)
     if isinstance(place, FolderPlace):
         _refuse_overlap(order.sources, place.path)
-    if isinstance(place, BucketPlace) and not order.dry_run:
+    if not order.dry_run:
         place = place.probe()
     if order.evidence:
         _require_evidence(place, order.evidence)

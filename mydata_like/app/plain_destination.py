@@ -9,9 +9,8 @@ from contextlib import ExitStack, closing, suppress
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeAlias, Union, cast
 
-from mydata_like.app.bucket_place import BucketPlace
 from mydata_like.app.host_login import SHELL, find_host
 from mydata_like.app.identity import ensure_uuid
 from mydata_like.app.known_copies import COPIES, KNOWN_ID
@@ -87,6 +86,7 @@ from mydata_like.transfer.ssh.staging_host import StagingHost
 from mydata_like.transfer.worker_process import WorkerStarter
 
 if TYPE_CHECKING:
+    from mydata_like.app.bucket_place import BucketPlace
     from mydata_like.app.transports.transport_access import OpenDestination
 
 RESERVED: Final = Problem(
@@ -124,10 +124,16 @@ class HostPlace:
 
     @property
     def name(self) -> str:
-        """Its name in messages, and its identity for the ledger."""
+        """Its name in messages."""
         endpoint = self.endpoint
         port = f":{endpoint.port}" if endpoint.port != STANDARD_PORT else ""
         return f"{endpoint.username}@{endpoint.host}{port}:{format_path(self.path)}"
+
+    identity = name  # for the ledger
+
+    def probe(self) -> Self:
+        """Return the place: what it can do is known."""
+        return self
 
     def open_files(self) -> DestinationFiles:
         """Return the access to its files; no session is open yet."""
@@ -197,8 +203,14 @@ class FolderPlace:
 
     @property
     def name(self) -> str:
-        """Its name in messages, and its identity for the ledger."""
+        """Its name in messages."""
         return format_path(self.path)
+
+    identity = name  # for the ledger
+
+    def probe(self) -> Self:
+        """Return the place: what it can do is known."""
+        return self
 
     def open_files(self) -> LocalFiles:
         """Return the access to its files."""
@@ -240,7 +252,7 @@ class FolderPlace:
         )
 
 
-Place = HostPlace | FolderPlace | BucketPlace
+Place: TypeAlias = Union[HostPlace, FolderPlace, "BucketPlace"]
 
 
 def _share_session() -> WorkerStarter:
@@ -270,6 +282,9 @@ def open_target(
         case FolderTarget(path=path):
             return FolderPlace(source_key(Path(os.fsdecode(path))))
         case BucketTarget():
+            # Only a bucket needs it.
+            from mydata_like.app.bucket_place import BucketPlace
+
             return BucketPlace.find(target)
 
 
@@ -524,9 +539,7 @@ class CopyDestination(PlainDestination):
         parents = sorted(
             {path.rpartition(b"/")[0] if place else path for path, place in self._places.items()}
         )
-        place = self.place
-        name = place.identity if isinstance(place, BucketPlace) else place.name
-        names = [name.encode("utf-8", "surrogateescape"), *parents]
+        names = [self.place.identity.encode("utf-8", "surrogateescape"), *parents]
         text = b"\0".join([*names, str(self._shard).encode()])
         self.digest = hashlib.sha256(text).hexdigest()[:16]
         folder = find_state(request.settings, find_places(request.config)) / COPIES / self.digest

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from mydata_like.app.bucket_place import BucketPlace
 from mydata_like.app.connection import require_complete
 from mydata_like.app.known_copies import KNOWN_ID
 from mydata_like.app.ledgers import list_ledgers, reading
@@ -132,7 +131,7 @@ def open_place(
     target = settings.destination.parse(os.fsencode(Path.home()))
     keys = settings.transfer.host_keys
     place = open_target(target, config, keys, prompts, transfer=settings.transfer)
-    return place.probe() if probe and isinstance(place, BucketPlace) else place
+    return place.probe() if probe else place
 
 
 def refuse_overlap(settings: Settings) -> None:

@@ -14,7 +14,6 @@ from mydata_like.core.events import Event, Notice
 from mydata_like.settings.fields import InvalidSettingsError, SettingProblem
 from mydata_like.settings.layers import LayerSources, Loaded, preview_settings
 from mydata_like.settings.layers import load_settings as load_layers
-from mydata_like.settings.mydata_cfg import usual_places
 from mydata_like.settings.pending_changes import KeyStore, SecretKind
 from mydata_like.settings.schema import Settings, find_missing, iter_settings
 from mydata_like.settings.server_layer import read_server_layer
@@ -146,6 +145,9 @@ def server_settings_file(settings: Settings, places: StatePaths) -> Path:
 
 def find_legacy() -> Path | None:
     """Return the MyData.cfg of this computer, if there is one."""
+    # Only who has used MyData needs it.
+    from mydata_like.settings.mydata_cfg import usual_places
+
     places = usual_places(os.environ, sys.platform, Path.home())
     return next((place for place in places if place.is_file()), None)
 

@@ -1,7 +1,6 @@
 """The metadata of each setting, from which file, dialog and documentation are made."""
 
 import datetime
-import difflib
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
@@ -206,6 +205,9 @@ def unknown_key(key: str, known: Iterable[str]) -> str:
 
 def find_nearest(word: str, known: Iterable[str]) -> str | None:
     """Return the known word that is closest to a mistyped one."""
+    # Only a mistake needs it.
+    import difflib
+
     by_folded: Mapping[str, str] = {entry.lower(): entry for entry in known}
     close = difflib.get_close_matches(word.lower()[:200], list(by_folded), n=1, cutoff=0.6)
     return by_folded[close[0]] if close else None

@@ -12,7 +12,6 @@ from typing import Final
 
 from mydata_like.core.frozen import frozen
 from mydata_like.settings.fields import parse_value
-from mydata_like.settings.mydata_cfg import Conversion, translate
 from mydata_like.settings.schema import Settings, check_values, settings_by_key
 
 # Only this computer may set these. An attacker who controls the server must not be able to redirect
@@ -99,6 +98,9 @@ def read_server_layer(
     `here` are the settings without the server's. A forbidden setting causes a warning only if its
     value differs from the one in `here`.
     """
+    # Only what a server has set needs it.
+    from mydata_like.settings.mydata_cfg import Conversion, translate
+
     ours = {key: text for key, text in texts.items() if "." in key}
     translation = translate({key: text for key, text in texts.items() if "." not in key})
     values, warnings = dict(translation.values), []
