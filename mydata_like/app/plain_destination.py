@@ -500,10 +500,11 @@ class PlainDestination(RunDestination):
         """Remove empty temporary folders; with `everything`, also files that nothing will use."""
         folder = self.temporary.rstrip(b"/")
         with suppress(UploaderError):  # left to the next copy
-            if everything and folder:
-                left = self.files.list_own(folder)
+            if not (self.files.clear(folder) and everything and folder):
+                return
+            if left := self.files.list_own(folder):
                 self.files.remove([self.temporary + name for name in left])
-            self.files.clear(folder)
+                self.files.clear(folder)
 
     def report(self, finished: RunFinished) -> None:
         """Do nothing: the manifest says what is there."""

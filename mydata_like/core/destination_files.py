@@ -255,6 +255,10 @@ class DestinationFiles(Protocol):
     def read(self, path: bytes) -> bytes | None:
         """Return the content of a file below `.mydata-like`; None if it is missing."""
 
+    def read_all(self, paths: Sequence[bytes]) -> Iterator[bytes | None]:
+        """Yield the same for several files, of which some may be read in advance."""
+        return map(self.read, paths)
+
     def list_own(self, folder: bytes) -> list[bytes]:
         """Return the sorted paths of the files below a folder below `.mydata-like`, from there.
 
@@ -273,7 +277,10 @@ class DestinationFiles(Protocol):
         Folders come after those that they are in. What cannot be made is returned.
         """
 
-    def clear(self, folder: bytes) -> None:
-        """Remove the empty folders at and below a folder below `.mydata-like`."""
+    def clear(self, folder: bytes) -> bool:
+        """Remove the empty folders at and below a folder below `.mydata-like`.
+
+        Return whether files may be left there.
+        """
 
     def close(self) -> None: ...

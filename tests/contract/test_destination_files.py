@@ -602,6 +602,17 @@ def test_files_of_ours_are_listed_from_their_folder(there):
     assert there.files.read(b".mydata-like/none") is None
 
 
+def test_several_files_of_ours_are_read_at_once(there):
+    contents = {b".mydata-like/m/%d 'it" % number: b"%d\0\n" % number for number in range(20)}
+    contents |= {b".mydata-like/empty": b"", b".mydata-like/m/mydata:missing": b"mydata:missing\0"}
+    for path, content in contents.items():
+        there.files.write(path, content)
+    paths = [b".mydata-like/none", *contents, b".mydata-like/m/none", b".mydata-like/x/none"]
+
+    assert list(there.files.read_all(paths)) == [None, *contents.values(), None, None]
+    assert list(there.files.read_all([])) == []
+
+
 def test_only_files_of_ours_are_removed(there):
     names = [there.put(os.fsencode(INCOMING) + b"/" + name) for name in ODD]
     there.put("data/a")
@@ -621,7 +632,7 @@ def test_empty_folders_of_ours_are_removed(there):
     there.path(f"{OWN}/y/a\n'b").mkdir(parents=True)
     there.put(f"{OWN}/x/c/file")
 
-    there.files.clear(b".mydata-like/x")
+    assert there.files.clear(b".mydata-like/x")
     there.files.clear(b".mydata-like/y")
     there.files.clear(b".mydata-like/missing")
 

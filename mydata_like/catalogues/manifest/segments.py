@@ -264,8 +264,9 @@ class Manifest:
         """Yield all paths that a segment has in one of its files."""
         read: set[bytes] = set()
         names = list(self._list())
-        for name in names:
-            if name.endswith(_ENDING) and (listed := self._read(name)):
+        segments = [name for name in names if name.endswith(_ENDING)]
+        for name, content in zip(segments, self._files.read_all(segments), strict=True):
+            if listed := self._parse(name, content):
                 read.add(name.removesuffix(_ENDING))
                 yield from (it.path for it in listed)
         for name in names:
@@ -293,8 +294,10 @@ class Manifest:
                 yield MANIFEST + name
 
     def _read(self, name: bytes) -> list[Listed]:
+        return self._parse(name, self._files.read(name))
+
+    def _parse(self, name: bytes, content: bytes | None) -> list[Listed]:
         """Return what a segment lists; nothing if it is damaged."""
-        content = self._files.read(name)
         try:
             listed = list(parse_segment(content or b"", self._files.algorithm))
         except (ValueError, TypeError, KeyError) as error:

@@ -447,7 +447,7 @@ class LocalFiles(DestinationFiles):
             return [_describe(path, error)]
         return []
 
-    def clear(self, folder: bytes) -> None:
+    def clear(self, folder: bytes) -> bool:
         """Remove the empty folders at and below a folder below `.mydata-like`."""
         check_own(folder)
         found = [folder, *(path for path, status in self._walk(folder) if status is None)]
@@ -456,6 +456,7 @@ class LocalFiles(DestinationFiles):
                 with suppress(OSError):
                     place = self._at(folders, path)
                     os.rmdir(place.name, dir_fd=place.folder)
+        return True
 
     def close(self) -> None:
         """Do nothing: what a method opens it closes."""

@@ -270,9 +270,10 @@ class BucketFiles(DestinationFiles):
         """Do nothing: there are no folders or links in a bucket."""
         return []
 
-    def clear(self, folder: bytes) -> None:
+    def clear(self, folder: bytes) -> bool:
         """Remove the parts of uploads that began long ago."""
         remove_old_uploads(self._client, self._bucket, lambda: datetime.now(UTC))
+        return True
 
     def close(self) -> None:
         """Close idle connections; the next request opens others."""

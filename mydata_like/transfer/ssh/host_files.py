@@ -120,15 +120,16 @@ _REPLACE: Final = (
     b'elif v=$(mv -f -- "$T" "$n" 2>&1); then a placed; else a failed "$v"; fi'
 )
 _READ_OWN: Final = (
-    b'if %b && n=%b && [ -f "$n" ] && [ ! -h "$n" ]; then printf \'mydata:found\\0\'; '
-    b"exec cat \"$n\"; fi; printf 'mydata:missing\\0'"
+    b'(if %b && n=%b && [ -f "$n" ] && [ ! -h "$n" ]; then printf \'mydata:found\\0\'; cat "$n"; '
+    b"else printf 'mydata:missing\\0'; fi; printf '%b:%%d\\0' \"$?\"); "
 )
+_READ_AT_ONCE: Final = 16  # files of ours, which have some megabytes at most
 _MODE: Final = b'for f do [ -f "$f" ] && [ ! -h "$f" ] && chmod %o "$f" 2>/dev/null; done; exit 0'
 _PART: Final = b".write-"  # the beginning of a temporary name in a folder of ours
 _LIST_OWN: Final = b"if %b; then find . -type f -print0; fi; printf 'mydata:end\\0'"
 _CLEAR: Final = (
     b'root=$PWD; if %b; then cd -- "$root" && find %b -depth -type d -exec rmdir {} + 2>/dev/null; '
-    b"fi; exit 0"
+    b"[ ! -d %b ] || echo mydata:left; fi; exit 0"
 )
 # Folders that the account may not read are omitted, and files may vanish meanwhile.
 _HARMLESS: Final = (b"Permission denied", b"No such file or directory", b"not permitted")
@@ -358,22 +359,37 @@ class HostFiles(DestinationFiles):
 
     def read(self, path: bytes) -> bytes | None:
         """Return the content of a file below `.mydata-like`; None if it is missing."""
-        check_own(path)
-        folder, name = _divide(path)
-        script = ENTER + _READ_OWN % (enter_words(b"w", folder), quote(b"./" + name))
+        return next(self.read_all([path]))
+
+    def read_all(self, paths: Sequence[bytes]) -> Iterator[bytes | None]:
+        """Yield the same for several files, with one command for some of them."""
+        for start in range(0, len(paths), _READ_AT_ONCE):
+            yield from self._read(paths[start : start + _READ_AT_ONCE])
+
+    def _read(self, paths: Sequence[bytes]) -> Iterator[bytes | None]:
+        end = b"\0mydata-" + secrets.token_hex(8).encode()
+        script = ENTER
+        for path in paths:
+            check_own(path)
+            folder, name = _divide(path)
+            words = enter_words(b"w", folder), quote(b"./" + name), end.replace(b"\0", b"\\0")
+            script += _READ_OWN % words
         ended = self._run(script)
-        word, _, content = ended.output.partition(b"\0")
-        if word == MARK + b"missing":
-            return None
-        if word != MARK + b"found":
+        *answers, rest = re.split(b"%b:(\\d+)\0" % end, ended.output)
+        if len(answers) != 2 * len(paths) or rest:
             raise _unanswered()
-        if ended.status:
-            raise StagingError(
-                f"{format_path(path)} at the destination cannot be read: {shorten(ended.errors)}.",
-                hint="Give the account of the destination access to it.",
-                code="destination.denied",
-            )
-        return content
+        for path, answer, status in zip(paths, answers[::2], answers[1::2], strict=True):
+            word, _, content = answer.partition(b"\0")
+            if word not in (MARK + b"missing", MARK + b"found"):
+                raise _unanswered()
+            if status != b"0":
+                reason = shorten(ended.errors)
+                raise StagingError(
+                    f"{format_path(path)} at the destination cannot be read: {reason}.",
+                    hint="Give the account of the destination access to it.",
+                    code="destination.denied",
+                )
+            yield content if word == MARK + b"found" else None
 
     def list_own(self, folder: bytes) -> list[bytes]:
         """Return the sorted paths of the complete files below a folder, from there."""
@@ -432,10 +448,12 @@ class HostFiles(DestinationFiles):
             if answer.word != "there"
         ]
 
-    def clear(self, folder: bytes) -> None:
+    def clear(self, folder: bytes) -> bool:
         """Remove the empty folders at and below a folder below `.mydata-like`."""
         check_own(folder)
-        self._run(_ALIVE + ENTER + _CLEAR % (enter_words(b"w", folder), quote(b"./" + folder)))
+        place = quote(b"./" + folder)
+        ended = self._run(_ALIVE + ENTER + _CLEAR % (enter_words(b"w", folder), place, place))
+        return MARK in ended.output
 
     def close(self) -> None:
         while self._ahead:

@@ -459,7 +459,7 @@ class SftpFiles(DestinationFiles):
             self._target_first = _run_one(sftp, steps.find_link_order(probe + b"-a", probe + b"-b"))
         return self._target_first
 
-    def clear(self, folder: bytes) -> None:
+    def clear(self, folder: bytes) -> bool:
         """Remove the empty folders at and below a folder below `.mydata-like`."""
         check_own(folder)
         found = [path for path, it in self._walk(folder) if stat.S_ISDIR(it.mode)]
@@ -467,6 +467,7 @@ class SftpFiles(DestinationFiles):
             if self._find_folders(sftp, [folder])[folder] is _Kind.FOLDER:
                 order = [*sorted(found, reverse=True), folder]
                 _run(sftp, (steps.remove_folder(self._full(path)) for path in order))
+        return True
 
     def close(self) -> None:
         session, self._session, self._opened = self._session, None, None
