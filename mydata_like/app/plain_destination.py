@@ -486,7 +486,12 @@ class PlainDestination(RunDestination):
             self._expected.clear()  # the destination changes before it is compared
         catalogue = ManifestCatalogue(self.context, self.find_place, self._list_parts)
         return OpenedDestination(
-            catalogue, transport, BOX, can_replace=True, algorithm=found.algorithm
+            catalogue,
+            transport,
+            BOX,
+            can_replace=True,
+            algorithm=found.algorithm,
+            can_rename=files.has_temporary_names,
         )
 
     def _refuse_inside(self) -> None:

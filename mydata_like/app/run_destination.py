@@ -37,7 +37,8 @@ class OpenedDestination(NamedTuple):
     """What a run sends with. `box` is the storage box of its bytes.
 
     `can_replace` is whether a run can replace the content of files there; a dry run may have
-    another transport than the run itself. All checksums are of the `algorithm`.
+    another transport than the run itself. All checksums are of the `algorithm`. `can_rename` is
+    whether copies of renamed files are renamed there.
     """
 
     catalogue: Catalogue
@@ -45,6 +46,7 @@ class OpenedDestination(NamedTuple):
     box: str
     can_replace: bool
     algorithm: Algorithm = Algorithm.MD5
+    can_rename: bool = False
 
 
 class RunDestination(ABC):

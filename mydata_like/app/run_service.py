@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from mydata_like.app.directory_lock import (
     directory_locked,
@@ -51,7 +51,7 @@ from mydata_like.engine.pipeline import CancelFlag, begin, repeated, settle
 from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.record import Record
 from mydata_like.engine.recover import Recovery, UnreportedFiles
-from mydata_like.engine.renamed import RenamedFolders
+from mydata_like.engine.renamed import RenamedFiles, RenamedFolders
 from mydata_like.engine.replace import KeptCopies, Replace
 from mydata_like.engine.run import Run, Stages
 from mydata_like.engine.run_context import RunContext
@@ -516,7 +516,7 @@ class _Builder:
             discovery=discovery,
             availability=availability,
             scan=Scan(settings, emit, clock, context.cancel, self._part),
-            renamed=RenamedFolders(ledger, context.root, emit),
+            renamed=RenamedFolders(ledger, context.root, ignore if opened.can_rename else emit),
             check=Check(
                 context.catalogue,
                 ledger,
@@ -525,6 +525,7 @@ class _Builder:
                 gate,
                 changed,
                 unfinished if self._destination.awaits_writers else _find_none,
+                RenamedFiles(ledger, context.root) if opened.can_rename else _find_none,
                 box=context.box,
             ),
             compare=Compare(
@@ -551,8 +552,8 @@ class _Builder:
         )
 
 
-def _find_none(_files: Sequence[LocalFile]) -> Mapping[bytes, Problem]:
-    """Return no unfinished files: the user has asked for all of them now."""
+def _find_none(_files: Sequence[LocalFile]) -> Mapping[bytes, Any]:
+    """Return no unfinished or renamed files."""
     return {}
 
 

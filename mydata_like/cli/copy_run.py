@@ -110,8 +110,9 @@ def _summarise(
         yield describe_problem(finished.problem)
     if order.dry_run:
         wanted = format_size(totals.wanted_bytes)
+        renamed = f"{totals.renamed:,} would be renamed there, " if totals.renamed else ""
         yield (
-            f"{_count(totals.wanted)}, {wanted} would be sent; {totals.known:,} are there "
+            f"{_count(totals.wanted)}, {wanted} would be sent; {renamed}{totals.known:,} are there "
             f"unchanged, {totals.waiting:,} wait, {totals.failed:,} cannot be copied."
         )
         return
@@ -123,6 +124,7 @@ def _summarise(
             f"{format_duration(finished.seconds)} ({format_size(rate)}/s)"
         )
     for number, what in (
+        (finished.renamed, "renamed there, as they were here: nothing was sent"),
         (finished.waiting - finished.held, "not proven yet: run the same command again"),
         (finished.held, "held: to replace their copies, add --replace-changed"),
         (finished.skipped, "left out"),

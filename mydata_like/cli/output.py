@@ -278,6 +278,8 @@ def summarise(finished: RunFinished, *, partial: bool = False, doubtful: bool = 
             f"{what if finished.unfinished else 'Nothing was'} sent; "
             f"the run took {format_duration(finished.seconds)}."
         )
+    if finished.renamed:
+        lines.append(f"{finished.renamed:,} files were renamed there, as they were here.")
     if finished.replaced:
         lines.append(
             f"{finished.replaced:,} files replaced other content on the server. To see what is "

@@ -232,6 +232,24 @@ class FileReplaced:
 
 
 @frozen(kw_only=True)
+class FileRenamed:
+    """The destination has renamed its copy of a file that was renamed here: nothing was sent.
+
+    `before` was the path of the local file. In a dry run, the copy would be renamed.
+    """
+
+    path: bytes
+    size: int
+    before: bytes
+
+    @classmethod
+    def of(cls, record: FileRecord) -> Self:
+        """Return the event for a record that is `renamed`."""
+        assert record.renamed
+        return cls(path=record.file.key, size=record.file.size, before=record.renamed.key)
+
+
+@frozen(kw_only=True)
 class FileRegistered:
     """The server has a record of the file; its bytes are not verified yet."""
 
@@ -457,11 +475,12 @@ class RunFinished:
     in this run, which took `seconds`; `omitted` of these bytes did not have to be sent in it:
     they were there already, or are holes. `unfinished` bytes were sent of files that have not
     arrived completely. `replaced` is how often the content of a file on the server was replaced by
-    other content. `kept` are those of the `skipped` files whose different copies on the server
-    the user keeps, `held` those of the `waiting` ones that wait for the user's choice, and
-    `replacing` the files to be sent whose names have other content there. `problem` is why it ended
-    early, or null. `shard` is as in `run_started`; `limit` is the most frequent one of
-    `stages_measured`. `run` is empty if the run could not begin. `compared` is as in `files_known`.
+    other content, `renamed` how many copies were renamed there. `kept` are those of the `skipped`
+    files whose different copies on the server the user keeps, `held` those of the `waiting` ones
+    that wait for the user's choice, and `replacing` the files to be sent whose names have other
+    content there. `problem` is why it ended early, or null. `shard` is as in `run_started`; `limit`
+    is the most frequent one of `stages_measured`. `run` is empty if the run could not begin.
+    `compared` is as in `files_known`.
     """
 
     run: str
@@ -485,6 +504,7 @@ class RunFinished:
     replacing: int = 0
     compared: datetime | None = None
     unfinished: int = 0
+    renamed: int = 0
 
     @classmethod
     def of_nothing(cls, at: datetime, problem: Problem) -> Self:
@@ -519,6 +539,7 @@ Event = (
     | TransferRetried
     | TransferFinished
     | FileStaged
+    | FileRenamed
     | FileReplaced
     | FileRegistered
     | FileVerified

@@ -330,7 +330,8 @@ class FileRecord:
     the times of verification before this run changed the record: only a later one applies to our
     bytes. The other replicas keep theirs and remain "verified" although their bytes are no longer
     those of the record. If it was `placed_by_server` (uploads over HTTP), the transport has created
-    the record, and the server chose the path of the bytes.
+    the record, and the server chose the path of the bytes. If it was `renamed`, the bytes that have
+    arrived are those of this row, of its former name, and are not at `remote` yet.
     """
 
     file: LocalFile
@@ -347,6 +348,7 @@ class FileRecord:
     datafile: DatafileId | None = None
     looks: tuple[str, ...] = ()
     placed_by_server: bool = False
+    renamed: "Entry | None" = None
 
     @property
     def repairs(self) -> bool:
@@ -394,7 +396,7 @@ class FileRecord:
 
     def send_again(self) -> Self:
         """Note that its bytes are to be sent again, and that nothing is known of them."""
-        self.state, self.checksum = EntryState.FOUND, ""
+        self.state, self.checksum, self.renamed = EntryState.FOUND, "", None
         self.datafile, self.looks, self.placed_by_server = None, (), False
         return self
 

@@ -232,6 +232,9 @@ class Ledger(Protocol):
     def find_entries(self, keys: Sequence[bytes]) -> Mapping[bytes, Entry]:
         """Return the entries of these files; unknown files are omitted."""
 
+    def find_of_inodes(self, inodes: Sequence[int]) -> Sequence[Entry]:
+        """Return the rows of files with these inodes that are registered or verified."""
+
     def find_verified(
         self, dataset: DatasetId, keys: Sequence[bytes]
     ) -> Mapping[bytes, DatafileId]:
@@ -313,6 +316,9 @@ class Ledger(Protocol):
 
     def record(self, entries: Sequence[Entry]) -> None:
         """Record these rows; they replace older ones."""
+
+    def forget(self, entries: Sequence[Entry]) -> None:
+        """Remove these rows: the destination has nothing under these names any more."""
 
     def record_late(self, entries: Sequence[Entry]) -> None:
         """Record steps that soon become others; they are written if that takes some seconds.

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from mydata_like.core.archives import ArchiveState, judge_archive, member_name
 from mydata_like.core.errors import (
@@ -93,6 +93,7 @@ class Check:
         gate: Gate,
         changed: ChangedFiles,
         find_unfinished: Callable[[Sequence[LocalFile]], Mapping[bytes, Problem]],
+        find_renamed: Callable[[Sequence[LocalFile]], Mapping[bytes, Entry]],
         *,
         box: str,
     ) -> None:
@@ -103,6 +104,7 @@ class Check:
         self._clock = gate.clock
         self._changed = changed
         self._find_unfinished = find_unfinished
+        self._find_renamed = find_renamed
         self._box = box
         self._views: SingleFlight[bytes, FolderView] = SingleFlight()
         # The server's status of these may refer to earlier bytes until it verifies them again.
@@ -194,6 +196,7 @@ class Check:
                 for file in files
             ]
         )
+        judged = self._take_over_renamed(judged)
         self._report_known(group, files, view)
         checked = CheckedGroup(group, [], unread := [])
         verified: list[tuple[LocalFile, Entry]] = []
@@ -226,6 +229,20 @@ class Check:
         read = [file for file, found in judged if _must_be_read(found)]
         waiting = self._find_unfinished(read) if read else {}
         return [(file, waiting.get(file.key, found)) for file, found in judged]
+
+    def _take_over_renamed(
+        self, judged: Sequence[tuple[LocalFile, Judged]]
+    ) -> Sequence[tuple[LocalFile, Judged]]:
+        """Return what has arrived under a former name instead of each file that was renamed."""
+        new = [it for it, found in judged if _is_to_be_sent(found) and not found.earlier]
+        rows = self._find_renamed(new) if new else {}
+        if not rows:
+            return judged
+        return [
+            (file, _as_renamed(found, row) if _is_to_be_sent(found) and row else found)
+            for file, found in judged
+            for row in [rows.get(file.key)]
+        ]
 
     def _note_contradictions(self, view: FolderView, entries: Iterable[Entry]) -> None:
         """Make a full listing due if a record that was requested differs from its verified row."""
@@ -442,8 +459,16 @@ class Check:
         return FileRecord(file, view.dataset, view.place(file), record)
 
 
-def _is_to_be_sent(found: Judged) -> bool:
+def _is_to_be_sent(found: Judged) -> TypeGuard[FileRecord]:
     return isinstance(found, FileRecord) and found.state is EntryState.FOUND
+
+
+def _as_renamed(wanted: FileRecord, former: Entry) -> FileRecord | Comparison:
+    """Return a file whose bytes arrived under its former name, or which must be read before."""
+    arrived = replace(wanted, renamed=former).arrive(former.checksum)
+    if former.ctime_ns == wanted.file.ctime_ns:
+        return arrived
+    return Comparison(wanted.file, (Match(former.checksum, arrived),), wanted)
 
 
 def _must_be_read(found: Judged) -> bool:

@@ -4,7 +4,13 @@ from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 
 from mydata_like.core.errors import Cancelled, FileChangedError, Problem
-from mydata_like.core.events import FileFailed, FileVerified, FileWaiting, FileWanted
+from mydata_like.core.events import (
+    FileFailed,
+    FileRenamed,
+    FileVerified,
+    FileWaiting,
+    FileWanted,
+)
 from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import (
     Batch,
@@ -109,9 +115,18 @@ class Compare:
                 yield checked._replace(unread=())
 
     def report_unread(self, checked: CheckedGroup) -> None:
-        """Report the unread files of a group as waiting for a run; nothing is sent now."""
+        """Report the unread files of a group as waiting for a run; nothing is sent now.
+
+        Renamed files are reported as such; only a run reads those that it must read.
+        """
+        for record in checked.open:
+            if record.renamed:
+                self._emit(FileRenamed.of(record))
         for item in checked.unread:
-            if item.matches:
+            known = item.matches[0].known if item.matches else None
+            if isinstance(known, FileRecord) and known.renamed:
+                self._emit(FileRenamed.of(known))
+            elif item.matches:
                 self._emit(FileWaiting.of(item.file, UNREAD))
             elif isinstance(item.differs, FileRecord):  # it differs, and probably was appended to
                 self._emit(FileWanted.of(item.differs))

@@ -18,6 +18,7 @@ from mydata_like.core.events import (
     Event,
     FileFailed,
     FileRegistered,
+    FileRenamed,
     FileReplaced,
     FileRetried,
     FileSkipped,
@@ -122,6 +123,7 @@ class Totals:
     carried: float = 0.0  # and files in proportion to what was sent of them
     registered: int = 0
     replaced: int = 0  # earlier content on the server
+    renamed: int = 0  # copies at the destination
     byte_rate: float = 0.0
     file_rate: float = 0.0
     remaining: float | None = None
@@ -222,6 +224,7 @@ class RunProgress:
             FileFailed: self._count_failed,
             FileRegistered: self._count_registered,
             FileReplaced: self._count_replaced,
+            FileRenamed: self._count_renamed,
             FileRetried: self._reopen,
             FileSkipped: self._count_skipped,
             FilesKnown: self._count_known,
@@ -318,6 +321,7 @@ class RunProgress:
             shard=self._shard,
             omitted=sums.omitted,
             replaced=sums.replaced,
+            renamed=sums.renamed,
             kept=sums.kept,
             held=sums.held,
             replacing=sums.replacing,
@@ -346,6 +350,9 @@ class RunProgress:
 
     def _count_replaced(self, _: FileReplaced) -> None:
         self._sums.replaced += 1
+
+    def _count_renamed(self, _: FileRenamed) -> None:
+        self._sums.renamed += 1
 
     def _count_verified(self, event: FileVerified) -> None:
         self._sums.known += event.known

@@ -418,6 +418,11 @@ BEGIN
     DELETE FROM known_groups WHERE root = OLD.root AND dataset = OLD.dataset;
 END;
 """
+# A file that was renamed is found by its inode.
+INODES = """
+CREATE INDEX files_by_inode ON files (root, inode) WHERE inode IS NOT NULL;
+INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('files', 'files_by_inode', '1000000 1000000 1');
+"""
 MIGRATIONS: Sequence[str] = (
     FIRST,
     ARCHIVES,
@@ -430,6 +435,7 @@ MIGRATIONS: Sequence[str] = (
     BATCHES,
     FILES,
     DIGESTS,
+    INODES,
 )  # the n-th leads to version n; never change one, only add
 PROBES = (
     "SELECT id, directory FROM roots LIMIT 1",

@@ -37,6 +37,11 @@ _ENTRY_PART = (*ENTRY.split(", ")[1:], "staged_at", "registered_at", "verified_a
 _OUTCOME = "outcome, seen_size, seen_modified_ns, code, message, hint, seen_at"
 _OUTCOME_PART = _OUTCOME.split(", ")
 FIND = f"SELECT {ENTRY} FROM files WHERE root = ? AND state IS NOT NULL AND key IN (%s)"
+# Parts of archives have no bytes of their own.
+FIND_OF_INODES = (
+    f"SELECT {ENTRY} FROM files WHERE root = ? AND inode IN (%s) AND archive = ''"
+    " AND state IN ('verified', 'registered')"
+)
 # One query for many files: a row for each that has changed, and one for each dataset of the others.
 # A row of an older version is not trusted until its ctime and inode are known.
 FIND_OPEN = (
@@ -318,6 +323,7 @@ FORGET_ARCHIVE = "DELETE FROM archives WHERE root = ? AND dataset = ? AND path =
 EMPTY = _forget(
     _ENTRY_PART, "outcome", "root = ? AND dataset = ? AND archive = ? AND archive != ''"
 )
+FORGET = _forget(_ENTRY_PART, "outcome", "root = ? AND key = ?")
 # Files that were not compared with their archive keep their state.
 FOLLOW = (
     "UPDATE files SET state = ?1, datafile = ?2, changed_at = ?3,"

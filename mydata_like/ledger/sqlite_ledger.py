@@ -163,6 +163,15 @@ class SqliteLedger:
             found.update((key, late.entry) for key in keys if (late := self._late.get(key)))
         return found
 
+    def find_of_inodes(self, inodes: Sequence[int]) -> list[Entry]:
+        """Return the rows of files with these inodes that are registered or verified."""
+        found: list[Any] = []
+        for start in range(0, len(inodes), KEYS_AT_ONCE):
+            part = inodes[start : start + KEYS_AT_ONCE]
+            query = sql.FIND_OF_INODES % ",".join("?" * len(part))
+            found += self._fetch(query, (self._root, *part))
+        return [entry for row in found if (entry := parse_entry(row))]
+
     def find_verified(self, dataset: DatasetId, keys: Sequence[bytes]) -> dict[bytes, DatafileId]:
         """Return the records of those files that are known as verified in a dataset."""
         found: dict[bytes, DatafileId] = {}
@@ -337,6 +346,14 @@ class SqliteLedger:
         with self._late_lock:
             with self._file.transaction() as cursor:
                 self._insert(cursor, entries)
+            self._drop_late(entries)
+
+    def forget(self, entries: Sequence[Entry]) -> None:
+        """Remove these rows; outcomes of these files are kept."""
+        with self._late_lock:
+            with self._file.transaction() as cursor:
+                for statement in sql.FORGET:
+                    cursor.executemany(statement, [(self._root, it.key) for it in entries])
             self._drop_late(entries)
 
     def record_late(self, entries: Sequence[Entry]) -> None:

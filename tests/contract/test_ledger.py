@@ -51,6 +51,31 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
         yield opened
 
 
+def test_stored_files_are_found_by_their_inodes(ledger: Ledger) -> None:
+    stored = [entry(b"a")._replace(inode=1), entry(b"b", EntryState.REGISTERED)._replace(inode=1)]
+    others = [
+        entry(b"c")._replace(inode=3),
+        entry(b"d", EntryState.CHANGED)._replace(inode=1),
+        entry(b"e")._replace(inode=1, archive="batch.tar"),
+        entry(b"f"),
+    ]
+    ledger.record([row._replace(ctime_ns=row.inode and 5) for row in [*stored, *others]])
+
+    found = ledger.find_of_inodes([1, 2, *range(10, 2000)])
+
+    assert sorted(found) == [row._replace(ctime_ns=5) for row in stored]
+
+
+def test_a_forgotten_row_is_gone(ledger: Ledger) -> None:
+    rows = [entry(b"a"), entry(b"b")]
+    ledger.record(rows)
+    ledger.record_late([entry(b"c", EntryState.REGISTERED)])
+
+    ledger.forget([entry(b"a"), entry(b"c")])
+
+    assert ledger.find_entries([b"a", b"b", b"c"]) == {b"b": rows[1]}
+
+
 @pytest.mark.parametrize("key", AWKWARD)
 def test_what_is_recorded_is_found_as_it_was(ledger: Ledger, key: bytes) -> None:
     failed = Entry(key, 2**62, -1, EntryState.FAILED, HERE, problem="file.changed")

@@ -57,6 +57,18 @@ class MemoryLedger:
     def find_entries(self, keys: Sequence[bytes]) -> dict[bytes, Entry]:
         return {key: self.entries[key] for key in keys if key in self.entries}
 
+    def find_of_inodes(self, inodes: Sequence[int]) -> list[Entry]:
+        stored = EntryState.VERIFIED, EntryState.REGISTERED
+        return [
+            entry
+            for entry in self.entries.values()
+            if entry.inode in inodes and entry.state in stored and not entry.archive
+        ]
+
+    def forget(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            self.entries.pop(entry.key, None)
+
     def find_verified(self, dataset: DatasetId, keys: Sequence[bytes]) -> dict[bytes, DatafileId]:
         return {
             key: entry.datafile

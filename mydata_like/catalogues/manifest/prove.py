@@ -11,9 +11,9 @@ from mydata_like.catalogues.manifest.segments import LARGEST
 from mydata_like.catalogues.manifest.stored_view import BOX, OCCUPIED, ManifestContext
 from mydata_like.core.destination_files import Placement, ProvenFile
 from mydata_like.core.errors import Problem, TransientError
-from mydata_like.core.events import FileFailed, FileWaiting
+from mydata_like.core.events import FileFailed, FileRenamed, FileWaiting
 from mydata_like.core.local_files import LocalFile
-from mydata_like.core.model import Batch, DatafileId, EntryState, FileRecord
+from mydata_like.core.model import Batch, DatafileId, Entry, EntryState, FileRecord
 from mydata_like.engine.pipeline import StageInput, map_concurrently
 
 logger = logging.getLogger(__name__)
@@ -65,17 +65,20 @@ class Prove:
 
     def _prove(self, batch: Batch) -> Iterator[Batch]:
         """Prove some files; yield those that are verified, and those to be sent again."""
+        former: list[Entry] = []
         try:
             placements = [self._place(record) for record in batch]
             # An older line of a file that was removed there would say that it has other bytes.
             paths = [it.final or it.temporary for it in placements]
             self._call(lambda: self._destination.manifest.withdraw_earlier(paths))
+            former = self._take_over(batch)
             begun = self._clock.monotonic()
             self._call(self._files.sync)
             self._flushing += self._clock.monotonic() - begun
             verified: list[tuple[FileRecord, ProvenFile]] = []
-            wrong: Batch = []
-            parts = list(_divide(list(zip(batch, placements, strict=True))))
+            wrong = [it for it in batch if it.state is EntryState.FOUND]
+            placed = zip(batch, placements, strict=True)
+            parts = list(_divide([it for it in placed if it[0].state is not EntryState.FOUND]))
             found = map_concurrently(
                 lambda part: self._call(partial(self._prove_part, part)),
                 parts,
@@ -85,7 +88,7 @@ class Prove:
                 for (record, _), result in zip(part, results, strict=True):
                     if isinstance(result, ProvenFile):
                         verified.append((record, result))
-                    elif result is None:
+                    elif result is None or record.renamed:
                         wrong.append(record)
                     else:
                         self._fail(record, result)
@@ -98,7 +101,11 @@ class Prove:
                 for file in record.files:
                     self._destination.emit(FileWaiting.of(file, error.problem))
             return
+        if former:
+            self._destination.ledger.forget(former)
         for record, result in verified:
+            if record.renamed:
+                self._destination.emit(FileRenamed.of(record))
             record.state, record.datafile = EntryState.VERIFIED, DatafileId(result.file.mark)
             record.remote = result.file.path.decode("utf-8", "surrogateescape")
         if verified:
@@ -106,12 +113,35 @@ class Prove:
         if again := [record for record in wrong if self._may_be_sent_again(record)]:
             yield again
 
+    def _take_over(self, batch: Batch) -> list[Entry]:
+        """Withdraw what is said of renamed files under their former names; return their rows.
+
+        Their lines go first, as those of all files that are about to change. Their rows stay until
+        the files have their names, so that they are not missed after an interruption. What another
+        uploader has put there keeps its name; that file is to be sent.
+        """
+        manifest, ledger = self._destination.manifest, self._destination.ledger
+        former: list[Entry] = []
+        for record in batch:
+            if record.renamed and manifest.is_of_another(_encode(record.renamed.remote)):
+                record.send_again()
+            elif record.renamed:
+                former.append(record.renamed)
+        if former:
+            paths = {_encode(it.remote) for it in former}
+            self._call(lambda: manifest.withdraw(paths))
+            ledger.record(
+                [it._replace(state=EntryState.REGISTERED, datafile=None) for it in former]
+            )
+            ledger.flush()
+        return former
+
     def _prove_part(
         self, part: Sequence[tuple[FileRecord, Placement]]
     ) -> list[ProvenFile | Problem | None]:
         """Return each file as it is proven, None if its bytes are wrong, or why it has no name."""
-        self._set_modes([record for record, _ in part if record.replaces])
-        placements = [placement for _, placement in part]
+        records, placements = zip(*part, strict=True)
+        self._set_modes([record for record in records if record.replaces])
         results = self._files.prove_and_place(placements)
         lost = [
             at
@@ -119,6 +149,15 @@ class Prove:
             if placement.final and not isinstance(result, ProvenFile)
         ]
         self._accept_named(placements, lost, results)
+        proven = {at for at, it in enumerate(results) if isinstance(it, ProvenFile)}
+        for at in proven.intersection(lost):  # somebody else has put the same bytes there
+            records[at].renamed = None
+        # Where two names are one, as on two mounts of one folder, the only one is gone now.
+        renamed = [at for at in proven if records[at].renamed]
+        seen = self._files.look([placements[at].final for at in renamed]) if renamed else ()
+        for at, file in zip(renamed, seen, strict=True):
+            if file is None:
+                results[at] = None
         return results
 
     def _set_modes(self, replaced: Batch) -> None:
@@ -146,17 +185,23 @@ class Prove:
         for at, found in zip(lost, self._files.prove(finals) if finals else (), strict=True):
             if placements[at].is_right(found):
                 results[at] = found
-                self._files.remove([placements[at].temporary])
+                if placements[at].temporary.startswith(self._destination.temporary):
+                    self._files.remove([placements[at].temporary])
 
     def _place(self, record: FileRecord) -> Placement:
         """Return where a file is, and its final path; that is empty if it has its name already."""
         path, file, temporary = _encode(record.remote), record.file, self._destination.temporary
         final = path[len(temporary) :] if temporary and path.startswith(temporary) else b""
+        if record.renamed:
+            path = _encode(record.renamed.remote)
         mode = _find_mode(file) if final else 0
         return Placement(path, final, mode, file.size, record.checksum)
 
     def _may_be_sent_again(self, record: FileRecord) -> bool:
         """Prepare a file whose bytes are wrong to be sent again; report one that cannot be."""
+        if record.renamed or record.state is EntryState.FOUND:
+            record.send_again()
+            return True
         ours = record.earlier is None or bool(record.earlier.find_replica(BOX))
         ours = ours or self._destination.overwrite
         if record.round or not ours:

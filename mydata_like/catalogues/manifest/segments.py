@@ -161,7 +161,8 @@ class Manifest:
         self._note = note
         self._rest = rest
         self._lock = Lock()
-        self._earlier: array[int] | None = None  # sorted numbers of the paths listed before
+        self._earlier: array[int] | None = None  # sorted numbers of the paths listed before,
+        self._others = array("Q")  # and of those by other uploaders
         self._last: int | None = None  # the number of our newest segment, once it was looked for
 
     def add(self, proven: Sequence[ProvenFile], at: int) -> None:
@@ -253,25 +254,40 @@ class Manifest:
     def withdraw_earlier(self, paths: Collection[bytes]) -> None:
         """Withdraw those of these files that were listed before this run."""
         with self._lock:
-            if self._earlier is None:
-                self._earlier = array("Q", sorted(map(_number, self._find_names())))
-            if not self._earlier:
+            if not self._find_earlier():
                 return
-        if earlier := {path for path in paths if _has(self._earlier, _number(path))}:
+            earlier = {path for path in paths if _has(self._find_earlier(), _number(path))}
+        if earlier:
             self.withdraw(earlier)
 
-    def _find_names(self) -> Iterator[bytes]:
-        """Yield all paths that a segment has in one of its files."""
+    def is_of_another(self, path: bytes) -> bool:
+        """Return whether another uploader had listed this path before this run."""
+        with self._lock:
+            self._find_earlier()
+            return _has(self._others, _number(path))
+
+    def _find_earlier(self) -> "array[int]":
+        if self._earlier is None:
+            own, others = array("Q"), array("Q")
+            for name, path in self._find_names():
+                (own if name.startswith(self._own) else others).append(_number(path))
+            self._others = array("Q", sorted(others))
+            self._earlier = array("Q", sorted(own + others))
+        return self._earlier
+
+    def _find_names(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the name of a segment's file and each path in it, for all segments."""
         read: set[bytes] = set()
         names = list(self._list())
         segments = [name for name in names if name.endswith(_ENDING)]
         for name, content in zip(segments, self._files.read_all(segments), strict=True):
             if listed := self._parse(name, content):
                 read.add(name.removesuffix(_ENDING))
-                yield from (it.path for it in listed)
+                yield from ((name, it.path) for it in listed)
         for name in names:
             if not name.endswith(_ENDING) and _find_segment(name) not in read:
-                yield from (path for path, _ in parse_checksums(self._files.read(name) or b""))
+                lines = parse_checksums(self._files.read(name) or b"")
+                yield from ((name, path) for path, _ in lines)
 
     def _withdraw_checksums(self, name: bytes, paths: Collection[bytes]) -> None:
         listed = list(parse_checksums(self._files.read(name) or b""))

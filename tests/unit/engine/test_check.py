@@ -75,6 +75,7 @@ class Bench:
             gate,
             self.changed,
             self._find_unfinished,
+            lambda _: {},
             box="staging",
         )
 
