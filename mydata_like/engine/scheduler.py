@@ -163,6 +163,7 @@ def _moment(
 
 
 TICK: Final = 5.0  # seconds between checks of the clock, the settings and file changes
+SOON: Final = 1.0  # the same, after files have changed
 FIRST_RETRY: Final = 60.0  # seconds after which a run that could not begin is retried
 LONGEST_RETRY: Final = 3600.0
 SOURCE: Final = "source"  # reason of a run over added sources only
@@ -313,7 +314,7 @@ class Scheduler:
         else:
             self._retry.delay()
         if ended.waiting:
-            self._changes.note()
+            self._changes.look_again(self._plan.settle)
 
     def _run_partial(self, reason: str) -> None:
         """Execute a run over added sources or one folder; the schedule stays as it is."""
@@ -322,6 +323,8 @@ class Scheduler:
 
     def _find_rest(self, due: datetime.datetime | None, now: datetime.datetime) -> float:
         pace = self._duties.pace
+        if self._plan.rule.kind == "watch" and self._changes.is_settling(self._plan.settle):
+            pace = min(pace, SOON)
         return pace if due is None else max(0.0, min(pace, (due - now).total_seconds()))
 
     def _report(self, due: datetime.datetime | None) -> None:
@@ -371,14 +374,27 @@ class _FileChanges:
         self._clock = clock
         self._first: float | None = None
         self._last = 0.0
+        self._seen = False  # whether there was one; a run may also have left files waiting
 
     def note(self) -> None:
         self._last = self._clock.monotonic()
+        self._seen = True
         if self._first is None:
             self._first = self._last
 
     def forget(self) -> None:
-        self._first = None
+        self._first, self._seen = None, False
+
+    def look_again(self, settle: float) -> None:
+        """Note that files wait: for their last change to settle, or for something unknown."""
+        self._first = self._clock.monotonic()
+        self._seen = self._first - self._last <= settle
+        if not self._seen:
+            self._last = self._first
+
+    def is_settling(self, settle: float) -> bool:
+        """Return whether files have changed, and may have settled soon."""
+        return self._seen and not self.has_settled(settle)
 
     def has_settled(self, settle: float) -> bool:
         """Return whether nothing has changed for so long, or changes have gone on for too long."""

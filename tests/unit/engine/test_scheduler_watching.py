@@ -221,6 +221,15 @@ def test_files_that_never_settle_are_not_waited_for_for_ever():
     assert 800 < seconds_of(life)[1] <= 830
 
 
+def test_files_that_a_run_found_too_new_are_sent_when_they_have_settled():
+    waiting = [RunResult(complete=True), RunResult(complete=True, waiting=1)]
+    life = watching(1790, minutes=30, ends=waiting)
+
+    assert life.reasons[:3] == ["settled", "watch", "settled"]
+    assert seconds_of(life)[1] == 1800
+    assert 1850 < seconds_of(life)[2] <= 1852
+
+
 def test_files_that_a_run_left_waiting_are_looked_at_again():
     life = watching(ends=[RunResult(complete=True, waiting=2)])
 
