@@ -18,7 +18,7 @@ from typing import Final, Self
 from mydata_like.core import hashing
 from mydata_like.core.checksums import Algorithm
 from mydata_like.core.errors import FileChangedError
-from mydata_like.core.file_access import is_in_use, stat_open
+from mydata_like.core.file_access import is_in_use, stat_open, system_path
 from mydata_like.core.formatting import format_path
 from mydata_like.core.local_files import LocalFile, Reading, bounded_ns
 from mydata_like.core.openat import NO_LINK, FolderCache
@@ -353,6 +353,15 @@ def open_seen(seen: Seen, folders: FolderCache) -> tuple[int, os.stat_result]:
         os.close(descriptor)
         raise
     return descriptor, before
+
+
+def may_have_grown(seen: Seen) -> bool:
+    """Return whether what the scan saw of a file that has changed may be its beginning now."""
+    try:
+        now = os.lstat(system_path(seen.path))
+    except OSError:
+        return False
+    return now.st_ino == seen.inode and now.st_size >= seen.size
 
 
 def _check_seen(seen: Seen, now: os.stat_result) -> None:

@@ -29,7 +29,15 @@ def part_name(member: Member) -> bytes:
 
     It begins with the mark of the uploader.
     """
-    text = b"%b\0%d\0%d" % (member.remote, member.size, member.modified_ns)
+    return _name(member, b"%b\0%d\0%d" % (member.remote, member.size, member.modified_ns))
+
+
+def beginning_name(member: Member) -> bytes:
+    """Return the temporary name of what was sent of a file that has grown meanwhile."""
+    return _name(member, member.remote)
+
+
+def _name(member: Member, text: bytes) -> bytes:
     digest = hashlib.sha256(text).hexdigest().encode()
     return b".mydata-%b.part" % (member.mark + digest)[:32]
 

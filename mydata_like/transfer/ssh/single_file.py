@@ -31,7 +31,7 @@ from mydata_like.transfer.compression import (
     estimate_overhead,
     unpack,
 )
-from mydata_like.transfer.file_source import FileSource, open_source
+from mydata_like.transfer.file_source import FileSource, may_have_grown, open_source
 from mydata_like.transfer.member_results import refuse
 from mydata_like.transfer.sparse import Extent, measure
 from mydata_like.transfer.ssh.multi_stream import (
@@ -52,7 +52,7 @@ from mydata_like.transfer.ssh.remote_shell import (
     parent_of,
     read_answer,
 )
-from mydata_like.transfer.temporary_files import part_name
+from mydata_like.transfer.temporary_files import beginning_name, part_name
 from mydata_like.transfer.throttled_session import ThrottledStream
 from mydata_like.transfer.worker_messages import LOST, Member, MemberResult, Moving
 from mydata_like.transfer.zero_runs import find_data
@@ -65,6 +65,7 @@ _PRINT_SIZE: Final = (
     b'if [ -f "./$t" ]; then set -- $(ls -ldn "./$t"); a=; [ ! -f "./$t.at" ] || a=:striped; '
     b'echo "mydata:$t:$5$a"; fi'
 )
+_TAKE: Final = b'mv -f -- ./%b "./$t" || exit; ' + _PRINT_SIZE
 _LIST: Final = b"for t in .mydata-*.part; do " + _PRINT_SIZE + b"; done"
 _PIECE: Final = 16 * 1024 * 1024
 # Copies the input. Many bytes take minutes: an empty line after each piece reports progress, and
@@ -91,9 +92,9 @@ class PartialFiles:
     def find(self, member: Member, moving: Moving) -> int:
         """Return the size of what may be the beginning of a large file, 0 if there is nothing.
 
-        An earlier attempt left it, or it is a copy of what is stored of a file that has grown.
-        Each directory is listed once, because a connection that breaks later ends this session too,
-        and again for a file that was interrupted.
+        An earlier attempt left it, perhaps when the file was smaller, or it is a copy of what is
+        stored of a file that has grown. Each directory is listed once, because a connection that
+        breaks later ends this session too, and again for a file that was interrupted.
         """
         parent = parent_of(member)
         if parent not in self._sizes or member.interrupted:
@@ -103,9 +104,21 @@ class PartialFiles:
         if existing == _STRIPED:  # only this file: other uploaders may be writing theirs
             trimmed = self._dirs.start(member, TRIM + _PRINT_SIZE).finish()
             existing = dict(_read_leftover(trimmed.output)).get(part_name(member), 0)
+        beginning = beginning_name(member)
+        if not existing and self._sizes[parent].pop(beginning, member.size + 1) <= member.size:
+            taken = self._dirs.start(member, _TAKE % beginning).finish()
+            existing = dict(_read_leftover(taken.output)).get(part_name(member), 0)
         if member.stored_size >= RESUMABLE and existing < member.stored_size:
             existing = self._copy_stored(member, moving)
         return existing if RESUMABLE <= existing <= member.size else 0
+
+    def give_up(self, member: Member) -> None:
+        """Remove what was sent of a file that has changed; keep it if the file may have grown."""
+        self._sizes.pop(parent_of(member), None)
+        if member.size >= RESUMABLE and not member.inside and may_have_grown(member):
+            self._dirs.start(member, _KEEP_BEGINNING % beginning_name(member)).finish()
+        else:
+            self._dirs.drop(member)
 
     def _copy_stored(self, member: Member, moving: Moving) -> int:
         """Have the host copy the stored bytes; return their size, 0 if that failed."""
@@ -195,14 +208,18 @@ TRIM: Final = (
     b'dd of="./$t" bs=1 count=0 seek="$p" </dev/null 2>/dev/null || rm -f -- "./$t"; '
     b'rm -f -- "./$t.at"; '
 )
+_KEEP_BEGINNING: Final = b'if [ -f "./$t.at" ]; then ' + TRIM + b'fi; mv -f -- "./$t" ./%b'
 
 
 class StripedSender:
     """Sends large files over several streams where one would be slower."""
 
-    def __init__(self, shells: Shells, dirs: RemoteDirs, state: SessionState) -> None:
+    def __init__(
+        self, shells: Shells, dirs: RemoteDirs, parts: PartialFiles, state: SessionState
+    ) -> None:
         self._shells = shells
         self._dirs = dirs
+        self._parts = parts
         self._limit = state.limit
         self._capabilities = state.capabilities
         self._able = state.capabilities.tar == "gnu"  # its dd is likely to have the options
@@ -239,7 +256,7 @@ class StripedSender:
             except UploaderError as error:
                 writer.abort()
                 if isinstance(error, FileChangedError):
-                    self._dirs.drop(member)
+                    self._parts.give_up(member)
                 raise
         try:
             writer.finish()
@@ -336,7 +353,7 @@ class SingleSender:
         self._capabilities = state.capabilities
         self._dirs = RemoteDirs(shells, state.location)
         self._parts = PartialFiles(self._dirs)
-        self._striped = StripedSender(shells, self._dirs, state)
+        self._striped = StripedSender(shells, self._dirs, self._parts, state)
         self._find_zeros = state.find_zeros
         self._buffer = bytearray(_CHUNK)
 
@@ -383,7 +400,7 @@ class SingleSender:
                     line = self._send_content(writer, source, moving)
         except FileChangedError:
             stream.close()
-            self._dirs.drop(member)
+            self._parts.give_up(member)
             raise
         except TransientError as error:
             return IndexLine(""), finish_refused(stream, error)

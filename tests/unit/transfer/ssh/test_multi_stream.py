@@ -12,7 +12,7 @@ from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.transfer.ssh import multi_stream
 from mydata_like.transfer.ssh.multi_stream import StreamLimit
 from mydata_like.transfer.ssh.remote_shell import RemoteDirs, Shells
-from mydata_like.transfer.ssh.single_file import SingleSender, StripedSender
+from mydata_like.transfer.ssh.single_file import PartialFiles, SingleSender, StripedSender
 from mydata_like.transfer.temporary_files import part_name
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession, SlowToAnswer, state
@@ -160,7 +160,12 @@ def test_a_file_that_changes_in_the_meantime_never_gets_its_name(place, member):
 
     fate = send(place, member, FarSession(), meddle)
     assert fate.problem.code == "file.changed"
-    assert list(place.there(member).parent.iterdir()) == []
+    assert not place.there(member).exists()
+
+    place.settle(member)
+    again = member._replace(modified_ns=victim.stat().st_mtime_ns)
+    assert send(place, again, FarSession()).checksum == checksum(member)
+    assert list(place.there(member).parent.iterdir()) == [place.there(member)]
 
 
 def test_a_full_disk_is_reported_and_leaves_nothing(place, member):
@@ -203,7 +208,9 @@ def test_a_file_that_outlasts_others_of_its_session_may_get_several_streams(plac
     shells, limit = Shells(FarSession()), StreamLimit(4)
     shells.open()
     dirs = RemoteDirs(shells, os.fsencode(place.location))
-    sender = StripedSender(shells, dirs, state(place.location, SHELL, limit=limit))
+    sender = StripedSender(
+        shells, dirs, PartialFiles(dirs), state(place.location, SHELL, limit=limit)
+    )
     with limit.used():
         assert sender.suits(SIZE)
         with limit.used():

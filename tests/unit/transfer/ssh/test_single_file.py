@@ -318,6 +318,67 @@ def test_a_file_that_changes_while_it_is_read_never_gets_its_name(place, change)
     assert list(place.there(member).parent.iterdir()) == []
 
 
+class Growing(LocalSession):
+    """Appends to a file once some of its bytes are on their way."""
+
+    def __init__(self, victim, more=b"more"):
+        super().__init__()
+        self.victim, self.more = victim, more
+
+    def _allow(self, count):
+        if self.written > 1 << 20 and self.more:
+            with self.victim.open("r+b") as file:
+                file.seek(0, os.SEEK_END)
+                file.write(self.more)
+            self.more = b""
+        return super()._allow(count)
+
+
+def as_now(member, seconds):
+    """Return a file as a later scan sees it."""
+    path = Path(os.fsdecode(member.path))
+    os.utime(path, (MODIFIED + seconds, MODIFIED + seconds))
+    status = path.stat()
+    return member._replace(size=status.st_size, modified_ns=status.st_mtime_ns)
+
+
+def test_of_a_file_that_grows_while_it_is_sent_nothing_is_sent_twice(place):
+    member = place.write("a/file", LARGE)
+    path = Path(os.fsdecode(member.path))
+    written = 0
+    for seconds in (1, 2):
+        place.settle(member)
+        session = Growing(path, bytes(4 << 20))
+        assert send(place, member, session).problem.code == "file.changed"
+        assert not place.there(member).exists()
+        written += session.written
+        member = as_now(member, seconds)
+    place.settle(member)
+
+    session = LocalSession()
+    assert send(place, member, session).checksum == checksum(member)
+
+    assert place.arrived(member)
+    assert len(list(place.there(member).parent.iterdir())) == 1
+    assert written + session.written < member.size + (1 << 20)
+
+
+def test_the_beginning_of_a_file_that_was_rewritten_is_not_built_upon(place):
+    member = place.write("a/file", LARGE)
+    place.settle(member)
+    path = Path(os.fsdecode(member.path))
+    send(place, member, Growing(path))
+    with path.open("r+b") as file:
+        file.write(b"other bytes")
+    member = as_now(member, 1)
+    place.settle(member)
+
+    assert send(place, member).checksum == checksum(member)
+
+    assert place.arrived(member)
+    assert len(list(place.there(member).parent.iterdir())) == 1
+
+
 @pytest.mark.parametrize("where", ["start", "middle", "end", "nowhere"])
 def test_a_file_with_holes_stays_one_and_costs_only_its_data(place, where):
     path = place.source / "holes"
