@@ -482,6 +482,8 @@ class PlainDestination(RunDestination):
         )
         transport = self.place.open_transport(parts)
         basis.stack.callback(transport.close)
+        if basis.workers.is_expected:
+            transport.prepare()
         if ledger.find_replacements():
             self._expected.clear()  # the destination changes before it is compared
         catalogue = ManifestCatalogue(self.context, self.find_place, self._list_parts)

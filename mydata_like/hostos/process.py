@@ -105,6 +105,9 @@ _STACK_SIZE = 7200  # with 1,000 that stay free, just above 8,192, so the chunk 
 call_with_large_stack.__code__ = call_with_large_stack.__code__.replace(co_stacksize=_STACK_SIZE)
 
 
+_SWITCH: Final = 0.0005  # seconds for which imports may block a thread whose host has answered
+
+
 def import_ahead(module: str) -> None:
     """Start to import a module that will be needed, while this thread waits for something else."""
 
@@ -112,6 +115,7 @@ def import_ahead(module: str) -> None:
         with gc_disabled_for_imports():
             call_with_large_stack(lambda: import_module(module))
 
+    sys.setswitchinterval(_SWITCH)
     Thread(target=work, name="import").start()
 
 

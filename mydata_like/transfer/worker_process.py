@@ -264,6 +264,11 @@ class WorkerStarter:
                 self.started = True
                 self._early = WorkerProcess(self._command, "session 1")
 
+    @property
+    def is_expected(self) -> bool:
+        """Whether there is something to send, as far as is known."""
+        return self.started or self._first is not None
+
     def start_first_with(self, start: Start) -> None:
         """Start the first one in another way, unless it was started already."""
         with self._lock:

@@ -68,6 +68,15 @@ def test_a_copy_imports_nothing_that_only_a_server_needs(tmp_path, monkeypatch):
 
 
 @pytest.mark.process
+def test_a_copy_logs_in_before_its_run_is_imported():
+    modules = imported("import mydata_like.cli.main, mydata_like.cli.copy_command")
+
+    assert "mydata_like.app.host_login" in modules
+    assert not modules & (LIBRARIES - {"typer", "platformdirs"})
+    assert not modules & {"mydata_like.app.run_request", "mydata_like.app.copy_service"}
+
+
+@pytest.mark.process
 def test_a_channel_worker_imports_no_library_before_its_plan():
     modules = imported("import mydata_like.transfer.worker_process, mydata_like.transfer.worker")
 
