@@ -1,6 +1,17 @@
 """The cases: test data, contestants, and the targets for ours."""
 
-from benchmarks.cases import copying, distant, folder, growth, holes, large, second, start, tiny
+from benchmarks.cases import (
+    changing,
+    copying,
+    distant,
+    folder,
+    growth,
+    holes,
+    large,
+    second,
+    start,
+    tiny,
+)
 
 CASES = (
     large.MANY,
@@ -21,6 +32,7 @@ CASES = (
     folder.DISTANT,
     folder.LARGE_DISTANT,
     *copying.CASES,
+    *changing.CASES,
     start.START,
     growth.GROWTH,
     large.HOG,
