@@ -464,9 +464,13 @@ def _is_to_be_sent(found: Judged) -> TypeGuard[FileRecord]:
 
 
 def _as_renamed(wanted: FileRecord, former: Entry) -> FileRecord | Comparison:
-    """Return a file whose bytes arrived under its former name, or which must be read before."""
-    arrived = replace(wanted, renamed=former).arrive(former.checksum)
-    if former.ctime_ns == wanted.file.ctime_ns:
+    """Return a file whose bytes arrived under its former name, or which must be read before.
+
+    Only a folder above it was renamed if its own name and its ctime are the same. The name counts
+    since FAT makes inodes up, and has no ctime.
+    """
+    file, arrived = wanted.file, replace(wanted, renamed=former).arrive(former.checksum)
+    if (former.ctime_ns, former.key.rpartition(b"/")[2]) == (file.ctime_ns, file.name):
         return arrived
     return Comparison(wanted.file, (Match(former.checksum, arrived),), wanted)
 

@@ -390,6 +390,35 @@ def test_only_files_with_the_right_bytes_get_their_names(there):
     assert there.left() == [b"file", b"other", b"wrong"]
 
 
+def test_a_file_that_has_a_name_gets_another_one(there):
+    moves = {
+        "old/a": "new/deeper/a",  # in another folder
+        "old/it's": "old/-x $(y)",  # in the same folder
+        "top": "new/top",
+        "other/wrong": "new/wrong",
+        "other/taken": "new/taken",
+    }
+    content, theirs = b"content", b"of somebody else"
+    checksum = hashlib.md5(content).hexdigest()
+    for name in moves:
+        there.put(name, content)
+    there.put("other/wrong", b"CONTENT")
+    there.put("new/taken", theirs)
+    placements = [
+        Placement(os.fsencode(name), os.fsencode(final), 0o640, len(content), checksum)
+        for name, final in moves.items()
+    ]
+
+    *renamed, wrong, taken = there.files.prove_and_place(placements)
+
+    assert renamed == [ProvenFile(there.stored(it.final), checksum) for it in placements[:3]]
+    assert (wrong, codes([taken])) == (None, ["destination.occupied"])
+    assert [there.path(name).exists() for name in moves] == [False] * 3 + [True] * 2
+    assert there.path("other/taken").read_bytes() == content
+    assert there.path("new/taken").read_bytes() == theirs
+    assert not there.path("new/wrong").exists()
+
+
 def test_of_two_files_for_one_name_only_one_is_placed(there):
     one, two = there.receive("data/a", "b")
 

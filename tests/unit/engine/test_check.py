@@ -66,6 +66,7 @@ class Bench:
             self.ledger, self.events.append, clock, Data(**data), dry_run=dry_run
         )
         self.unfinished = {}
+        self.renamed = {}
         self.asked = []
         self.check = Check(
             catalogue,
@@ -75,7 +76,7 @@ class Bench:
             gate,
             self.changed,
             self._find_unfinished,
-            lambda _: {},
+            lambda files: {it.key: self.renamed[it.key] for it in files if it.key in self.renamed},
             box="staging",
         )
 
@@ -115,6 +116,25 @@ def known(bench, dataset, record, **changes):
     made = bench.server.add(dataset.id, record)
     bench.ledger.record([entry(dataset, name=made.name, id=made.id)._replace(**changes)])
     return made
+
+
+def test_a_file_below_a_renamed_folder_has_arrived_and_one_that_was_renamed_is_read():
+    bench = Bench()
+    files = [a_file("a"), a_file("b"), a_file("c"), a_file("d")]
+    dataset = bench.make_dataset()
+    former = [entry(dataset, name=name)._replace(key=b"old/" + name.encode()) for name in "abc"]
+    former[1] = former[1]._replace(ctime_ns=5)
+    former[2] = former[2]._replace(key=b"old/x")
+    bench.renamed = {it.key: row for it, row in zip(files, former, strict=False)}
+
+    arrived, new, *unread = bench(a_group(*files))
+
+    assert (arrived.file, arrived.renamed) == (files[0], former[0])
+    assert (arrived.state, arrived.checksum) == (EntryState.STAGED, CHECKSUM)
+    assert (new.file, new.state) == (files[3], EntryState.FOUND)
+    assert [it.file for it in unread] == files[1:3]
+    assert [it.matches[0].known.renamed for it in unread] == former[1:]
+    assert [it.differs.state for it in unread] == [EntryState.FOUND] * 2
 
 
 def test_files_of_a_new_dataset_are_wanted_without_a_listing():
