@@ -252,10 +252,16 @@ def summarise(finished: RunFinished, *, partial: bool = False, doubtful: bool = 
         lines.extend(_describe_safe(finished, partial=partial))
     if finished.left_behind:
         where = f" of shard {finished.shard}" if finished.shard else ""
+        one = finished.left_behind == 1
+        behind = "1 file or folder" if one else f"{finished.left_behind:,} files or folders"
         lines.append(
-            f"{finished.left_behind:,} files or folders{where} were left out and are not on the"
-            " server. The page Problems of the window shows why."
+            f"{behind}{where} {'was' if one else 'were'} left out and {'is' if one else 'are'} not "
+            "on the server. The page Problems of the window shows why."
         )
+    if finished.outside == 1:
+        lines.append("1 file is in no dataset and stays here.")
+    elif finished.outside:
+        lines.append(f"{finished.outside:,} files are in no dataset and stay here.")
     lines.append(
         f"{finished.found:,} found = {finished.verified:,} verified + {finished.waiting:,} waiting"
         f" + {finished.skipped:,} skipped + {finished.failed:,} failed"

@@ -121,6 +121,7 @@ def describe_full(path: bytes) -> Problem:
 STRANGE_RECORD: Final = "server.strange-record"
 HELD: Final = "waiting.changed"  # the code of a changed file that waits for the user's choice
 KEPT: Final = "skipped.changed"  # of one whose copy the user keeps
+OUTSIDE: Final = "skipped.outside-dataset"  # of one that belongs to no dataset
 
 
 def describe_strange_record(fault: str) -> Problem:

@@ -473,7 +473,8 @@ class RunFinished:
     `left_behind` are the files that were skipped unintentionally, and the folders that were not
     read; they need attention before all data is safe. `sent` files of `bytes` in all have arrived
     in this run, which took `seconds`; `omitted` of these bytes did not have to be sent in it:
-    they were there already, or are holes. `unfinished` bytes were sent of files that have not
+    they were there already, or are holes. `outside` are those of the `skipped` files that are in no
+    dataset folder. `unfinished` bytes were sent of files that have not
     arrived completely. `replaced` is how often the content of a file on the server was replaced by
     other content, `renamed` how many copies were renamed there. `kept` are those of the `skipped`
     files whose different copies on the server the user keeps, `held` those of the `waiting` ones
@@ -505,6 +506,7 @@ class RunFinished:
     compared: datetime | None = None
     unfinished: int = 0
     renamed: int = 0
+    outside: int = 0
 
     @classmethod
     def of_nothing(cls, at: datetime, problem: Problem) -> Self:

@@ -34,9 +34,10 @@ class ProblemInfo(NamedTuple):
     """The metadata of a problem code.
 
     `setting` is the key to show when the settings open. For a reason to skip, `intended` states
-    whether the user wanted it, by a setting or because such files are not data; files skipped for
-    other reasons count as left behind. It is None for codes that skip nothing. `filters` are the
-    keys that the user intends it by; if the server set them, it counts as left behind.
+    whether the user wanted it, by a setting or because such files are not data (by the layout,
+    files outside its dataset folders are not); files skipped for other reasons count as left
+    behind. It is None for codes that skip nothing. `filters` are the keys that the user intends it
+    by; if the server set them, it counts as left behind.
     """
 
     meaning: str
@@ -214,7 +215,7 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "skipped.special": ProblemInfo("The file is a pipe, socket or device.", NOBODY, intended=True),
     "skipped.symlink": ProblemInfo("The file or folder is a link.", NOBODY, intended=True),
     "skipped.outside-dataset": ProblemInfo(
-        "The file is outside all dataset folders.", USER, OPEN_FOLDER, intended=False
+        "The file is outside all dataset folders.", USER, OPEN_FOLDER, intended=True
     ),
     "skipped.changed": ProblemInfo(
         "The user chose to keep the server's copy of a file that was rewritten or shrunk.",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from mydata_like.core.errors import HELD, KEPT, Problem
+from mydata_like.core.errors import HELD, KEPT, OUTSIDE, Problem
 from mydata_like.core.events import (
     ChannelChanged,
     CommandDone,
@@ -108,6 +108,7 @@ class Totals:
     waiting: int = 0
     skipped: int = 0
     kept: int = 0  # of these; see `RunFinished`, also for the next ones
+    outside: int = 0
     held: int = 0
     replacing: int = 0
     left_behind: int = 0  # files and folders; see `RunFinished`
@@ -323,6 +324,7 @@ class RunProgress:
             replaced=sums.replaced,
             renamed=sums.renamed,
             kept=sums.kept,
+            outside=sums.outside,
             held=sums.held,
             replacing=sums.replacing,
             compared=sums.compared,
@@ -366,6 +368,7 @@ class RunProgress:
     def _count_skipped(self, event: FileSkipped) -> None:
         self._sums.skipped += 1
         self._sums.kept += event.problem.code == KEPT
+        self._sums.outside += event.problem.code == OUTSIDE
         self._count_left_behind(event.problem)
 
     def _count_failed(self, _: FileFailed) -> None:

@@ -265,6 +265,7 @@ class PastRunState:
     waiting: int = 0
     skipped: int = 0
     kept: int = 0  # as in `RunFinished`
+    outside: int = 0
     left_behind: int = 0
     failed: int = 0
     sent: int = 0

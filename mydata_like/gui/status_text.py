@@ -198,7 +198,7 @@ def safe_sentence(state: RunState) -> str:
     if whole.skipped:
         text = translate(
             "sentences",
-            "Everything up to %1 is safe on the server, except for what was left out on purpose.",
+            "Everything up to %1 is safe on the server, except for what was left out.",
         )
     if whole.kept:
         text = translate(
@@ -209,8 +209,8 @@ def safe_sentence(state: RunState) -> str:
     if whole.skipped > whole.kept > 0:
         text = translate(
             "sentences",
-            "Everything up to %1 is safe on the server, except for what was left out on purpose "
-            "and the files whose copies on the server you kept.",
+            "Everything up to %1 is safe on the server, except for what was left out and the files "
+            "whose copies on the server you kept.",
         )
     text = text.replace("%1", texts.moment(whole.started))
     if whole.compared is None:

@@ -974,10 +974,6 @@
         <translation>Es dauert länger, weil die übrigen Dateien mehr Zeit brauchen.</translation>
     </message>
     <message>
-        <source>Start continues where it stopped.</source>
-        <translation>„Start“ macht dort weiter, wo der Lauf aufhörte.</translation>
-    </message>
-    <message>
         <source>The oldest of them is from %1.</source>
         <translation>Die älteste davon ist von %1.</translation>
     </message>
@@ -1012,8 +1008,16 @@
         <translation>Wei&amp;ter</translation>
     </message>
     <message>
+        <source>The next run continues where it stopped.</source>
+        <translation>Der nächste Lauf macht dort weiter, wo er aufgehört hat.</translation>
+    </message>
+    <message>
         <source>Pa&amp;use</source>
         <translation>Pa&amp;use</translation>
+    </message>
+    <message>
+        <source>Conti&amp;nue</source>
+        <translation>Fo&amp;rtsetzen</translation>
     </message>
     <message>
         <source>Start n&amp;ow</source>
@@ -1687,6 +1691,16 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>
             <numerusform>und eine weitere Art von Problemen</numerusform>
             <numerusform>und %Ln weitere Arten von Problemen</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>OutsideNote</name>
+    <message numerus="yes">
+        <source>%Ln file(s) are in no dataset and stay here: %1</source>
+        <translation>
+            <numerusform>%Ln Datei liegt in keinem Datensatz und bleibt hier: %1</numerusform>
+            <numerusform>%Ln Dateien liegen in keinem Datensatz und bleiben hier: %1</numerusform>
         </translation>
     </message>
 </context>
@@ -2866,13 +2880,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>Different from the server&apos;s copies, which you kept.</source>
         <translation>Verschieden von den Kopien des Servers, die Sie behalten haben.</translation>
     </message>
-    <message numerus="yes">
-        <source>Except for %Ln file(s) left out on purpose.</source>
-        <translation>
-            <numerusform>Bis auf %Ln Datei, die absichtlich ausgelassen wurde.</numerusform>
-            <numerusform>Bis auf %Ln Dateien, die absichtlich ausgelassen wurden.</numerusform>
-        </translation>
-    </message>
     <message>
         <source>Every file that was found is on the server.</source>
         <translation>Jede gefundene Datei ist auf dem Server.</translation>
@@ -2929,6 +2936,13 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The last run found none.</source>
         <translation>Der letzte Lauf hat keine gefunden.</translation>
+    </message>
+    <message numerus="yes">
+        <source>Except for %Ln file(s) that were left out.</source>
+        <translation>
+            <numerusform>Bis auf %Ln Datei, die ausgelassen wurde.</numerusform>
+            <numerusform>Bis auf %Ln Dateien, die ausgelassen wurden.</numerusform>
+        </translation>
     </message>
     <message numerus="yes">
         <source>It was interrupted; %Ln of its file(s) are verified.</source>
@@ -9280,16 +9294,16 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Alles bis %1 ist sicher auf dem Server.</translation>
     </message>
     <message>
-        <source>Everything up to %1 is safe on the server, except for what was left out on purpose.</source>
-        <translation>Alles bis %1 ist sicher auf dem Server, außer was absichtlich ausgelassen wurde.</translation>
+        <source>Everything up to %1 is safe on the server, except for what was left out.</source>
+        <translation>Alles bis %1 ist sicher auf dem Server, außer was ausgelassen wurde.</translation>
+    </message>
+    <message>
+        <source>Everything up to %1 is safe on the server, except for what was left out and the files whose copies on the server you kept.</source>
+        <translation>Alles bis %1 ist sicher auf dem Server, außer was ausgelassen wurde und den Dateien, deren Kopien auf dem Server Sie behalten haben.</translation>
     </message>
     <message>
         <source>Everything up to %1 is safe on the server, except for the files whose copies on the server you kept.</source>
         <translation>Alles bis %1 ist sicher auf dem Server, außer den Dateien, deren Kopien auf dem Server Sie behalten haben.</translation>
-    </message>
-    <message>
-        <source>Everything up to %1 is safe on the server, except for what was left out on purpose and the files whose copies on the server you kept.</source>
-        <translation>Alles bis %1 ist sicher auf dem Server, außer was absichtlich ausgelassen wurde und den Dateien, deren Kopien auf dem Server Sie behalten haben.</translation>
     </message>
     <message>
         <source>%1 Last compared with it %2.</source>

@@ -252,6 +252,16 @@
     </message>
 </context>
 <context>
+    <name>OutsideNote</name>
+    <message numerus="yes">
+        <source>%Ln file(s) are in no dataset and stay here: %1</source>
+        <translation>
+            <numerusform>%Ln file is in no dataset and stays here: %1</numerusform>
+            <numerusform>%Ln files are in no dataset and stay here: %1</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>ProblemFilter</name>
     <message numerus="yes">
         <source>Show %Ln hidden kind(s)</source>
@@ -383,10 +393,10 @@
         </translation>
     </message>
     <message numerus="yes">
-        <source>Except for %Ln file(s) left out on purpose.</source>
+        <source>Except for %Ln file(s) that were left out.</source>
         <translation>
-            <numerusform>Except for %Ln file left out on purpose.</numerusform>
-            <numerusform>Except for %Ln files left out on purpose.</numerusform>
+            <numerusform>Except for %Ln file that was left out.</numerusform>
+            <numerusform>Except for %Ln files that were left out.</numerusform>
         </translation>
     </message>
     <message numerus="yes">

@@ -102,7 +102,7 @@ class Headline(QWidget):
         """Return what happened to the files that the first sentence does not cover."""
         last = state.last
         if state.interrupted is not None:
-            advice = self.tr("Start continues where it stopped.")
+            advice = self.tr("The next run continues where it stopped.")
             if state.at_risk.oldest is None:
                 return advice
             oldest = self.tr("The oldest of them is from %1.")
@@ -111,8 +111,8 @@ class Headline(QWidget):
             return ""
         if last.left_behind and last.verified:
             return self.tr("%Ln other file(s) are safe there.", None, last.verified)
-        if last.safe and last.skipped > last.kept:
-            left_out = last.skipped - last.kept
+        left_out = last.skipped - last.kept - last.outside
+        if last.safe and left_out > 0:
             return self.tr("%Ln file(s) were left out on purpose.", None, left_out)
         return ""
 
@@ -124,6 +124,8 @@ class Headline(QWidget):
             return self.tr("Resu&me"), run.resume
         if state.phase in (Phase.RUNNING, Phase.PAUSING):
             return self.tr("Pa&use"), run.pause
+        if state.phase is Phase.IDLE and state.interrupted and state.data_problem is None:
+            return self.tr("Conti&nue"), run.start
         if broken or (state.phase is Phase.IDLE and not worst):
             info = find_problem_info(problem.code if problem else "")
             if info.action is Action.OPEN_SETTINGS:
@@ -156,7 +158,7 @@ def _find_worst_part(state: RunState) -> str:
     last = state.last
     if state.at_work:
         return ""
-    if state.interrupted is not None or state.data_problem is not None:
+    if state.data_problem is not None:
         return "waiting"
     if last is None:
         return ""

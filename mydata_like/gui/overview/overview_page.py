@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import QCoreApplication, QEvent, QRectF, QSize, Qt, Slot
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QShowEvent
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette, QPen, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
@@ -11,9 +11,11 @@ from PySide6.QtWidgets import (
     QPushButton,
     QSizePolicy,
     QStackedLayout,
+    QToolButton,
     QWidget,
 )
 
+from mydata_like.core.errors import OUTSIDE
 from mydata_like.core.problems import INTENDED, Fixer, find_problem_info
 from mydata_like.core.queries import ProblemGroup
 from mydata_like.gui.base import PAGE_MARGINS, AppContext, Page
@@ -38,7 +40,7 @@ from mydata_like.gui.tables.problem_groups import (
 from mydata_like.gui.tables.table_panel import group_problems
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import current_shades, quiet
-from mydata_like.gui.theme.layouts import Gap, fill, hbox, scrolled, vbox
+from mydata_like.gui.theme.layouts import Gap, fill, frameless, hbox, scrolled, vbox
 from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE, TITLE
 from mydata_like.gui.theme.widgets import ElidedLabel, IconLabel, Panel, PlainLabel, app_icon, icon
 from mydata_like.settings.layers import ServerDecision
@@ -232,6 +234,43 @@ class OpenProblems(QFrame):
         self._controller.open_page("problems", row.name)
 
 
+class OutsideNote(QWidget):
+    """How many files are in no dataset, one of them, and a link to all; hidden if there are none.
+
+    It is also hidden if the user has hidden this kind of problem.
+    """
+
+    def __init__(self, context: AppContext, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._controller, self._memory = context.controller, context.memory
+        shape, self._text = IconLabel(1.0, self), ElidedLabel("", self)
+        shape.show_icon(icon("skipped", "skipped"))
+        self._text.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        self._show = QToolButton(self)
+        self._show.setText(translate("problems", "Show"))
+        self._show.setAutoRaise(True)
+        self._show.clicked.connect(self._open)
+        frameless(hbox(shape, (self._text, 1), self._show, inside=self))
+        self.hide()
+
+    @Slot(object)
+    def show_groups(self, groups: Sequence[ProblemGroup]) -> None:
+        """Show the files of the group of those in no dataset."""
+        group = next((one for one in groups if one.problem.code == OUTSIDE), None)
+        hidden = group is None or name_of_group(group) in list_hidden(self._memory)
+        self.setHidden(hidden)
+        if group is None or hidden:
+            return
+        text = self.tr("%Ln file(s) are in no dataset and stay here: %1", None, group.files)
+        more = "" if group.files == 1 else ", …"
+        self._text.set_full_text(text.replace("%1", texts.plain(group.path) + more))
+        self._show.setAccessibleName(f"{self._show.text()}: {self._text.full_text}")
+
+    @Slot()
+    def _open(self) -> None:
+        self._controller.open_page("problems", f"skipped:{OUTSIDE}")
+
+
 class _Row:
     """The widgets of one kind in the grid; `name` is that of the kind."""
 
@@ -295,6 +334,8 @@ class _OverviewContent(QWidget):
         self._check = DestinationCheck(context, self)
         self._datasets = RecentDatasets(context, self)
         self._problems = OpenProblems(context, self)
+        self._outside = OutsideNote(context, self)
+        self._problems.query.answered.connect(self._outside.show_groups)
         self._summary = SummaryRow(self)
         self._set_by_server = SetByServer(self)
         self._unfinished = UnfinishedList(controller, self)
@@ -313,7 +354,7 @@ class _OverviewContent(QWidget):
             self._details,
         )
         self._layout = vbox(inside=self, spacing=LARGE_SPACE, margins=PAGE_MARGINS)
-        fill(self._layout, *self._parts[:3], self._bar, self._safe)
+        fill(self._layout, *self._parts[:3], self._bar, self._outside, self._safe)
         fill(self._layout, self._check, *self._parts[3:], self._hint)
         self._layout.addStretch()
         self._details.changed.connect(self._make_room)

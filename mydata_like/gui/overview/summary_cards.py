@@ -98,7 +98,7 @@ class SummaryRow(QWidget):
             return fact, self.tr("Different from the server's copies, which you kept.")
         more = self.tr("Every file that was found is on the server.")
         if whole.skipped:
-            more = self.tr("Except for %Ln file(s) left out on purpose.", None, whole.skipped)
+            more = self.tr("Except for %Ln file(s) that were left out.", None, whole.skipped)
         return self.tr("Nothing"), more
 
     def _describe_last(self, state: RunState) -> tuple[str, str]:

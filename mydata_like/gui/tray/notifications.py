@@ -129,7 +129,9 @@ class NotificationPolicy:
             details = translate(
                 "notifications", "%n file(s) wait for the next run.", None, run.waiting
             )
-        elif run.partial or run.kept or state.kept or state.safety is not Safety.SAFE:
+        elif (
+            run.partial or run.outside or run.kept or state.kept or state.safety is not Safety.SAFE
+        ):
             details = translate("notifications", "They are safe on the server.")
         else:
             details = translate("notifications", "All files are safe on the server.")

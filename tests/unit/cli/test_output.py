@@ -127,7 +127,20 @@ def test_all_is_safe_only_when_all_is_verified():
     assert "safe" not in " ".join(summarise(finished(problem=CUT)))
     behind = summarise(finished(found=4, skipped=1, left_behind=1))
     assert "safe" not in " ".join(behind)
-    assert behind[0].startswith("1 files or folders were left out")
+    assert behind[0].startswith("1 file or folder was left out and is not on the server")
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        (1, "1 file is in no dataset and stays here."),
+        (2, "2 files are in no dataset and stay here."),
+    ],
+)
+def test_files_in_no_dataset_are_counted_below_safe_ones(files, said):
+    lines = summarise(finished(found=3 + files, skipped=files, outside=files))
+
+    assert lines[:2] == ["All 3 files are safe on the server.", said]
 
 
 def test_nothing_is_called_safe_of_a_run_that_wanted_nothing():

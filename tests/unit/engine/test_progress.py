@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mydata_like.core.errors import HELD, KEPT, Problem
+from mydata_like.core.errors import HELD, KEPT, OUTSIDE, Problem
 from mydata_like.core.events import (
     Event,
     FileFailed,
@@ -107,7 +107,8 @@ def test_known_files_count_as_verified(progress: RunProgress) -> None:
 @pytest.mark.parametrize(
     ("code", "left_behind"),
     [
-        ("skipped.outside-dataset", 1),
+        ("skipped.layout", 1),
+        ("skipped.outside-dataset", 0),
         ("skipped.name", 1),
         ("skipped.owner", 1),
         ("skipped.ignored", 0),
@@ -123,11 +124,11 @@ def test_what_no_setting_leaves_out_is_left_behind(
 
 
 def test_the_copies_that_the_user_keeps_are_counted_apart(progress: RunProgress) -> None:
-    for code in (KEPT, "skipped.hidden"):
+    for code in (KEPT, OUTSIDE, "skipped.hidden"):
         add(progress, seen(1), FileSkipped(path=b"f/a", size=5, problem=Problem(code, "Out.")))
 
     summary = progress.summary("r", NOW)
-    assert (summary.skipped, summary.kept, summary.left_behind) == (2, 1, 0)
+    assert (summary.skipped, summary.kept, summary.outside, summary.left_behind) == (3, 1, 1, 0)
 
 
 def test_what_replaces_other_content_and_what_is_held_is_counted(progress: RunProgress) -> None:
