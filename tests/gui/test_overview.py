@@ -10,12 +10,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from mydata_like.app.settings_service import save_settings
-from mydata_like.core.errors import HostKeyError, Problem
+from mydata_like.core.errors import OUTSIDE, HostKeyError, Problem
 from mydata_like.core.events import StagesMeasured
 from mydata_like.core.extra_sources import Destination, KnownSource
 from mydata_like.core.formatting import LIMITS
 from mydata_like.core.model import UNSENT, AtRisk, EntryState, FolderSums, Outcome
-from mydata_like.core.queries import FolderGroup
+from mydata_like.core.queries import FolderGroup, ProblemGroup
 from mydata_like.engine.progress import NO_PROGRESS, ActiveTransfer
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.overview.bars import (
@@ -33,7 +33,7 @@ from mydata_like.gui.overview.details_panel import (
     count_stages,
 )
 from mydata_like.gui.overview.headline import Headline, _icon_of
-from mydata_like.gui.overview.overview_page import OpenProblems, OverviewPage
+from mydata_like.gui.overview.overview_page import OpenProblems, OutsideNote, OverviewPage
 from mydata_like.gui.overview.recent_datasets import (
     MAX_ROWS,
     MIN_ROWS,
@@ -44,10 +44,10 @@ from mydata_like.gui.overview.route_row import RouteRow
 from mydata_like.gui.overview.summary_cards import SummaryRow
 from mydata_like.gui.run_state import Phase, RunState, ServerIndicator
 from mydata_like.gui.status_text import overview_sentence, safe_sentence
-from mydata_like.gui.tables.problem_groups import HIDDEN
+from mydata_like.gui.tables.problem_groups import HIDDEN, name_of_group
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.texts import limit_name, limit_word
-from mydata_like.gui.theme.widgets import PlainLabel
+from mydata_like.gui.theme.widgets import ElidedLabel, PlainLabel
 from mydata_like.gui.tray.tray_popup import LONGEST
 from mydata_like.gui.window_state import WindowState
 from mydata_like.ssh.keys import PublicKey, accept_host_key, check_host_key
@@ -322,27 +322,44 @@ def test_a_pause_by_the_user_has_the_windows_own_wording():
     assert overview_sentence(RunState(phase=Phase.PAUSED, problem=WHY)) == "It cannot be read"
 
 
-def test_a_file_outside_the_layout_is_listed_before_safe_files(context, site, qtbot):
+def test_a_file_in_no_dataset_is_a_footnote_and_the_rest_is_safe(context, site, qtbot):
     (site.data / "notes.txt").write_text("beside the datasets")
     page = OverviewPage(context)
     qtbot.addWidget(page)
     page.show()
-    context.controller.start()
-    qtbot.waitUntil(lambda: context.controller.state.last is not None, timeout=DEADLINE)
-    qtbot.waitUntil(lambda: context.controller.state.at_risk.files == 1, timeout=DEADLINE)
+    controller = context.controller
+    controller.start()
+    qtbot.waitUntil(lambda: controller.state.last is not None, timeout=DEADLINE)
+    last = controller.state.last
+    assert (last.safe, last.outside, last.left_behind) == (True, 1, 0)
+    note = "1 file(s) are in no dataset and stay here: notes.txt"
+    qtbot.waitUntil(lambda: note in shown_texts(page), timeout=DEADLINE)
+    safe = f"All {last.verified} file(s) are safe on the server"
+    qtbot.waitUntil(lambda: safe in shown_texts(page), timeout=DEADLINE)
 
-    state = context.controller.state
-    said = [label.text() for label in page.findChildren(PlainLabel) if label.isVisible()]
-    assert not state.last.safe
-    assert "1 file(s) or folder(s) were left out and are not on the server" in said
-    assert f"{state.last.verified} other file(s) are safe there." in said
-    assert not any("Every file" in text or text == "Nothing" for text in said)
-    # The list of problems has other buttons as soon as it is read.
-    button = next(one for one in page.findChildren(QPushButton) if one.text() == "Show pro&blems")
-    assert button.isVisible()
-    with qtbot.waitSignal(page._controller.page_wanted) as wanted:
-        button.click()
-    assert wanted.args == ["problems", "skipped"]
+    said = shown_texts(page)
+    assert _icon_of(controller.state) == ("check", "good")
+    assert "Needs your attention" not in said
+    assert not any("on purpose" in text or "Every file" in text for text in said)
+    link = page.findChild(OutsideNote).findChild(QToolButton)
+    with qtbot.waitSignal(controller.page_wanted) as wanted:
+        link.click()
+    assert wanted.args == ["problems", "skipped:skipped.outside-dataset"]
+
+
+def test_the_note_of_files_in_no_dataset_is_hidden_with_their_kind(still_context, qtbot):
+    window = QWidget()
+    qtbot.addWidget(window)
+    note = OutsideNote(still_context, window)
+    why = Problem(OUTSIDE, "It is in no dataset.")
+    group = ProblemGroup("skipped", 12, 60, 1, b"a.txt", why)
+    note.show_groups([group])
+    assert not note.isHidden()
+    assert note.findChild(ElidedLabel).full_text.endswith("a.txt, …")
+
+    still_context.memory.setValue(HIDDEN, [name_of_group(group)])
+    note.show_groups([group])
+    assert note.isHidden()
 
 
 def test_a_file_that_is_not_data_is_reported_without_alarm(context, site, qtbot):
@@ -462,7 +479,7 @@ def test_kept_copies_are_named_next_to_what_is_at_risk(qtbot):
     ("skipped", "except_for"),
     [
         (2, "the files whose copies on the server you kept."),
-        (3, "what was left out on purpose and the files whose copies on the server you kept."),
+        (3, "what was left out and the files whose copies on the server you kept."),
     ],
 )
 def test_until_when_everything_is_safe_excepts_kept_copies(skipped, except_for):
@@ -482,6 +499,23 @@ def test_a_run_that_was_cut_off_is_said_with_what_exists_only_here(qtbot):
     )
     assert "34 file(s)" in said_of(qtbot, state)
     assert count_files(state) == StatusCounts(40, 6, 0, 34, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("at_risk", "parts"),
+    [
+        (35, StatusCounts(75, 40, 0, 34, 1, 0)),  # one of them was left out
+        (30, StatusCounts(75, 40, 0, 34, 1, 0)),
+        (37, StatusCounts(77, 40, 0, 36, 1, 0)),  # found after the last count
+    ],
+)
+def test_the_parts_of_an_interrupted_run_count_each_file_once(at_risk, parts):
+    cut = replace(run_that(found=75, verified=40, skipped=1), finished=None)
+    risk = AtRisk(files=at_risk, bytes=5000)
+    state = RunState(phase=Phase.IDLE, interrupted=cut, at_risk=risk)
+
+    assert count_files(state) == parts
+    assert sum(parts[1:]) == parts.found
 
 
 @pytest.mark.parametrize(
@@ -586,6 +620,7 @@ def shown_texts(widget):
     ("phase", "changes", "button"),
     [
         (Phase.IDLE, {"last": run_that()}, ("Start now", "start")),
+        (Phase.IDLE, {"last": run_that(left_behind=1), "interrupted": CUT}, ("Continue", "start")),
         (Phase.RUNNING, {}, ("Pause", "pause")),
         (Phase.PAUSED, {"problem": WHY}, ("Resume", "resume")),
         (Phase.BROKEN, {"problem": WHY}, ("Start again", "start")),
@@ -788,7 +823,8 @@ def test_what_someone_has_to_fix_leads_to_its_kind_of_problem(context, qtbot):
     kinds = {
         b"a": ("waiting", Problem("file.changed", "It changed.")),  # needs nobody
         b"b": ("failed", Problem("staging.full", "The staging area is full.")),  # is hidden
-        b"c": ("skipped", Problem("skipped.outside-dataset", "It is in no dataset folder.")),
+        b"c": ("skipped", Problem("skipped.layout", "It does not fit the layout.")),
+        b"g": ("skipped", Problem(OUTSIDE, "It is in no dataset folder.")),
         b"d": ("failed", WHY),
         b"e": ("failed", Problem("staging.no-host", "There is no staging host.")),
         b"f": ("folder-failed", WHY),

@@ -30,8 +30,9 @@ class StatusCounts(NamedTuple):
 def count_files(state: RunState) -> StatusCounts:
     """Return the parts of the active run, or else of the newest one.
 
-    Unfinished files of a run that has ended or was interrupted count as waiting. An interrupted run
-    may have counted fewer files than the ledger knows to be at risk.
+    Unfinished files of a run that has ended or was interrupted count as waiting. Files at risk are
+    waiting, skipped or failed; those beyond what an interrupted run has counted were found and wait
+    as well.
     """
     sums, past = state.sums, state.interrupted or state.last
     if state.at_work or past is None:
@@ -40,9 +41,10 @@ def count_files(state: RunState) -> StatusCounts:
         outcomes = (sums.waiting, sums.skipped, sums.failed)
         return StatusCounts(sums.found, sums.verified, unfinished, *outcomes)
     waiting = max(past.waiting, past.unsafe - past.failed)
-    if past.finished is None:
-        waiting = max(waiting, state.at_risk.files - past.failed)
-    return StatusCounts(past.found, past.verified, 0, waiting, past.skipped, past.failed)
+    counted = waiting + past.skipped + past.failed
+    more = max(0, state.at_risk.files - counted) if past.finished is None else 0
+    found = past.verified + counted + more
+    return StatusCounts(found, past.verified, 0, waiting + more, past.skipped, past.failed)
 
 
 GAP = 2  # pixels between two parts
