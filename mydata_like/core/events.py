@@ -348,6 +348,16 @@ class RunPaused:
 
 
 @frozen(kw_only=True)
+class RetryScheduled:
+    """A paused run tries at this time whether it can go on; sent before each such wait.
+
+    There is none for a pause by the user or the settings.
+    """
+
+    at: datetime
+
+
+@frozen(kw_only=True)
 class RunResumed:
     """Everything that had paused the run is resolved."""
 
@@ -550,6 +560,7 @@ Event = (
     | ChannelChanged
     | LimitsChanged
     | RunPaused
+    | RetryScheduled
     | RunResumed
     | ServerSilent
     | RunProgressed

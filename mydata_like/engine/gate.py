@@ -1,7 +1,7 @@
 """The gate at which a whole run waits, the backoff between attempts, and the guards of a run."""
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import inf
 from random import Random
 from typing import Final, TypeVar
@@ -18,7 +18,7 @@ from mydata_like.core.errors import (
     UploaderError,
     WaitRequestedError,
 )
-from mydata_like.core.events import Notice, RunPaused, RunResumed
+from mydata_like.core.events import Notice, RetryScheduled, RunPaused, RunResumed
 from mydata_like.core.ports import CancelSignal, Clock, Emit, SystemLoad, Wakefulness
 from mydata_like.engine.pipeline import Lock
 from mydata_like.engine.progress import RunProgress
@@ -225,7 +225,9 @@ class Gate:
                 # A server that asks us to wait is asked again before only if that takes long.
                 wanted = _find_rest(error) or interval
                 interval *= 2  # exponential backoff
-                due = self.clock.monotonic() + min(wanted, LONGEST_PROBE, left)
+                delay = min(wanted, LONGEST_PROBE, left)
+                self._emit(RetryScheduled(at=self.clock.now() + timedelta(seconds=delay)))
+                due = self.clock.monotonic() + delay
                 while (rest := due - self.clock.monotonic()) > 0 and condition not in self._hurried:
                     self.rest(min(rest, CHECK_INTERVAL))
                 self._hurried.discard(condition)

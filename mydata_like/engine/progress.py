@@ -34,6 +34,7 @@ from mydata_like.core.events import (
     LimitsChanged,
     NextListed,
     Notice,
+    RetryScheduled,
     RunFinished,
     RunPaused,
     RunProgressed,
@@ -215,6 +216,7 @@ class RunProgress:
         self.time_left = TimeLeft()
         self._transfers: dict[int, ActiveTransfer] = {}
         self._sent_before: dict[int, int] = {}  # bytes of earlier attempts, by transfer
+        self._done_before: dict[int, int] = {}  # with those that had not to be sent
         self._bytes_by_channel: dict[int, int] = {}
         self.reported = NO_PROGRESS
         self.measured: StagesMeasured | None = None
@@ -240,6 +242,7 @@ class RunProgress:
             LimitsChanged: _ignore,
             NextListed: _ignore,
             Notice: _ignore,
+            RetryScheduled: _ignore,
             RunFinished: _ignore,
             RunPaused: self._pause,
             RunProgressed: self._set_reported,
@@ -273,7 +276,7 @@ class RunProgress:
             active = self._transfers.values()
             sums = replace(
                 sums,
-                transferred_bytes=sums.sent_bytes + sum(each.done for each in active),
+                transferred_bytes=sums.sent_bytes + self._count_partial(),
                 transferred=sums.sent + sum(each.files * each.share for each in active),
                 carried_bytes=sum(self._bytes_by_channel.values()),
                 carried=sums.sent + sum(each.files * each.sent_share for each in active),
@@ -285,6 +288,16 @@ class RunProgress:
                 now, sums.done, sums.left, backlog=sums.backlog, paused=self._paused
             )
             return sums
+
+    def _count_partial(self) -> int:
+        """Return the bytes of files that have not arrived.
+
+        What an attempt has done stays, as the next one may resume it.
+        """
+        done = dict(self._done_before)
+        for each in self._transfers.values():
+            done[each.number] = max(each.done, done.get(each.number, 0))
+        return sum(done.values())
 
     @property
     def transfers(self) -> list[ActiveTransfer]:
@@ -431,6 +444,9 @@ class RunProgress:
         What this run has sent in earlier attempts counts as sent, since the next one may resume it.
         """
         attempt = self._transfers.pop(number, None)
+        done = max(self._done_before.pop(number, 0), attempt.done if attempt else 0)
+        if done > arrived:
+            self._done_before[number] = done - arrived
         carried = self._sent_before.pop(number, 0) + (attempt.carried if attempt else 0)
         if carried > arrived:
             self._sent_before[number] = carried - arrived

@@ -20,6 +20,7 @@ from mydata_like.core.events import (
     Event,
     NextListed,
     Notice,
+    RetryScheduled,
     RunFinished,
     RunPaused,
     RunProgressed,
@@ -544,6 +545,8 @@ class WindowController(QObject):
                 )
             case RunPaused():
                 self._move(Trigger.RUN_PAUSED, elsewhere=False, problem=event.problem)
+            case RetryScheduled():
+                self._set(next_try=event.at)
             case RunResumed():
                 self._move(Trigger.RUN_RESUMED)
             case RunFinished():
@@ -627,6 +630,8 @@ class WindowController(QObject):
         elsewhere = state.phase is Phase.ELSEWHERE or (state.elsewhere and state.at_work)
         if state.elsewhere is not elsewhere:
             state = replace(state, elsewhere=elsewhere)
+        if state.next_try and (state.phase is not Phase.PAUSED or state.problem is None):
+            state = replace(state, next_try=None)
         if state.silence and not state.at_work:
             state = replace(state, silence=0)
         if "server" not in changes:

@@ -337,7 +337,8 @@ class RunState:
     `run`, `reason` and `sums` describe the active run. `elsewhere` means that another program
     executes it, which can be controlled except in the phase of that name. `measured` is its
     bottleneck, if known, and `rise` is why the estimated time left has just risen. `problem` is why
-    the run is paused, or why the engine is broken. `silence` is for how many seconds the server has
+    the run is paused, or why the engine is broken; `next_try` is when a paused run tries to go on.
+    `silence` is for how many seconds the server has
     not answered, if that is long. `awaited` is why the server
     does not admit this uploader yet. `answered` is when the server answered last, as far as known,
     and `heard` whether that shows that a run reaches it now. `last` is the newest run that has
@@ -361,6 +362,7 @@ class RunState:
     sources: tuple[KnownSource, ...] = ()
     data_problem: Problem | None = None
     problem: Problem | None = None
+    next_try: datetime | None = None
     silence: int = 0
     awaited: Problem | None = None
     next_start: datetime | None = None

@@ -1,5 +1,6 @@
 """The sentence that summarises the state of program and data."""
 
+from datetime import datetime
 from typing import NamedTuple
 
 from PySide6.QtCore import QCoreApplication
@@ -25,9 +26,15 @@ class ProblemText(NamedTuple):
 
 
 def describe_problem(problem: Problem) -> ProblemText:
-    """Return the text of a problem: fingerprints and commands are details."""
+    """Return the text of a problem: addresses of hosts, fingerprints and commands are details."""
     said = (problem.message, problem.hint)
     text = ProblemText(*(with_labels(texts.engine_text(one)) for one in said))
+    if problem.code.startswith("link."):
+        return ProblemText(
+            translate("sentences", "The server's storage does not answer."),
+            translate("sentences", "Your files are kept."),
+            "\n".join(filter(None, text[:2])),
+        )
     if problem.code != "host-key.changed":
         return text
     return ProblemText(
@@ -178,6 +185,14 @@ def _describe_safe(state: RunState, last: PastRunState) -> str:
         )
         text = both.replace("%1", text)
     return text
+
+
+def next_try_sentence(state: RunState, now: datetime) -> str:
+    """Return in how long a paused run tries to go on; empty if it does not, or is trying."""
+    seconds = (state.next_try - now).total_seconds() if state.next_try else 0.0
+    if seconds < 1:
+        return ""
+    return translate("sentences", "Next try in %1.").replace("%1", texts.span(seconds))
 
 
 def safe_sentence(state: RunState) -> str:

@@ -228,6 +228,9 @@ class MainWindow(QMainWindow):
         self._pause = action(self, "pause", self.tr("&Pause"), run.pause, keys=control | keys.Key_P)
         resume = self.tr("&Resume")
         self._resume = action(self, "start", resume, run.resume, keys=control | keys.Key_R)
+        # The keys of the actions that are hidden while a run is paused.
+        paused_keys = [one.shortcut() for one in (self._resume, self._start, self._pause)]
+        self._resume.setShortcuts(paused_keys)
         self._stop = action(
             self, "stop", self.tr("S&top"), run.stop, keys=control | keys.Key_Period
         )

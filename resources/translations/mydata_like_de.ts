@@ -992,6 +992,10 @@
         </translation>
     </message>
     <message>
+        <source>Chec&amp;k key…</source>
+        <translation>Schlüsse&amp;l prüfen …</translation>
+    </message>
+    <message>
         <source>Start agai&amp;n</source>
         <translation>Er&amp;neut starten</translation>
     </message>
@@ -9152,6 +9156,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>Paused</source>
         <translation>Pausiert</translation>
     </message>
+    <message>
+        <source>The server&apos;s storage does not answer.</source>
+        <translation>Der Speicher des Servers antwortet nicht.</translation>
+    </message>
+    <message>
+        <source>Your files are kept.</source>
+        <translation>Ihre Dateien bleiben erhalten.</translation>
+    </message>
     <message numerus="yes">
         <source>Sending %Ln file(s), about %1 left</source>
         <translation>
@@ -9288,6 +9300,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
             <numerusform>%1; %Ln Datei weicht von der Kopie des Servers ab, die Sie behalten haben</numerusform>
             <numerusform>%1; %Ln Dateien weichen von den Kopien des Servers ab, die Sie behalten haben</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>Next try in %1.</source>
+        <translation>Nächster Versuch in %1.</translation>
     </message>
     <message>
         <source>Everything up to %1 is safe on the server.</source>

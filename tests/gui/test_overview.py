@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 import pytest
@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from mydata_like.app.settings_service import save_settings
 from mydata_like.core.errors import OUTSIDE, HostKeyError, Problem
-from mydata_like.core.events import StagesMeasured
+from mydata_like.core.events import RetryScheduled, RunPaused, RunResumed, StagesMeasured
 from mydata_like.core.extra_sources import Destination, KnownSource
 from mydata_like.core.formatting import LIMITS
 from mydata_like.core.model import UNSENT, AtRisk, EntryState, FolderSums, Outcome
@@ -663,6 +663,62 @@ def test_the_button_leads_to_key_and_approval_where_these_are_the_matter(
         button.click()
     assert button.text().replace("&", "") == "Check key and approval…"
     assert (wanted.args, controller.orders) == (["set-up", ""], [])
+
+
+def test_a_pause_for_another_host_key_leads_to_where_it_is_judged(controller, qtbot):
+    headline = Headline(controller, None)
+    qtbot.addWidget(headline)
+    controller.turn(phase=Phase.PAUSED, problem=Problem("host-key.changed", "It has another key."))
+    headline.show_state(controller.state)
+
+    button = headline.findChild(QPushButton)
+    with qtbot.waitSignal(controller.page_wanted) as wanted:
+        button.click()
+    assert button.text().replace("&", "") == "Check key…"
+    assert (wanted.args, controller.orders) == (["set-up", ""], [])
+
+
+def test_an_outage_of_the_storage_says_that_nothing_is_lost_and_when_it_is_tried_again(
+    controller, qtbot
+):
+    headline = Headline(controller, None)
+    qtbot.addWidget(headline)
+    controller.run_changed.connect(headline.show_state)
+    headline.show()
+    refused = "127.0.0.1 cannot be reached on port 22281: the connection was refused."
+    sent = replace(MIDWAY, wanted_bytes=290_000_000, transferred_bytes=58_000_000, byte_rate=1e6)
+    controller.turn(phase=Phase.RUNNING, sums=sent)
+    now = datetime.now(UTC)
+    controller._take_events(
+        [
+            RunPaused(problem=Problem("link.refused", refused, "Check the network.")),
+            RetryScheduled(at=now + timedelta(seconds=40, milliseconds=400)),
+        ]
+    )
+
+    sentence, more = shown_texts(headline)
+    assert sentence == "The server's storage does not answer"
+    assert "58.0 MB of 290.0 MB sent, 20 %. Your files are kept. Next try in " in more
+    qtbot.mouseClick(headline.findChild(QToolButton), Qt.MouseButton.LeftButton)
+    assert f"{refused}\nCheck the network." in shown_texts(headline)
+
+    controller._set(next_try=now)
+    assert "Next try" not in shown_texts(headline)[1]
+    controller._take_events([RunResumed()])
+    assert controller.state.next_try is None
+
+
+def test_the_time_until_the_next_try_is_counted_down(controller, qtbot):
+    headline = Headline(controller, None)
+    qtbot.addWidget(headline)
+    headline.show()
+    at = datetime.now(UTC) + timedelta(seconds=50)
+    controller.turn(phase=Phase.PAUSED, problem=WHY, next_try=at)
+    assert not any("Next try" in text for text in shown_texts(headline))
+
+    controller.live_changed.emit(controller.live)
+
+    assert any("Next try" in text for text in shown_texts(headline))
 
 
 def test_a_pause_is_requested_once(controller, qtbot):

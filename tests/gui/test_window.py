@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from PySide6.QtCore import QPoint, Qt, QTimer
-from PySide6.QtGui import QContextMenuEvent
+from PySide6.QtGui import QAction, QContextMenuEvent, QKeySequence
 from PySide6.QtWidgets import QApplication, QLineEdit, QMenu, QToolBar
 
 from mydata_like.app.settings_service import save_settings
@@ -161,6 +161,21 @@ def test_the_status_line_shows_state_speed_time_left_and_the_server(window, stil
         still_context.controller.run_changed.emit(still)
         assert window._speed.text() == ""
         assert " at " not in amount_sentence(still)
+
+
+@pytest.mark.parametrize("keys", ["F5", "Ctrl+P", "Ctrl+R"])
+def test_the_keys_of_start_and_pause_resume_a_paused_run(window, still_context, qtbot, keys):
+    controller = still_context.controller
+    controller._set(phase=Phase.PAUSED)
+    able = [
+        one
+        for one in window.findChildren(QAction)
+        if QKeySequence(keys) in one.shortcuts() and one.isEnabled() and one.isVisible()
+    ]
+    assert [one.text().replace("&", "") for one in able] == ["Resume"]
+
+    controller._set(phase=Phase.RUNNING)
+    assert not able[0].isEnabled()
 
 
 def test_a_server_that_does_not_answer_is_shown_with_the_time(window, still_context):

@@ -12,12 +12,18 @@ from mydata_like.core.problems import Action, Fixer, find_problem_info
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.overview.bars import PAGE_OF_PART
 from mydata_like.gui.run_state import Phase, Rise, RunState
-from mydata_like.gui.status_text import amount_sentence, describe_problem, overview_sentence
+from mydata_like.gui.status_text import (
+    amount_sentence,
+    describe_problem,
+    next_try_sentence,
+    overview_sentence,
+)
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status
 from mydata_like.gui.theme.layouts import frameless, hbox, vbox
 from mydata_like.gui.theme.metrics import LARGE_SPACE, TITLE
 from mydata_like.gui.theme.widgets import FoldedText, IconLabel, PlainLabel, icon
+from mydata_like.hostos.clock import SystemClock
 
 
 class Headline(QWidget):
@@ -45,6 +51,7 @@ class Headline(QWidget):
                 inside=self,
             )
         )
+        controller.live_changed.connect(self._count_down)
         self._fit_font()
 
     def changeEvent(self, event: QEvent) -> None:
@@ -70,13 +77,22 @@ class Headline(QWidget):
         self._action.setVisible(action is not None)
         self._action.setEnabled(state.phase is not Phase.PAUSING)
 
+    @Slot(object)
+    def _count_down(self, _live: object) -> None:
+        if self._controller.state.next_try and self.isVisible():
+            self._more.setText(self._explain(self._controller.state))
+
     def _explain(self, state: RunState) -> str:
         """Return the second sentence: what to do, or further information."""
         if state.phase is Phase.ELSEWHERE:
             return self.tr("Another program or the service executes this run.")
         if problem := _find_problem(state):
             hint = describe_problem(problem).hint
-            if state.at_work or state.next_start is None:
+            if state.at_work:
+                amount = amount_sentence(state)
+                again = next_try_sentence(state, SystemClock().now())
+                return " ".join(filter(None, (amount and f"{amount}.", hint, again)))
+            if state.next_start is None:
                 return hint
             again = self.tr("Next automatic try: %1.")  # when the engine starts a run again
             return f"{hint} {again.replace('%1', texts.moment(state.next_start))}".strip()
@@ -121,6 +137,8 @@ class Headline(QWidget):
         run, worst, problem = self._controller, _find_worst_part(state), _find_problem(state)
         broken = state.phase is Phase.BROKEN
         if state.phase is Phase.PAUSED:
+            if problem and problem.code in ("host-key.changed", "host-key.unknown"):
+                return self.tr("Chec&k key…"), partial(run.open_page, "set-up")
             return self.tr("Resu&me"), run.resume
         if state.phase in (Phase.RUNNING, Phase.PAUSING):
             return self.tr("Pa&use"), run.pause

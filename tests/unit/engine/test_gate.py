@@ -18,7 +18,7 @@ from mydata_like.core.errors import (
     TransientError,
     WaitRequestedError,
 )
-from mydata_like.core.events import Event, RunPaused, RunResumed
+from mydata_like.core.events import Event, RetryScheduled, RunPaused, RunResumed
 from mydata_like.engine.gate import FIRST_PROBE, LONGEST_PROBE, Gate
 from mydata_like.engine.pipeline import CancelFlag, WorkerGroup, stage
 from tests.fakes.clock import FakeCancel, FakeClock
@@ -34,8 +34,12 @@ class Yard:
     def __init__(self, **gate: Callable[[RunError], float]) -> None:
         self.clock = FakeClock()
         self.cancel = FakeCancel(self.clock)
-        self.events: list[Event] = []
-        self.gate = Gate(self.clock, self.cancel, self.events.append, random.Random(1), **gate)
+        self.events: list[Event] = []  # but for the next ones
+        self.tries: list[RetryScheduled] = []
+        self.gate = Gate(self.clock, self.cancel, self._take, random.Random(1), **gate)
+
+    def _take(self, event: Event) -> None:
+        (self.tries if isinstance(event, RetryScheduled) else self.events).append(event)
 
     @property
     def told(self) -> list[str]:
@@ -88,6 +92,20 @@ def test_a_condition_pauses_once_and_ends_automatically(yard: Yard) -> None:
 
     assert yard.told == ["server.unavailable", "RunResumed"]
     assert yard.clock.monotonic() == pytest.approx(5 + 10 + 20)
+
+
+def test_each_try_is_announced_with_its_time(yard: Yard) -> None:
+    begun, tried = yard.clock.now(), []
+
+    def ask() -> None:
+        tried.append(yard.clock.now())
+        if len(tried) < 4:
+            raise AWAY
+
+    yard.gate.call(ask)
+    yard.gate.hold("person", BY_HAND)
+
+    assert tried == [begun, *(it.at for it in yard.tries)]
 
 
 def test_the_gate_knows_for_how_long_it_was_closed(yard: Yard) -> None:
@@ -410,5 +428,5 @@ def test_many_callers_pause_once_and_one_of_them_probes() -> None:
         results = list(stage(group, ask_all, range(8), workers=8))
 
     assert results == ["done"] * 8
-    assert [type(event) for event in events] == [RunPaused, RunResumed]
+    assert [type(event) for event in events] == [RunPaused, RetryScheduled, RunResumed]
     assert len(asked) == 16

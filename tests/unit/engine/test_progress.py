@@ -259,6 +259,28 @@ def test_what_a_failed_attempt_has_sent_is_work_that_was_done(progress: RunProgr
 
 
 @pytest.mark.parametrize("end", [[finished(files=0, size=0)], []], ids=["ended", "repeated"])
+def test_progress_stays_until_the_next_attempt_has_as_much(
+    progress: RunProgress, end: list[Event]
+) -> None:
+    add(progress, seen(1, 1000), wanted(1000), started(size=1000), progressed(500), *end)
+    assert progress.totals.transferred_bytes == 500
+
+    add(progress, started(size=1000, attempt=2), progressed(100))
+    assert progress.totals.transferred_bytes == 500
+
+    add(progress, progressed(600), finished(size=1000))
+    assert progress.totals.transferred_bytes == 1000
+
+
+def test_of_a_batch_that_arrived_in_part_the_rest_is_counted_once(progress: RunProgress) -> None:
+    add(progress, started(files=3, size=300), progressed(250), finished(files=2, size=200))
+    assert progress.totals.transferred_bytes == 250
+
+    add(progress, started(files=1, attempt=2), progressed(80), finished())
+    assert progress.totals.transferred_bytes == 300
+
+
+@pytest.mark.parametrize("end", [[finished(files=0, size=0)], []], ids=["ended", "repeated"])
 def test_what_an_attempt_of_this_run_has_left_was_sent_in_it(
     progress: RunProgress, end: list[Event]
 ) -> None:
