@@ -38,7 +38,7 @@ from mydata_like.gui.overview.recent_datasets import (
     MAX_ROWS,
     MIN_ROWS,
     RecentDatasets,
-    add_transfers,
+    group_transfers,
 )
 from mydata_like.gui.overview.route_row import RouteRow
 from mydata_like.gui.overview.summary_cards import SummaryRow
@@ -918,7 +918,40 @@ def test_bytes_under_way_belong_to_the_innermost_dataset():
         ActiveTransfer(3, 3, b"eve/c", 1, 20, done=3),
     ]
 
-    assert add_transfers([above.path, group.path], transfers) == {above.path: 5, group.path: 7}
+    found = group_transfers([above.path, group.path], transfers)
+    assert {path: [one.done for one in those] for path, those in found.items()} == {
+        above.path: [5],
+        group.path: [7],
+    }
+
+
+def test_what_is_being_sent_comes_first_and_moves_only_when_it_is_begun_or_sent(
+    context, qtbot, list_datasets
+):
+    write_datasets(context, b"a", b"b", b"c", b"d", verified=1)
+    listed = list_datasets(most=4)
+    datasets = listed.datasets
+
+    def send(*files):
+        datasets.show_transfers(
+            [ActiveTransfer(at, 1, name, 1, 20, done=7) for at, name in enumerate(files)]
+        )
+        return "".join(name[0] for name in listed.names)
+
+    datasets.show_state(RunState(phase=Phase.RUNNING))
+    qtbot.waitUntil(lambda: len(listed.names) == 4, timeout=DEADLINE)
+    assert send(b"c/tile_7.tif") == "cabd"
+    assert "tile_7.tif" in shown_texts(datasets)
+    assert send(b"c/tile_8.tif", b"b/one") == "bcad"
+    assert send() == send(b"b/two") == send(b"c/tile_9.tif") == "bcad"
+
+    sent = datasets._shown[0]._replace(at=None)
+    groups = {it.group.path: it.group for it in datasets._shown}
+    done = groups[b"b"]._replace(sent_bytes=20)
+    datasets._show_datasets(
+        [sent._replace(group=done if path == b"b" else groups[path]) for path in sorted(groups)]
+    )
+    assert send(b"c/tile_9.tif") == "cabd"
 
 
 def test_the_details_stay_open_until_they_are_closed(qtbot, still_context):

@@ -42,7 +42,7 @@ class TrayPopup(QFrame):
         self._route = RouteRow(controller, self, LONGEST)
         self._headline = Headline(controller, self, SECTION)
         self._sent = SentBar(self)
-        self._datasets = RecentDatasets(context, self)
+        self._datasets = RecentDatasets(context, self, names_files=False)
         self._safe = PlainLabel("", self, wrap=True)
         self._open = QPushButton(self.tr("&Open the window"), self)
         self.setWindowTitle(self.tr("Upload status"))
