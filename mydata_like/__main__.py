@@ -9,9 +9,9 @@ from mydata_like import __version__
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Files that are copied or extracted from an archive, and those of programs that the window opens,
-# are the user's. What `verify` remembers is for all who verify the same destination.
-_OPEN: tuple[list[str], ...] = ([], ["gui"], ["archive"], ["copy"], ["verify"])
+# Files that are copied, fetched or extracted from an archive, and those of programs that the window
+# opens, are the user's. What `verify` remembers is for all who verify the same destination.
+_OPEN: tuple[list[str], ...] = ([], ["gui"], ["archive"], ["copy"], ["get"], ["verify"])
 
 
 def main() -> None:

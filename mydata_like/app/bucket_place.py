@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from mydata_like.app.transports.connection_steps import UNMEASURED
 from mydata_like.core.copy_arguments import BucketTarget
+from mydata_like.core.destination_files import DestinationFiles
 from mydata_like.core.frozen import frozen
 from mydata_like.core.ports import Transport
 from mydata_like.transfer.s3.bucket_files import AT_ONCE, BucketFiles, probe_bucket
@@ -71,9 +72,25 @@ class BucketPlace:
         return f"s3://{self.bucket.name}/{self.bucket.prefix}".rstrip("/")
 
     @property
+    def path(self) -> bytes:
+        """The prefix, as the path of a folder."""
+        return self.bucket.prefix.encode()
+
+    @property
     def identity(self) -> str:
         """Its identity for the ledger, with the service."""
         return f"{self.name} {self.bucket.endpoint}"
+
+    @property
+    def readers(self) -> int:
+        """How many objects are read at once."""
+        return AT_ONCE
+
+    def open_above(self, files: DestinationFiles) -> tuple[Self, DestinationFiles] | None:
+        """Return the place of the prefix above, and its objects; None for the whole bucket."""
+        above = self.bucket.prefix.rpartition("/")[0]
+        place = replace(self, bucket=replace(self.bucket, prefix=above))
+        return (place, place.open_files()) if self.bucket.prefix else None
 
     def find_measured(self, access: "TransportParts", folder: str) -> tuple[None, str]:
         """Return why a speed test does not measure it."""

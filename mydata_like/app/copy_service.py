@@ -22,7 +22,12 @@ from mydata_like.app.plain_destination import (
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.run_service import open_run, to_all
 from mydata_like.core.checksums import Algorithm
-from mydata_like.core.copy_arguments import CopySource
+from mydata_like.core.copy_arguments import (
+    CopySource,
+    CopyTarget,
+    FolderTarget,
+    format_target,
+)
 from mydata_like.core.destination_files import (
     DESTINATION_MARKER,
     EVIDENCE,
@@ -183,6 +188,7 @@ def _run(order: CopyOrder, place: Place, observer: RunObserver) -> CopyEnd:
         place,
         order.sources,
         order.shard,
+        address=_format_address(order.target, place),
         accept_missing=order.accept_missing,
         overwrite=order.overwrite,
         algorithm=order.algorithm,
@@ -228,6 +234,11 @@ def _named_lock(destination: CopyDestination) -> Iterator[None]:
             hint="Wait until it has ended. One command can copy several sources.",
             code=error.problem_code,
         ) from error
+
+
+def _format_address(target: CopyTarget, place: Place) -> str:
+    """Return how the destination is named in another folder."""
+    return format_target(FolderTarget(place.path) if isinstance(place, FolderPlace) else target)
 
 
 def _build_settings(order: CopyOrder) -> Settings:

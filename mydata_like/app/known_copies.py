@@ -1,7 +1,7 @@
 """What this computer knows of destinations without a server: the last copy and the last check."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -14,6 +14,7 @@ from mydata_like.state.state_files import load_record, save_record, to_plain
 
 COPIES: Final = "copies"  # the folder of the state of all copies
 KNOWN_ID: Final = "destination-id"  # the ledger's key for the id in the destination's marker
+_ADDRESS: Final = "address.json"
 _RUN: Final = "run-*.json"
 _CHECK: Final = "check-*.json"
 
@@ -38,6 +39,12 @@ class CopyCheck(NamedTuple):
     id: str = ""
 
 
+class CopyAddress(NamedTuple):
+    """Where the files of a ledger of `copy` went, as it is written on the command line."""
+
+    address: str
+
+
 class KnownCopy(NamedTuple):
     """A destination; `check` is None if it was not verified on this computer."""
 
@@ -49,6 +56,19 @@ class KnownCopy(NamedTuple):
         """Return it as plain values for JSON; docs/headless.md describes them."""
         record: Mapping[str, object] = to_plain(self)
         return record
+
+
+def note_address(folder: Path, address: str) -> None:
+    """Keep where copies with this folder of the state go; an error of the disk is only logged."""
+    save_record(folder / _ADDRESS, CopyAddress(address))
+
+
+def list_addresses(config: Path | None) -> Iterator[tuple[Path, str]]:
+    """Yield the folder and the destination of each ledger of copies, the newest first."""
+    found = _find_folder(config).glob(f"*/{_ADDRESS}")
+    for file in sorted(found, key=lambda it: it.stat().st_mtime, reverse=True):
+        if record := load_record(file, CopyAddress):
+            yield file.parent, record.address
 
 
 def note_run(run: CopyRun, config: Path | None) -> None:

@@ -6,6 +6,7 @@ import shutil
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
+from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeAlias, Union, cas
 
 from mydata_like.app.host_login import SHELL, find_host
 from mydata_like.app.identity import ensure_uuid
-from mydata_like.app.known_copies import COPIES, KNOWN_ID
+from mydata_like.app.known_copies import COPIES, KNOWN_ID, note_address
 from mydata_like.app.run_destination import OpenedDestination, RunBasis, RunDestination
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.settings_service import find_places, find_state
@@ -142,6 +143,20 @@ class HostPlace:
             return SftpFiles(partial(connect, self.endpoint), self.path, flushes=flushes)
         return HostFiles(self._connect, self.path, self.programs)
 
+    @property
+    def readers(self) -> int:
+        """How many sessions read files from it at once."""
+        return 2 if self._is_shared else 4
+
+    def open_above(self, files: DestinationFiles) -> tuple[Self, DestinationFiles] | None:
+        """Return the folder above, and the same session for its files; None for the top."""
+        above = self.path.rstrip(b"/").rpartition(b"/")[0] or b"/"
+        if above == self.path:
+            return None
+        assert isinstance(files, HostFiles | SftpFiles)
+        files.relocate(above)
+        return replace(self, path=above), files
+
     def find_free(self) -> int | None:
         """Return the bytes that are free for new files; None if the host does not tell."""
         try:
@@ -215,6 +230,17 @@ class FolderPlace:
     def open_files(self) -> LocalFiles:
         """Return the access to its files."""
         return LocalFiles(self.path)
+
+    @property
+    def readers(self) -> int:
+        """How many threads read files from it at once."""
+        return 2
+
+    def open_above(self, files: DestinationFiles) -> tuple[Self, DestinationFiles] | None:
+        """Return the folder above, and its files; None for the top of a file system."""
+        above = self.path.rpartition(b"/")[0]
+        place = replace(self, path=above or b"/")
+        return (place, place.open_files()) if self.path.strip(b"/") else None
 
     def find_free(self) -> int:
         """Return the bytes that are free for new files."""
@@ -532,12 +558,14 @@ class CopyDestination(PlainDestination):
         sources: Sequence[CopySource],
         shard: Shard = WHOLE,
         *,
+        address: str,
         accept_missing: bool = False,
         overwrite: bool = False,
         algorithm: Algorithm | None = None,
     ) -> None:
         super().__init__(accept_missing=accept_missing, overwrite=overwrite, algorithm=algorithm)
         self.place = place
+        self._address = address
         self.in_process = isinstance(place, HostPlace)
         self._places = {source.path: source.place for source in sources}
         self._folders = [source.place for source in sources if not source.alone]
@@ -552,6 +580,7 @@ class CopyDestination(PlainDestination):
         self.digest = hashlib.sha256(text).hexdigest()[:16]
         folder = find_state(request.settings, find_places(request.config)) / COPIES / self.digest
         make_private_folder(folder)
+        note_address(folder, self._address)
         return os.fsencode(folder)
 
     def check(self, request: RunRequest) -> None:

@@ -8,8 +8,7 @@ import getpass
 import logging
 import os
 import socket
-import struct
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -21,7 +20,13 @@ from mydata_like.app.known_copies import CopyCheck, note_check
 from mydata_like.app.plain_destination import HostPlace, Place
 from mydata_like.app.settings_destination import doubt_files
 from mydata_like.app.settings_service import find_places
-from mydata_like.catalogues.manifest.segments import MARKER, Manifest, read_marker
+from mydata_like.catalogues.manifest.listing import (
+    Listing,
+    Segment,
+    read_listing,
+    require_marker,
+)
+from mydata_like.catalogues.manifest.segments import MARKER, Manifest
 from mydata_like.catalogues.manifest.verify_records import (
     LAST,
     LastVerify,
@@ -59,7 +64,6 @@ RESTS: Final = (1.0, 3.0, 10.0, 30.0)  # seconds before a request is repeated
 SAVED: Final = 30.0  # seconds after which the progress is kept at the destination
 MOST_NAMED: Final = 100_000  # files that are not listed and are named
 _KEPT: Final = KEPT.encode()
-_LINE: Final = struct.Struct(">QI")  # size and number of the segment; the checksum follows
 
 
 class Sample(NamedTuple):
@@ -114,6 +118,21 @@ class Surroundings(NamedTuple):
     report: Callable[[VerifyProgress], None]
 
 
+def call_again(cancel: CancelSignal, action: Callable[[], T]) -> T:
+    """Return the result of an action on the files; repeat it if the connection breaks.
+
+    Raises `Cancelled` at once if that is requested.
+    """
+    for rest in RESTS:
+        try:
+            return call_unless(cancel, action)
+        except (TransientError, ServerUnavailableError) as error:
+            logger.info("The destination did not answer: %s", error)
+        if cancel.wait(rest):
+            raise Cancelled
+    return call_unless(cancel, action)
+
+
 @dataclass(slots=True)
 class VerifyReport:
     """What a check has found.
@@ -156,60 +175,6 @@ def verify_destination(
     return _Verification(place, scope, config, around).run()
 
 
-@dataclass(slots=True)
-class _Segment:
-    """A segment of the manifest, and its chosen files that are left or were wrong."""
-
-    name: str
-    at: int
-    left: int = 0
-    wrong: int = 0
-
-
-class _Listing:
-    """What the manifest lists: about 180 bytes of memory and the path for each file.
-
-    The files are in the order of their segments.
-    """
-
-    def __init__(self) -> None:
-        self.segments: list[_Segment] = []
-        self._lines: dict[bytes, bytes] = {}
-
-    def read(self, manifest: Manifest, wanted: Collection[bytes] | None = None) -> Iterator[int]:
-        """Read the manifest, or only what it has of some files; yield how many are known."""
-        for name, listed in manifest.read_segments():
-            number = len(self.segments)
-            self.segments.append(_Segment(name, 0))
-            for it in listed:
-                self.segments[number].at = it.at
-                if wanted is not None and it.path not in wanted:
-                    continue
-                line = self._lines.get(it.path)
-                if line is not None:
-                    if self.segments[_LINE.unpack_from(line)[1]].at > it.at:
-                        continue
-                    del self._lines[it.path]  # so that it comes after those of earlier segments
-                checksum = bytes.fromhex(it.proven.checksum)
-                self._lines[it.path] = _LINE.pack(it.proven.file.size, number) + checksum
-            yield len(self._lines)
-
-    def __len__(self) -> int:
-        return len(self._lines)
-
-    def __contains__(self, path: bytes) -> bool:
-        return path in self._lines
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self._lines)
-
-    def find(self, path: bytes) -> tuple[str, int, _Segment]:
-        """Return the checksum, size and segment of a listed file."""
-        line = self._lines[path]
-        size, number = _LINE.unpack_from(line)
-        return line[_LINE.size :].hex(), size, self.segments[number]
-
-
 class _Verification:
     """One check of a destination."""
 
@@ -221,7 +186,7 @@ class _Verification:
         self._scope = scope
         self._around = around
         self._files = place.open_files()
-        self._listing = _Listing()
+        self._listing = Listing()
         self._records = VerifyRecords(ensure_uuid(Settings(), find_places(config))[:8])
         self._at_once = FEWEST
         self._saved_at = around.clock.monotonic()
@@ -253,27 +218,17 @@ class _Verification:
     def _open(self) -> None:
         """Read the marker and the manifest; raises an error if this is no destination of ours."""
         files, report = self._files, self.report
-        marker = read_marker(files.read(MARKER))
+        marker = require_marker(files, self._place.name)
         self._id = marker.id
-        if not marker.id:
-            raise StagingError(
-                f"{self._place.name} is not a destination of mydata-like copy: it has no marker.",
-                hint="Check the path, and that its disk is mounted. Destinations have a folder "
-                ".mydata-like.",
-                code="destination.unmarked",
-            )
-        files.use(marker.algorithm)
         report.algorithm = marker.algorithm
         report.last = parse_last(files.read(LAST))
-        for files_read in self._listing.read(Manifest(files, "", report.damaged.append)):
-            self._around.report(VerifyProgress("manifest", files_read))
+        self._listing = read_listing(
+            files,
+            self._place.name,
+            report.damaged,
+            lambda known: self._around.report(VerifyProgress("manifest", known)),
+        )
         report.listed = len(self._listing)
-        if not report.listed and not report.damaged:
-            raise StagingError(
-                f"The manifest of {self._place.name} lists no files.",
-                hint="mydata-like copy lists files once they are proven: run it again.",
-                code="destination.no-manifest",
-            )
         self._records.load(files)
 
     def _choose(self) -> list[bytes]:
@@ -351,7 +306,7 @@ class _Verification:
         elif seconds > SLOW:
             self._at_once = max(self._at_once // 2, FEWEST)
 
-    def _note(self, segment: _Segment, at: int) -> None:
+    def _note(self, segment: Segment, at: int) -> None:
         """Remember that a segment was read, or that something of it is wrong."""
         whole = not segment.left and not isinstance(self._scope, Sample)
         whole = whole and self.report.evidence != SERVICE
@@ -413,7 +368,7 @@ class _Verification:
         report = self.report
         wanted = {*report.named, *(it.path for it in report.wrong)}
         if wanted:
-            now, damaged = _Listing(), list[Problem]()
+            now, damaged = Listing(), list[Problem]()
             manifest = Manifest(self._files, "", damaged.append)
             self._ask(lambda: [*now.read(manifest, wanted)])
             named = [path for path in report.named if path not in now]
@@ -423,7 +378,7 @@ class _Verification:
                 self._forgive(now)
         report.unlisted = unlisted
 
-    def _forgive(self, now: _Listing) -> None:
+    def _forgive(self, now: Listing) -> None:
         """Remove from what is wrong the files that are as the manifest lists them now."""
         report, before = self.report, self._listing
         replaced = {
@@ -508,19 +463,7 @@ class _Verification:
             self.report.unsaved = error.problem
 
     def _ask(self, action: Callable[[], T]) -> T:
-        """Return the result of an action on the files; repeat it if the connection breaks.
-
-        Raises `Cancelled` at once if the check is interrupted.
-        """
-        cancel = self._around.cancel
-        for rest in RESTS:
-            try:
-                return call_unless(cancel, action)
-            except (TransientError, ServerUnavailableError) as error:
-                logger.info("The destination did not answer: %s", error)
-            if cancel.wait(rest):
-                raise Cancelled
-        return call_unless(cancel, action)
+        return call_again(self._around.cancel, action)
 
     def _now(self) -> int:
         return int(self._around.clock.now().timestamp())

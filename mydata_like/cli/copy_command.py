@@ -10,10 +10,15 @@ from mydata_like.app.copy_order import CopyOrder, Links, plan_copy
 from mydata_like.app.host_login import find_host
 from mydata_like.app.logging_setup import open_log
 from mydata_like.cli.options import (
+    AcceptHostOption,
     AcceptMissingOption,
+    BandwidthOption,
     BriefOption,
+    ChannelsOption,
     ConfigOption,
     EventsOption,
+    ExcludeOption,
+    IncludeOption,
     JsonOption,
     read_shard,
 )
@@ -50,38 +55,10 @@ def copy(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be sent. Nothing is changed.")
     ] = False,
-    bandwidth: Annotated[
-        float,
-        typer.Option(
-            "--bandwidth", metavar="MB/S", min=0.0, help="Limit the speed; 0 is no limit."
-        ),
-    ] = 0.0,
-    channels: Annotated[
-        int,
-        typer.Option(
-            "--channels",
-            metavar="N",
-            min=0,
-            max=32,
-            help="Send over N channels; 0 is automatic.",
-        ),
-    ] = 0,
-    includes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--include",
-            metavar="PATTERN",
-            help="Copy only files that match, as in .gitignore. Can be repeated.",
-        ),
-    ] = None,
-    excludes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--exclude",
-            metavar="PATTERN",
-            help="Leave out files that match, as in .gitignore. Can be repeated.",
-        ),
-    ] = None,
+    bandwidth: BandwidthOption = 0.0,
+    channels: ChannelsOption = 0,
+    includes: IncludeOption = None,
+    excludes: ExcludeOption = None,
     links: Annotated[
         str,
         typer.Option(
@@ -90,14 +67,7 @@ def copy(
             help="Copy symbolic links as links, copy what they point to, or skip them.",
         ),
     ] = "keep",
-    accept: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--accept-host-key",
-            metavar="SHA256:...",
-            help="Trust a host whose key has this fingerprint.",
-        ),
-    ] = None,
+    accept: AcceptHostOption = None,
     accept_missing: AcceptMissingOption = False,
     replace_changed: Annotated[
         bool,

@@ -15,6 +15,7 @@ class Commands(LazyGroup):
 
     lazy_commands: ClassVar = {
         "copy": ("copy_command", "copy"),
+        "get": ("get_command", "get"),
         "verify": ("verify_command", "verify"),
         "run": ("run_command", "run"),
         "scan": ("run_command", "scan"),

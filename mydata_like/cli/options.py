@@ -87,6 +87,38 @@ AcceptOption = Annotated[
         help="Trust a staging host whose key has this fingerprint.",
     ),
 ]
+AcceptHostOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--accept-host-key",
+        metavar="SHA256:...",
+        help="Trust a host whose key has this fingerprint.",
+    ),
+]
+BandwidthOption = Annotated[
+    float,
+    typer.Option("--bandwidth", metavar="MB/S", min=0.0, help="Limit the speed; 0 is no limit."),
+]
+ChannelsOption = Annotated[
+    int,
+    typer.Option("--channels", metavar="N", min=0, max=32, help="Use N channels; 0 is automatic."),
+]
+IncludeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--include",
+        metavar="PATTERN",
+        help="Only files that match, as in .gitignore. Can be repeated.",
+    ),
+]
+ExcludeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--exclude",
+        metavar="PATTERN",
+        help="Leave out files that match, as in .gitignore. Can be repeated.",
+    ),
+]
 
 
 def read_shard(text: str) -> Shard:

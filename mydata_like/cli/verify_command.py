@@ -27,7 +27,11 @@ from mydata_like.app.verify_service import (
     WrongFile,
     verify_destination,
 )
-from mydata_like.cli.options import ConfigOption, JsonOption
+from mydata_like.cli.options import (
+    AcceptHostOption,
+    ConfigOption,
+    JsonOption,
+)
 from mydata_like.cli.output import (
     NAMED_PROBLEMS,
     Shape,
@@ -94,14 +98,7 @@ def verify(
             "for its ETags. Files on hosts and in folders are always read.",
         ),
     ] = False,
-    accept: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--accept-host-key",
-            metavar="SHA256:...",
-            help="Trust a host whose key has this fingerprint.",
-        ),
-    ] = None,
+    accept: AcceptHostOption = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
-from urllib.parse import unquote_to_bytes
+from urllib.parse import quote, unquote_to_bytes
 
 from mydata_like.core.errors import SettingsError, SourceError
 from mydata_like.core.extra_sources import lies_in
@@ -89,6 +89,21 @@ def parse_target(text: bytes | str, *, windows: bool, home: bytes) -> CopyTarget
         raise _refuse(f"{format_path(raw)} is a module of an rsync daemon, which is not supported.")
     username, host = _parse_account(raw, account)
     return HostTarget(host, _parse_remote_path(raw, path), username)
+
+
+def format_target(target: CopyTarget) -> str:
+    """Return a text that `parse_target` reads as the same destination; a local path is absolute."""
+    match target:
+        case FolderTarget(path):
+            return os.fsdecode(path)
+        case BucketTarget(bucket, prefix):
+            return f"s3://{bucket}/{prefix}"
+        case HostTarget(host, path, username, port):
+            account = f"{quote(username)}@" if username else ""
+            place = f"[{host}]" if ":" in host else quote(host)
+            number = f":{port}" if port else ""
+            below = "" if path.startswith(b"/") else "/~/"
+            return f"ssh://{account}{place}{number}{below}{quote(path)}"
 
 
 def plan_sources(

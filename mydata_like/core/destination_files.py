@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple, Protocol
@@ -135,6 +136,21 @@ class TreeLink(NamedTuple):
     target: bytes
 
 
+class StoredContent(NamedTuple):
+    """The bytes of a stored file, and what else is kept of it.
+
+    `mode` are its permissions, if it has any. `modified_ns` is None unless the destination knows
+    the time of the original better than the manifest. It is `sparse` if it has holes. Only the
+    manifest tells how many bytes in `pieces` are right.
+    """
+
+    path: bytes
+    pieces: Iterator[bytes]
+    mode: int | None = None
+    modified_ns: int | None = None
+    sparse: bool = False
+
+
 class DestinationFiles(Protocol):
     """The files of a destination: a folder, on a host or mounted here, or objects in a bucket.
 
@@ -258,6 +274,28 @@ class DestinationFiles(Protocol):
     def read_all(self, paths: Sequence[bytes]) -> Iterator[bytes | None]:
         """Yield the same for several files, of which some may be read in advance."""
         return map(self.read, paths)
+
+    def open_content(
+        self, path: bytes, offset: int = 0
+    ) -> AbstractContextManager[StoredContent | None]:
+        """Open a file for reading from an offset on; None for what is no regular file.
+
+        Its pieces raise `RejectedError` if it cannot be read.
+        """
+
+    def open_contents(self, paths: Sequence[bytes]) -> Iterator[StoredContent]:
+        """Yield small files, each to be read before the next; some, or all, may be omitted.
+
+        Those are to be opened alone.
+        """
+        return iter(())
+
+    def list_tree(self, folder: bytes) -> Iterator[TreeFolder | TreeLink]:
+        """Yield a folder, and the folders and links below it; nothing where there are none.
+
+        What is below `.mydata-like` at the top of the destination is omitted.
+        """
+        return iter(())
 
     def list_own(self, folder: bytes) -> list[bytes]:
         """Return the sorted paths of the files below a folder below `.mydata-like`, from there.

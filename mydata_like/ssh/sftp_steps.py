@@ -101,6 +101,26 @@ def read_block(handle: bytes, start: int, size: int, unit: int) -> Steps[bytes]:
     return b"".join(pieces[place] for place in sorted(pieces) if place < end)
 
 
+def read_whole(path: bytes, most: int, unit: int) -> Steps[tuple[bytes, wire.Attributes] | None]:
+    """Return the content and attributes of a regular file of at most `most` bytes, or None."""
+    file = yield from open_to_read(path, flush=False)
+    if file is None:
+        return None
+    content = b""
+    if file.attributes.size <= most:
+        content = yield from read_block(file.handle, 0, file.attributes.size, unit)
+    yield [(wire.CLOSE, file.handle)]
+    return (content, file.attributes) if file.attributes.size <= most else None
+
+
+def read_link(path: bytes) -> Steps[bytes | None]:
+    """Return what a symbolic link contains."""
+    (read,) = yield [(wire.READLINK, wire.pack(path))]
+    if read.kind != wire.NAME:
+        raise wire.rejected(read, path)
+    return next((name for name, _ in wire.read_names(read)), None)
+
+
 def close_after(handle: bytes, path: bytes) -> Steps[wire.Attributes | None]:
     """Close a file; return the attributes of what its path names then."""
     _, found = yield [(wire.CLOSE, handle), (wire.LSTAT, wire.pack(path))]
@@ -192,10 +212,7 @@ def make_link(path: bytes, target: bytes, *, target_first: bool) -> Steps[bool]:
         return True
     if not stat.S_ISLNK(attributes.mode):
         return False
-    (read,) = yield [(wire.READLINK, wire.pack(path))]
-    if read.kind != wire.NAME:
-        raise wire.rejected(read, path)
-    return [name for name, _ in wire.read_names(read)] == [target]
+    return (yield from read_link(path)) == target
 
 
 def find_link_order(one: bytes, other: bytes) -> Steps[bool]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from mydata_like.core.destination_files import OWN_FOLDER, describe_occupied
-from mydata_like.core.errors import FULL, Problem, StagingError
+from mydata_like.core.errors import FULL, Problem, RejectedError, StagingError
 from mydata_like.core.formatting import format_path
 from mydata_like.transfer.tar import is_plain
 
@@ -130,4 +130,13 @@ def absent(path: bytes) -> StagingError:
         f"The destination {format_path(path)} does not exist.",
         hint="Check its name. If it is on a disk or a share, mount it.",
         code=ABSENT,
+    )
+
+
+def unreadable(path: bytes, reason: bytes) -> RejectedError:
+    """Return the error of a file at the destination that cannot be read."""
+    return RejectedError(
+        f"{format_path(path)} at the destination cannot be read: {shorten(reason)}.",
+        hint="Give the account of the destination access to it.",
+        code=REFUSED,
     )

@@ -4329,6 +4329,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Eine andere Kopie aus diesem Ordner nach %1 läuft seit %2</translation>
     </message>
     <message>
+        <source>Another file has the name %1.</source>
+        <translation>Eine andere Datei hat den Namen %1.</translation>
+    </message>
+    <message>
         <source>Another file of the session failed.</source>
         <translation>Eine andere Datei der Sitzung ist fehlgeschlagen.</translation>
     </message>
@@ -5793,6 +5797,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 hat kein Programm für Prüfsummen: Unterbrochene Übertragungen beginnen wieder von vorn.</translation>
     </message>
     <message>
+        <source>%1 has other bytes at the destination than the manifest lists. They were not kept.</source>
+        <translation>%1 hat am Ziel andere Bytes, als im Manifest stehen. Sie wurden nicht behalten.</translation>
+    </message>
+    <message>
         <source>%1 has the file open and may still write to it.</source>
         <translation>%1 hat die Datei geöffnet und schreibt vielleicht noch hinein.</translation>
     </message>
@@ -5803,6 +5811,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>%1 is in %2, which is copied as well.</source>
         <translation>%1 ist in %2, das auch kopiert wird.</translation>
+    </message>
+    <message>
+        <source>%1 is listed, but no file of this name can be read at the destination.</source>
+        <translation>%1 steht im Manifest, aber am Ziel ist keine Datei dieses Namens lesbar.</translation>
     </message>
     <message>
         <source>%1 is neither an absolute path nor clearly a host.</source>
@@ -5819,6 +5831,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>%1 is not a host; write HOST, HOST:PORT or [ADDRESS]:PORT</source>
         <translation>%1 ist kein Rechner; schreiben Sie HOST, HOST:PORT oder [ADRESSE]:PORT</translation>
+    </message>
+    <message>
+        <source>%1 is not a local folder.</source>
+        <translation>%1 ist kein lokaler Ordner.</translation>
+    </message>
+    <message>
+        <source>%1 is not in the manifest of %2.</source>
+        <translation>%1 steht nicht im Manifest von %2.</translation>
     </message>
     <message>
         <source>%1 is not valid UTF-8, as names in object storage are.</source>
@@ -5839,6 +5859,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>%1 is sent with a modification time in the future.</source>
         <translation>%1 wird mit einer Änderungszeit in der Zukunft gesendet.</translation>
+    </message>
+    <message>
+        <source>%1 leads to a folder above.</source>
+        <translation>%1 führt zu einem übergeordneten Ordner.</translation>
     </message>
     <message>
         <source>%1 of %2 proven files are no longer at the destination.</source>
@@ -5921,6 +5945,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Ein Muster in %1 ist ungültig: %2</translation>
     </message>
     <message>
+        <source>A pattern in --exclude is invalid: %1</source>
+        <translation>Ein Muster in --exclude ist ungültig: %1</translation>
+    </message>
+    <message>
+        <source>A pattern in --include is invalid: %1</source>
+        <translation>Ein Muster in --include ist ungültig: %1</translation>
+    </message>
+    <message>
         <source>A source is empty or contains a NUL character.</source>
         <translation>Eine Quelle ist leer oder enthält ein NUL-Zeichen.</translation>
     </message>
@@ -5943,6 +5975,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Add this line to ~/.ssh/authorized_keys of %1 on %2: %3</source>
         <translation>Fügen Sie diese Zeile in ~/.ssh/authorized_keys von %1 auf %2 ein: %3</translation>
+    </message>
+    <message>
+        <source>Another command has used %1 since %2</source>
+        <translation>Ein anderer Befehl benutzt %1 seit %2</translation>
     </message>
     <message>
         <source>Another computer may be impersonating the host. Nothing was sent to it. Ask its administrator. If the key was replaced, remove the old one with: ssh-keygen -R &quot;%1&quot; -f &quot;%2&quot;</source>
@@ -6021,6 +6057,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Prüfen Sie den Pfad und ob der Datenträger eingehängt ist. Ziele haben einen Ordner .mydata-like.</translation>
     </message>
     <message>
+        <source>Check the path. Only what mydata-like copy has put there is fetched.</source>
+        <translation>Prüfen Sie den Pfad. Geholt wird nur, was mydata-like copy dorthin kopiert hat.</translation>
+    </message>
+    <message>
         <source>Check the storage of the destination; then run again.</source>
         <translation>Prüfen Sie den Speicher des Ziels; rufen Sie den Befehl dann noch einmal auf.</translation>
     </message>
@@ -6039,6 +6079,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Close that program, or exclude this folder from backups and virus scans; then run again.</source>
         <translation>Schließen Sie dieses Programm, oder nehmen Sie diesen Ordner von Sicherungen und Virenprüfungen aus; starten Sie dann einen Lauf.</translation>
+    </message>
+    <message>
+        <source>Copy it there again from the original.</source>
+        <translation>Kopieren Sie sie noch einmal vom Original dorthin.</translation>
     </message>
     <message>
         <source>Copy them to different destinations.</source>
@@ -6149,6 +6193,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Sein Administrator kann es für dieses Konto erlauben.</translation>
     </message>
     <message>
+        <source>Its administrator can install GNU tar. All files that are counted are complete.</source>
+        <translation>Dessen Administrator kann GNU tar installieren. Alle gezählten Dateien sind vollständig.</translation>
+    </message>
+    <message>
         <source>Its administrator can install them (GNU findutils and coreutils).</source>
         <translation>Seine Administration kann sie installieren (GNU findutils und coreutils).</translation>
     </message>
@@ -6207,6 +6255,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Nothing was replaced. Rename or delete one of the two.</source>
         <translation>Nichts wurde ersetzt. Benennen Sie eines von beiden um, oder löschen Sie eines.</translation>
+    </message>
+    <message>
+        <source>Nothing was replaced. To replace files that differ, add --replace.</source>
+        <translation>Nichts wurde ersetzt. Um abweichende Dateien zu ersetzen, ergänzen Sie --replace.</translation>
     </message>
     <message>
         <source>OpenSSH refuses it as well. Restrict its permissions: chmod 600 %1</source>
@@ -6475,6 +6527,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The address of the storage box&apos;s object storage, %1, must begin with https://.</source>
         <translation>Die Adresse des Objektspeichers der Ablage, %1, muss mit https:// beginnen.</translation>
+    </message>
+    <message>
+        <source>The administrator of the destination has to check its storage. If copies go there now, run the same command again.</source>
+        <translation>Der Administrator des Ziels muss dessen Speicher prüfen. Wird gerade dorthin kopiert, führen Sie denselben Befehl noch einmal aus.</translation>
     </message>
     <message>
         <source>The agent or the device with the key did not sign.</source>
@@ -7101,6 +7157,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Das Protokoll zeigt den Grund; mydata-like status zeigt, worauf das Programm wartet.</translation>
     </message>
     <message>
+        <source>The manifest lists %1, which is no path of a file there.</source>
+        <translation>Im Manifest steht %1, was dort kein Pfad einer Datei ist.</translation>
+    </message>
+    <message>
         <source>The manifest of %1 lists no files.</source>
         <translation>Das Manifest von %1 verzeichnet keine Dateien.</translation>
     </message>
@@ -7713,6 +7773,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der Schlüsselbund des Systems ist fehlgeschlagen (%1).</translation>
     </message>
     <message>
+        <source>The tar of the host did not answer as expected.</source>
+        <translation>tar auf dem Host antwortet nicht wie erwartet.</translation>
+    </message>
+    <message>
+        <source>The target folder %1 is in the destination.</source>
+        <translation>Der Zielordner %1 liegt im Ziel der Kopien.</translation>
+    </message>
+    <message>
         <source>The transfer was cancelled.</source>
         <translation>Die Übertragung wurde abgebrochen.</translation>
     </message>
@@ -7791,6 +7859,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>These settings are not set yet: %1.</source>
         <translation>Diese Einstellungen fehlen noch: %1.</translation>
+    </message>
+    <message>
+        <source>This computer does not know that %1 was copied.</source>
+        <translation>Dieser Computer weiß nichts davon, dass %1 kopiert wurde.</translation>
     </message>
     <message>
         <source>This computer has no keyring that stores secrets safely (found: %1).</source>
@@ -7917,6 +7989,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Dieser Uploader hat noch keine Freigabe beantragt.</translation>
     </message>
     <message>
+        <source>Times of folders, empty folders and links were not fetched: the host has no tar for that.</source>
+        <translation>Zeiten von Ordnern, leere Ordner und Verknüpfungen wurden nicht geholt: Dem Host fehlt dafür tar.</translation>
+    </message>
+    <message>
         <source>To change it, run for example: mydata-like settings set schedule.kind watch</source>
         <translation>Um das zu ändern, rufen Sie zum Beispiel auf: mydata-like settings set schedule.kind watch</translation>
     </message>
@@ -8033,6 +8109,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Warten Sie, bis er beendet ist, oder halten Sie ihn dort an. Die Markierung eines abgebrochenen Laufs erlischt nach fünf Minuten.</translation>
     </message>
     <message>
+        <source>Wait until it has ended.</source>
+        <translation>Warten Sie, bis er beendet ist.</translation>
+    </message>
+    <message>
         <source>Wait until it has ended. One command can copy several sources.</source>
         <translation>Warten Sie, bis sie beendet ist. Ein Befehl kann mehrere Quellen kopieren.</translation>
     </message>
@@ -8101,12 +8181,24 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Schreiben Sie s3://BUCKET/PREFIX.</translation>
     </message>
     <message>
+        <source>Write the destination: mydata-like get USER@HOST:PATH FOLDER</source>
+        <translation>Nennen Sie das Ziel: mydata-like get USER@HOST:PATH ORDNER</translation>
+    </message>
+    <message>
         <source>Write the folder without the slash or dot at its end, or copy it separately.</source>
         <translation>Schreiben Sie den Ordner ohne Schrägstrich oder Punkt am Ende, oder kopieren Sie ihn einzeln.</translation>
     </message>
     <message>
+        <source>Write the path without `..`.</source>
+        <translation>Schreiben Sie den Pfad ohne `..`.</translation>
+    </message>
+    <message>
         <source>Write, for example: mydata-like copy FOLDER USER@HOST:PATH</source>
         <translation>Schreiben Sie zum Beispiel: mydata-like copy ORDNER USER@HOST:PATH</translation>
+    </message>
+    <message>
+        <source>Write, for example: mydata-like get USER@HOST:PATH FOLDER</source>
+        <translation>Schreiben Sie zum Beispiel: mydata-like get USER@HOST:PATH ORDNER</translation>
     </message>
     <message>
         <source>Writing to it works: %1.</source>

@@ -100,6 +100,8 @@ def only_busybox(folder):
 
 
 BSD = {"stat": STAT, "find": FIND, "md5": MD5, "sha256": SHA, "touch": TOUCH}
+if shutil.which("bsdtar"):
+    BSD["tar"] = 'exec bsdtar "$@"\n'
 PYTHON_WITHOUT_LINKS = """
 program=$4
 shift 4
@@ -1114,3 +1116,108 @@ def test_over_sftp_what_is_denied_is_named_omitted_or_not_proven(other_sftp, ope
         assert [it is None for it in files.prove(paths)] == [False, True, True]
         assert sorted(it.path for it in files.list_files(b"")) == [b"a", b"b"]
         assert codes(files.place(placements)) == ["destination.denied"] * 2
+
+
+def read_alone(files, path, offset=0):
+    with files.open_content(os.fsencode(path), offset) as content:
+        return content and b"".join(content.pieces)
+
+
+def test_small_files_with_odd_names_are_read_together_or_alone(there):
+    names = [there.put(b"odd/" + name, b"content of " + name * 40) for name in ODD]
+    for name in names[::2]:
+        there.path(name).chmod(0o640)
+    for name in names[1::2]:
+        there.path(name).chmod(0o444)
+
+    together = {it.path: (b"".join(it.pieces), it.mode) for it in there.files.open_contents(names)}
+    found = {}
+    for name in names:
+        with there.files.open_content(name) as content:
+            found[name] = b"".join(content.pieces), content.mode
+
+    assert found == {
+        name: (there.path(name).read_bytes(), (0o640, 0o444)[number % 2])
+        for number, name in enumerate(names)
+    }
+    assert together.items() <= found.items()
+
+
+def test_a_host_with_tar_reads_small_files_together(there):
+    names = [there.put(b"odd/" + name, b"content of " + name) for name in ODD]
+
+    found = [(it.path, b"".join(it.pieces)) for it in there.files.open_contents(names)]
+
+    local = isinstance(there.files, LocalFiles)
+    expected = [] if local else [(name, there.path(name).read_bytes()) for name in names]
+    assert sorted(found) == sorted(expected)
+
+
+def test_a_file_is_read_from_an_offset_on(there):
+    content = bytes(range(256)) * 12_000
+    there.put("big", content)
+
+    found = [read_alone(there.files, "big", at) for at in (0, 1, 65_536, len(content) - 1)]
+
+    assert found == [content, content[1:], content[65_536:], content[-1:]]
+    assert read_alone(there.files, "big", len(content)) == b""
+
+
+def test_what_is_no_regular_file_is_not_read(there):
+    there.put("data/file")
+    there.path("data/link").symlink_to("file")
+    there.path("linked").symlink_to("data")
+    os.mkfifo(there.path("data/pipe"))
+    names = [b"data", b"data/link", b"data/pipe", b"missing", b"data/missing", b"no/such"]
+
+    alone = [read_alone(there.files, name) for name in [*names, b"linked/file"]]
+    together = [it.path for it in there.files.open_contents(names)]
+
+    assert alone == [None] * 7
+    assert together == []
+
+
+def test_reading_can_end_early_and_others_follow(there):
+    there.put("big", bytes(20_000_000))
+    there.put("small", b"small")
+
+    with there.files.open_content(b"big") as content:
+        assert next(content.pieces)
+
+    assert read_alone(there.files, "small") == b"small"
+
+
+def test_holes_are_noticed(there):
+    there.put("whole", bytes(4_000_000))
+    os.truncate(there.path("whole"), 8_000_000)
+
+    with there.files.open_content(b"whole") as content:
+        assert content.sparse == (not isinstance(there.files, SftpFiles))
+
+
+def test_folders_and_links_are_listed_as_they_are(there):
+    folders = {b"": None}
+    for name in (b"top", *(b"top/" + name for name in ODD)):
+        there.path(name).mkdir()
+        there.path(name).chmod(0o750)
+        os.utime(there.path(name), ns=(10**18, 10**18 + 5))
+        folders[name] = 0o750
+    links = {b"top/a b/" + name: name for name in ODD}
+    for name, target in links.items():
+        there.path(name).symlink_to(os.fsdecode(target))
+    os.utime(there.path("top/a b"), ns=(10**18, 10**18))
+    os.utime(there.path("top"), ns=(10**18, 10**18))
+    there.put("top/file")
+    there.put(f"{OWN}/manifest/1")
+    os.utime(there.path("top"), ns=(10**18, 10**18))
+
+    found = [*there.files.list_tree(b"")]
+    below = [*there.files.list_tree(b"top/a b")]
+
+    modes = {it.path: it.mode for it in found if isinstance(it, TreeFolder)}
+    times = {it.modified_ns // 10**9 for it in found if isinstance(it, TreeFolder) and it.path}
+    assert modes | {b"": None} == folders
+    assert times == {10**9}
+    assert {it.path: it.target for it in found if isinstance(it, TreeLink)} == links
+    assert {it.path for it in below} == {b"top/a b", *links}
+    assert [*there.files.list_tree(b"missing")] == []

@@ -347,3 +347,46 @@ def test_runs_of_the_settings_send_to_a_bucket_and_free_what_it_has(site):
     assert (freed.sums["freed"], freed.sums["kept"]) == (1, 1)
     assert not (site.data / "run 1" / "a").exists()
     assert (site.data / "run 1" / "b").exists()
+
+
+def test_what_is_in_a_bucket_comes_back_with_its_times(site, tmp_path):
+    for name, size in (("a", 0), ("sub/b c", 3_000), ("sub/zwölf 日本", 70_000), ("d", 2 * PART)):
+        site.make(name, os.urandom(size))
+        os.utime(site.data / name, ns=(0, 1_600_000_000_123_456_700 + size))
+    assert site.copy().code == 0
+    site.put("data/other", b"not proven")
+    here, what = tmp_path / "here", f"s3://{BUCKET}/{PREFIX}/data"
+
+    ended = finish(site.start("get", what, str(here), "--json"))
+    again = finish(site.start("get", f"{what}/sub/", str(here / "data" / "sub"), "--json"))
+
+    found = json.loads(ended.output)
+    seen = {it: (here / "data" / it).stat() for it in ("a", "sub/b c", "sub/zwölf 日本", "d")}
+    assert (ended.code, found["found"], found["fetched"]) == (0, 4, 4), ended
+    assert found["unlisted_files"] == ["data/other"]
+    assert {it: seen[it].st_mtime_ns for it in seen} == {
+        it: (site.data / it).stat().st_mtime_ns for it in seen
+    }
+    assert all((here / "data" / it).read_bytes() == (site.data / it).read_bytes() for it in seen)
+    assert (again.code, json.loads(again.output)["here"]) == (0, 2)
+
+
+def test_other_bytes_in_a_bucket_get_no_name_and_a_part_is_continued(site, tmp_path):
+    content = os.urandom(2 * PART + 5)
+    site.make("large", content)
+    site.make("changed", b"as copied")
+    assert site.copy().code == 0
+    site.put("data/changed", b"tampered!")
+    here, what = tmp_path / "here", f"s3://{BUCKET}/{PREFIX}/data/"
+    here.mkdir()
+    part = here / f".mydata-get-{hashlib.sha256(b'large').hexdigest()[:16]}"
+    part.write_bytes(content[: PART + 7])
+
+    ended = finish(site.start("get", what, str(here), "--json"))
+
+    found = json.loads(ended.output)
+    assert (ended.code, found["fetched"]) == (1, 1)
+    assert [(it["path"], it["code"]) for it in found["problems"]] == [
+        ("data/changed", "destination.differs")
+    ]
+    assert {it.name: it.read_bytes() for it in here.iterdir()} == {"large": content}

@@ -15,6 +15,8 @@ PASSED_ON = {
     *("ssh.capabilities:dialing.RENEW", "transfer.s3.s3_errors:rule.message.format(**fields)"),
     "app.connection_test:note",  # of a place
     "app.copy_service:message",  # of a held file, in other words
+    # of a destination, in other words
+    *("transfer.folder.received_files:message", "transfer.folder.received_files:hint"),
     # errors in settings, which have their own sentences
     *("app.mydata_import:[*file.problems, *problems]", "app.settings_service:added"),
     *("settings.fields:problems", "settings.layers:problems", "settings.values:'; '.join(wrong)"),

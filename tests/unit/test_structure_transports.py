@@ -82,10 +82,12 @@ EXCEPTIONS = {
         # The URL of a bucket as a destination of a copy.
         "core.copy_arguments",
         "cli.copy_command",
+        "cli.get_command",
         "cli.verify_command",
     },
     # The user confirms a new one.
     "folder": {
+        "app.get_service",  # the local folder that receives files
         "app.registration",
         "app.transports.transport_access",
         "cli.register_command",

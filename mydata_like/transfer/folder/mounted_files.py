@@ -16,6 +16,7 @@ from mydata_like.core.destination_files import (
     DestinationFiles,
     Placement,
     ProvenFile,
+    StoredContent,
     StoredFile,
     TreeFolder,
     TreeLink,
@@ -41,6 +42,7 @@ from mydata_like.transfer.destination_problems import (
     describe_missing,
     describe_refusal,
     no_folder,
+    unreadable,
 )
 from mydata_like.transfer.file_source import CHUNK, advise
 from mydata_like.transfer.folder.folder_files import is_full, is_lost, is_read_only
@@ -65,7 +67,7 @@ _IN_THE_WAY: Final = {errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOTEMPTY
 _CACHED: Final = ("tmpfs", "ramfs", "fuse", "9p", "virtiofs")
 
 
-class _Place(NamedTuple):
+class NameInFolder(NamedTuple):
     """A name in an open folder; without descriptors (Windows), a whole path."""
 
     name: bytes
@@ -79,7 +81,7 @@ class _Place(NamedTuple):
             return open_shared(self.name, flags | _FLAGS)
         return os.open(self.name, flags | _FLAGS, mode, dir_fd=self.folder)
 
-    def link(self, to: "_Place") -> None:
+    def link(self, to: "NameInFolder") -> None:
         """Give the file a second name; raises OSError, also where Python cannot."""
         try:
             os.link(
@@ -162,7 +164,7 @@ class LocalFiles(DestinationFiles):
             return self._unavailable(error)
         if error.errno in _IN_THE_WAY:
             return no_folder(self._root)
-        problem = _describe(self._root, error)
+        problem = describe_error(self._root, error)
         return StagingError(problem.message, hint=problem.hint, code=problem.code)
 
     def list_files(self, folder: bytes) -> Iterator[StoredFile]:
@@ -172,11 +174,11 @@ class LocalFiles(DestinationFiles):
         if folder.split(b"/")[0] == OWN_FOLDER:
             return
         for path, status in self._walk(folder):
-            if status is not None:
+            if stat.S_ISREG(status.st_mode):
                 yield _file(path, status)
 
-    def _walk(self, folder: bytes) -> Iterator[tuple[bytes, os.stat_result | None]]:
-        """Yield the files below a folder with their status, and the folders with None."""
+    def _walk(self, folder: bytes) -> Iterator[tuple[bytes, os.stat_result]]:
+        """Yield the files, links and folders below a folder with their status."""
         waiting: list[tuple[bytes, OpenFolder]] = []
         with ExitStack() as opened, self._lost(folder):
             opened.callback(_close, waiting)
@@ -200,13 +202,11 @@ class LocalFiles(DestinationFiles):
                         if self._by_descriptor
                         else os.lstat(system_path(self._full(below)))
                     )
-                    if stat.S_ISREG(status.st_mode):
+                    if stat.S_ISREG(status.st_mode) or is_link(status):
                         yield below, status
-                    elif (
-                        stat.S_ISDIR(status.st_mode) and not is_link(status) and below != OWN_FOLDER
-                    ):
+                    elif stat.S_ISDIR(status.st_mode) and below != OWN_FOLDER:
                         waiting.append((below, current.open_below(name)))
-                        yield below, None
+                        yield below, status
 
     def look(self, paths: Sequence[bytes]) -> list[StoredFile | None]:
         """Return the attributes of files in the order given."""
@@ -306,9 +306,9 @@ class LocalFiles(DestinationFiles):
             return _file(final, target.look())
         except OSError as error:
             self._raise_if_lost(error)
-            return _describe(final, error)
+            return describe_error(final, error)
 
-    def _rename(self, source: _Place, target: _Place) -> None:
+    def _rename(self, source: NameInFolder, target: NameInFolder) -> None:
         """Rename a file, never replacing anything; raises FileExistsError instead."""
         try:
             if self._links and self._link(source, target):
@@ -321,7 +321,7 @@ class LocalFiles(DestinationFiles):
                 raise
             source.unlink()  # an interrupted call has given it its final name
 
-    def _link(self, source: _Place, target: _Place) -> bool:
+    def _link(self, source: NameInFolder, target: NameInFolder) -> bool:
         """Give a file a second name; return False where the file system has no hard links."""
         try:
             source.link(target)
@@ -331,7 +331,7 @@ class LocalFiles(DestinationFiles):
             return False
         return True
 
-    def _move(self, source: _Place, target: _Place) -> None:
+    def _move(self, source: NameInFolder, target: NameInFolder) -> None:
         """Rename a file where there are no hard links (FAT, some mounts).
 
         Windows refuses a name that is taken. Elsewhere, it is checked before, so that a file that
@@ -377,6 +377,45 @@ class LocalFiles(DestinationFiles):
                     return file.read()
         return None
 
+    @contextmanager
+    def open_content(self, path: bytes, offset: int = 0) -> Iterator[StoredContent | None]:
+        """Open a file for reading from an offset on."""
+        with self._folders() as folders:
+            found = self._look(folders, path)
+            opened = self._open_file(folders, path) if found else None
+        if opened is None and found is not None:
+            raise unreadable(path, b"Permission denied")
+        if opened is None:
+            yield None
+            return
+        try:
+            status = os.fstat(opened.descriptor)
+            os.lseek(opened.descriptor, offset, os.SEEK_SET)
+            sparse = getattr(status, "st_blocks", status.st_size) * 512 + CHUNK < status.st_size
+            pieces = self._read_on(opened)
+            yield StoredContent(path, pieces, status.st_mode & 0o777, sparse=sparse)
+        finally:
+            os.close(opened.descriptor)
+
+    def _read_on(self, opened: "_Opened") -> Iterator[bytes]:
+        while piece := self._read_piece(opened):
+            yield piece
+        for error in opened.failed:
+            raise unreadable(opened.file.path, os.fsencode(str(error.strerror))) from error
+
+    def list_tree(self, folder: bytes) -> Iterator[TreeFolder | TreeLink]:
+        """Yield a folder, and the folders and links below it."""
+        with self._folders() as folders, self._lost(folder), _omitted():
+            top = self._at(folders, folder).look() if folder else os.stat(system_path(self._root))  # noqa: PTH116 - bytes
+            if not _is_folder(top):
+                return
+            for path, status in [(folder, top), *self._walk(folder)]:
+                if _is_folder(status):
+                    yield TreeFolder(path, status.st_mode & 0o777, status.st_mtime_ns)
+                elif is_link(status):
+                    place = self._at(folders, path)
+                    yield TreeLink(path, os.readlink(place.name, dir_fd=place.folder))
+
     def list_own(self, folder: bytes) -> list[bytes]:
         """Return the sorted paths of the complete files below a folder, from there."""
         folder = folder.removesuffix(b"/")
@@ -384,7 +423,7 @@ class LocalFiles(DestinationFiles):
         return sorted(
             path[len(folder) + 1 :]
             for path, status in self._walk(folder)
-            if status is not None and not path.rpartition(b"/")[2].startswith(_PART)
+            if stat.S_ISREG(status.st_mode) and not path.rpartition(b"/")[2].startswith(_PART)
         )
 
     def write(self, path: bytes, content: bytes, *, replace: bool = False) -> bool:
@@ -444,13 +483,14 @@ class LocalFiles(DestinationFiles):
                     raise NotADirectoryError(errno.ENOTDIR, "a file is in the way")
         except OSError as error:
             self._raise_if_lost(error)
-            return [_describe(path, error)]
+            return [describe_error(path, error)]
         return []
 
     def clear(self, folder: bytes) -> bool:
         """Remove the empty folders at and below a folder below `.mydata-like`."""
         check_own(folder)
-        found = [folder, *(path for path, status in self._walk(folder) if status is None)]
+        below = (path for path, status in self._walk(folder) if _is_folder(status))
+        found = [folder, *below]
         with self._folders() as folders:
             for path in sorted(found, reverse=True):
                 with suppress(OSError):
@@ -477,16 +517,16 @@ class LocalFiles(DestinationFiles):
     def _full(self, path: bytes) -> bytes:
         return (self._root.rstrip(b"/") + b"/" + path) if path else self._root
 
-    def _at(self, folders: FolderCache, path: bytes) -> _Place:
+    def _at(self, folders: FolderCache, path: bytes) -> NameInFolder:
         """Return the place of a path; raises OSError, with ELOOP for a link above it."""
         if os.sep != "/" and any(byte in path for byte in b"\\:"):
             raise OSError(errno.EINVAL, "the name is not possible on this system")
         full = self._full(path)
         folder, _, name = full.rpartition(b"/")
         place = folders.enter(folder or b"/", len(self._root))
-        return _Place(system_path(full), None) if place is None else _Place(name, place)
+        return NameInFolder(system_path(full), None) if place is None else NameInFolder(name, place)
 
-    def _make_parents(self, folders: FolderCache, path: bytes) -> _Place:
+    def _make_parents(self, folders: FolderCache, path: bytes) -> NameInFolder:
         """Return the place of a path; make the folders above it that are missing."""
         try:
             return self._at(folders, path)
@@ -499,7 +539,7 @@ class LocalFiles(DestinationFiles):
                 os.mkdir(place.name, dir_fd=place.folder)
             return self._at(folders, path)
 
-    def _write_part(self, place: _Place, content: bytes) -> None:
+    def _write_part(self, place: NameInFolder, content: bytes) -> None:
         """Write a new file, and flush it."""
         descriptor = place.open(os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         try:
@@ -519,7 +559,7 @@ class LocalFiles(DestinationFiles):
             raise
         except OSError as error:
             self._raise_if_lost(error)
-            problem = _describe(path, error)
+            problem = describe_error(path, error)
             raise StagingError(problem.message, hint=problem.hint, code=problem.code) from error
 
     @contextmanager
@@ -566,6 +606,10 @@ class _Opened:
         self.failed: list[OSError] = []
 
 
+def _is_folder(status: os.stat_result) -> bool:
+    return stat.S_ISDIR(status.st_mode) and not is_link(status)
+
+
 def _file(path: bytes, status: os.stat_result) -> StoredFile:
     return StoredFile(path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
@@ -590,7 +634,7 @@ def _omitted() -> Iterator[None]:
             raise
 
 
-def _set_mode(place: _Place, flags: int, mode: int) -> None:
+def _set_mode(place: NameInFolder, flags: int, mode: int) -> None:
     """Set the mode of a file or folder as far as the file system does that."""
     if not hasattr(os, "fchmod"):  # Windows
         return
@@ -602,7 +646,7 @@ def _set_mode(place: _Place, flags: int, mode: int) -> None:
         os.close(descriptor)
 
 
-def _make_link(place: _Place, target: bytes) -> None:
+def _make_link(place: NameInFolder, target: bytes) -> None:
     """Make a link, unless an identical one exists; raises OSError."""
     try:
         os.symlink(target, place.name, dir_fd=place.folder)
@@ -623,7 +667,7 @@ def _sync_folder(folder: int) -> None:
             os.close(descriptor)
 
 
-def _describe(path: bytes, error: OSError) -> Problem:
+def describe_error(path: bytes, error: OSError) -> Problem:
     """Return the problem of a path that the system refuses."""
     code = getattr(error, "winerror", None)
     if error.errno == errno.ELOOP:

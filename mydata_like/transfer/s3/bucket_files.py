@@ -5,8 +5,9 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any, Final, TypeVar
 from uuid import uuid4
 
@@ -19,6 +20,7 @@ from mydata_like.core.destination_files import (
     DestinationFiles,
     Placement,
     ProvenFile,
+    StoredContent,
     StoredFile,
     TreeFolder,
     TreeLink,
@@ -40,6 +42,7 @@ from mydata_like.transfer.tar import is_plain
 AT_ONCE: Final = 16  # requests
 _CHUNK: Final = 1 << 20
 _MD5: Final = re.compile("[0-9a-f]{32}")
+_MTIME: Final = re.compile(r"-?\d{1,11}(\.\d{1,9})?")  # seconds since 1970
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _UNREADABLE: Final = frozenset(
     {"NoSuchKey", "404", "PreconditionFailed", "412", "InvalidObjectState", "AccessDenied"}
@@ -210,6 +213,21 @@ class BucketFiles(DestinationFiles):
                     found.update(piece)
         return found.hexdigest()
 
+    @contextmanager
+    def open_content(self, path: bytes, offset: int = 0) -> Iterator[StoredContent | None]:
+        """Open an object for reading from an offset on."""
+        found = self._find(path)
+        if not found:
+            yield None
+            return
+        key = {"Bucket": self._bucket.name, "Key": self._bucket.key(path.decode())}
+        part = {"Range": f"bytes={offset}-"} if 0 < offset < found["ContentLength"] else {}
+        with s3_errors(self._bucket):
+            body = self._client.get_object(**key, **part, IfMatch=found["ETag"])["Body"]
+            with closing(body):
+                pieces = body.iter_chunks(_CHUNK) if part or not offset else iter(())
+                yield StoredContent(path, pieces, modified_ns=_read_mtime(found))
+
     def place(self, placements: Sequence[Placement]) -> list[StoredFile | Problem]:
         """Not supported; see `has_temporary_names`."""
         raise NotImplementedError
@@ -282,6 +300,12 @@ class BucketFiles(DestinationFiles):
 
 def _tag(found: Any) -> str:
     return str(found.get("ETag", "")).strip('"').lower()
+
+
+def _read_mtime(found: Any) -> int | None:
+    """Return the time of the original from the metadata of an object, as rclone keeps it."""
+    text = str(found.get("Metadata", {}).get("mtime", ""))
+    return int(Decimal(text).scaleb(9)) if _MTIME.fullmatch(text) else None
 
 
 def _file(path: bytes, found: Any, size: int) -> StoredFile:

@@ -16,6 +16,7 @@ from mydata_like.core.destination_files import (
     ListedPart,
     Placement,
     ProvenFile,
+    StoredContent,
     StoredFile,
     TreeFolder,
     TreeLink,
@@ -47,6 +48,7 @@ from mydata_like.transfer.destination_problems import (
     destination_error,
     no_folder,
     shorten,
+    unreadable,
 )
 from mydata_like.transfer.ssh.host_placing import (
     ENTER,
@@ -70,6 +72,7 @@ from mydata_like.transfer.ssh.host_programs import (
     remove_script,
 )
 from mydata_like.transfer.ssh.host_python import read_answers, write_command, write_input
+from mydata_like.transfer.ssh.host_tar import read_members
 from mydata_like.transfer.ssh.remote_shell import MARK
 
 Connect = Callable[[], tuple[OpenSession, HostCapabilities]]
@@ -79,6 +82,7 @@ _AT_ONCE: Final = 500  # files of one process
 _BATCH: Final = 4096  # files of one command
 _BATCH_BYTES: Final = 2 * 1024 * 1024  # of their paths
 _READ: Final = 256 * 1024
+_SMALL: Final = 1024 * 1024  # bytes; the tar of the host packs only smaller files
 _MOST_NOISE: Final = 64 * 1024  # bytes that login scripts may print
 # Scripts keep the account's own umask, as programs do that it starts.
 _BEGIN: Final = b"u=$(umask); " + PREAMBLE + b'umask "$u"; '
@@ -123,6 +127,20 @@ _READ_OWN: Final = (
     b'(if %b && n=%b && [ -f "$n" ] && [ ! -h "$n" ]; then printf \'mydata:found\\0\'; cat "$n"; '
     b"else printf 'mydata:missing\\0'; fi; printf '%b:%%d\\0' \"$?\"); "
 )
+# Answers with the size on the disk, in KiB, and a line of `ls`.
+_CONTENT: Final = (
+    b'if %b && n=%b && [ -f "$n" ] && [ ! -h "$n" ]; then v=$(ls -lnd -- "$n"); '
+    b'b=$(du -k -- "$n"); '
+    b'printf \'mydata:%%s:%%s\\0\' "${b%%%%[!0-9]*}" "$v"; exec %b "$n"; '
+    b"fi; printf 'mydata:\\0'"
+)
+_DESCRIBED: Final = re.compile(rb"mydata:(\d*):-([-rwxsStT]{9})\S* +\d+ +\S+ +\S+ +(\d+) ")
+# The tar of the host reads the names, not the folders: links and FIFOs become members of no use.
+_PACK: Final = b"head -c %d | xargs -0 tar -c -f - 2>/dev/null"
+_PACK_TREE: Final = (
+    b"if %b; then find . %b\\( -type d -o -type l \\) -print0 2>/dev/null | "
+    b"xargs -0 -n %d tar -c -f - --no-recursion 2>/dev/null; fi"
+)
 _READ_AT_ONCE: Final = 16  # files of ours, which have some megabytes at most
 _MODE: Final = b'for f do [ -f "$f" ] && [ ! -h "$f" ] && chmod %o "$f" 2>/dev/null; done; exit 0'
 _PART: Final = b".write-"  # the beginning of a temporary name in a folder of ours
@@ -153,8 +171,6 @@ class HostFiles(DestinationFiles):
         """`connect` opens a session and returns what the host has; `programs` are known ones."""
         self._connect = connect
         self._location = location
-        where = location if location.startswith(b"/") else b"./" + location
-        self._where = b"w=%b; " % quote(where)
         self._changed = Condition()
         self._running = 0  # commands
         self._most = 2  # of them at once
@@ -164,6 +180,10 @@ class HostFiles(DestinationFiles):
         self._listings = 0  # for which to log in
         self._ahead: list[Future[OpenSession]] = []  # these logins
         self._links = True  # until a hard link was refused
+
+    def relocate(self, location: bytes) -> None:
+        """Use another folder on the same host, over the same session."""
+        self._location = location
 
     def open(self, *, create: bool) -> None:
         """Check that the destination is a folder that takes files; with `create`, make it."""
@@ -391,6 +411,67 @@ class HostFiles(DestinationFiles):
                 )
             yield content if word == MARK + b"found" else None
 
+    @contextmanager
+    def open_content(self, path: bytes, offset: int = 0) -> Iterator[StoredContent | None]:
+        """Open a file for reading from an offset on; `cat` or `tail` of the host reads it."""
+        check_path(path)
+        folder, name = _divide(path)
+        read = b"tail -c +%d" % (offset + 1) if offset else b"cat"
+        script = ENTER + _CONTENT % (enter_words(b"w", folder), quote(b"./" + name), read)
+        with self._reading(script) as reader:
+            answer = reader.until(b"\0")
+            if answer == MARK:
+                yield None
+                return
+            found = _DESCRIBED.match(answer)
+            if not found:
+                raise _unanswered()
+            sparse = bool(found[1]) and int(found[1]) * 1024 + _READ < int(found[3])
+            pieces = _read_content(reader, path)
+            yield StoredContent(path, pieces, _parse_mode(found[2]), sparse=sparse)
+
+    def open_contents(self, paths: Sequence[bytes]) -> Iterator[StoredContent]:
+        """Yield small files as the tar of the host writes them."""
+        check_paths(paths)
+        names = _join(paths)
+        wanted = set(paths)
+        with self._reading(_PACK % len(names), names) as reader:
+            for member in read_members(reader.take):
+                if member.size > _SMALL:  # nothing that was asked for has this size
+                    return
+                if member.kind == "file" and member.path in wanted:
+                    wanted.remove(member.path)
+                    yield StoredContent(member.path, member.pieces, member.mode)
+
+    def list_tree(self, folder: bytes) -> Iterator[TreeFolder | TreeLink]:
+        """Yield a folder, and the folders and links below it, as the tar of the host has them."""
+        if folder:
+            check_path(folder)
+        prune = b"" if folder else _PRUNE
+        script = ENTER + _PACK_TREE % (enter_words(b"w", folder), prune, _AT_ONCE)
+        with self._reading(script) as reader:
+            for member in read_members(reader.take):
+                path = b"/".join(filter(None, (folder, member.path)))
+                if member.kind == "folder":
+                    yield TreeFolder(path, member.mode, member.modified * 10**9)
+                elif member.kind == "link":
+                    yield TreeLink(path, member.target)
+
+    @contextmanager
+    def _reading(self, script: bytes, stdin: bytes = b"") -> "Iterator[_Reader]":
+        """Run a script in the destination, and read its output while it runs."""
+        nonce, command = self._build(script, enter=True)
+        with self._turn() as session:
+            try:
+                stream = session.start(command)
+            except RejectedError as error:
+                raise _no_shell(error.message) from error
+            with closing(stream):
+                stream.write(stdin)
+                reader = _Reader(stream)
+                reader.skip(nonce)
+                yield reader
+
     def list_own(self, folder: bytes) -> list[bytes]:
         """Return the sorted paths of the complete files below a folder, from there."""
         folder = folder.removesuffix(b"/")
@@ -572,7 +653,8 @@ class HostFiles(DestinationFiles):
         """Return a line that is printed before the answer, and the command."""
         nonce = b"mydata-" + secrets.token_hex(8).encode()
         into = b'cd -P -- "$w" 2>/dev/null || exit %d; ' % _NO_GROUND if enter else b""
-        begin = _BEGIN + b"printf '\\n%b\\n'; " % nonce + self._where
+        where = self._location if self._location.startswith(b"/") else b"./" + self._location
+        begin = _BEGIN + b"printf '\\n%b\\n'; w=%b; " % (nonce, quote(where))
         return b"\n" + nonce + b"\n", b"exec sh -c " + quote(begin + into + script)
 
     def _log_in(self) -> tuple[OpenSession, HostCapabilities]:
@@ -614,6 +696,7 @@ class _Reader:
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self._output = b""
+        self._taken = 0  # bytes of this output, by `take`
 
     def skip(self, end: bytes) -> None:
         """Skip the output of login scripts."""
@@ -655,6 +738,20 @@ class _Reader:
             searched = max(0, len(rest) - len(_NEW_PART) + 1)
             self._output = rest + self._receive()
 
+    def take(self, size: int) -> bytes:
+        """Return so many bytes of the output, or fewer at its end."""
+        pieces = []
+        while size:
+            if self._taken == len(self._output):
+                self._output, self._taken = self._stream.read(_READ), 0
+                if not self._output:
+                    break
+            piece = self._output[self._taken : self._taken + size]
+            self._taken += len(piece)
+            size -= len(piece)
+            pieces.append(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
     def finish(self) -> CommandResult:
         return self._stream.finish()
 
@@ -662,6 +759,23 @@ class _Reader:
         if more := self._stream.read(_READ):
             return more
         raise _unanswered()
+
+
+def _read_content(reader: _Reader, path: bytes) -> Iterator[bytes]:
+    """Yield the rest of the output; raises `RejectedError` if the program could not read all."""
+    while piece := reader.take(_READ):
+        yield piece
+    ended = reader.finish()
+    if ended.status is None:
+        raise _unanswered()
+    if ended.status:
+        raise unreadable(path, ended.errors)
+
+
+def _parse_mode(letters: bytes) -> int:
+    """Return permissions from what `ls` prints of them, without setuid and the like."""
+    bits = (letter not in b"-ST" for letter in letters)
+    return sum(0o400 >> place for place, is_set in enumerate(bits) if is_set)
 
 
 def _read_found(reader: _Reader, top: bytes) -> Iterator[ListedPart]:

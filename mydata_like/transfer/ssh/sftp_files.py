@@ -16,6 +16,7 @@ from mydata_like.core.destination_files import (
     DestinationFiles,
     Placement,
     ProvenFile,
+    StoredContent,
     StoredFile,
     TreeFolder,
     TreeLink,
@@ -43,6 +44,7 @@ from mydata_like.transfer.destination_problems import (
     describe_missing,
     describe_refusal,
     no_folder,
+    unreadable,
 )
 
 T = TypeVar("T")
@@ -146,7 +148,7 @@ class SftpFiles(DestinationFiles):
                 yield _file(path, attributes)
 
     def _walk(self, folder: bytes) -> Iterator[tuple[bytes, wire.Attributes]]:
-        """Yield the regular files and the folders below a folder."""
+        """Yield the regular files, the links and the folders below a folder."""
         waiting = [folder]
         with self._files() as sftp:
             if self._find_folders(sftp, [folder])[folder] is not _Kind.FOLDER:
@@ -156,7 +158,7 @@ class SftpFiles(DestinationFiles):
             with self._files() as sftp:
                 entries = self._list(sftp, folders)
             for path, attributes in entries:
-                if stat.S_ISREG(attributes.mode):
+                if stat.S_ISREG(attributes.mode) or stat.S_ISLNK(attributes.mode):
                     yield path, attributes
                 elif stat.S_ISDIR(attributes.mode) and path != OWN_FOLDER:
                     waiting.append(path)
@@ -367,6 +369,80 @@ class SftpFiles(DestinationFiles):
                     code="destination.denied",
                 ) from error
             return content
+
+    @contextmanager
+    def open_content(self, path: bytes, offset: int = 0) -> Iterator[StoredContent | None]:
+        """Open a file for reading from an offset on, with many requests in flight."""
+        check_path(path)
+        with self._files() as sftp:
+            if self._look(sftp, [path]) == [None]:
+                yield None
+                return
+            try:
+                file = _run_one(sftp, steps.open_to_read(self._full(path), flush=False))
+            except RejectedError as error:
+                raise unreadable(path, error.message.encode()) from error
+            if file is None:
+                yield None
+                return
+            pieces = self._read_on(sftp, path, file, offset)
+            yield StoredContent(path, pieces, file.attributes.mode & 0o777)
+            if next(pieces, None) is not None:  # what was requested is still to arrive
+                self.close()
+                return
+            _run_one(sftp, steps.close_after(file.handle, self._full(path)))
+
+    def _read_on(
+        self, sftp: Sftp, path: bytes, file: steps.OpenedFile, offset: int
+    ) -> Iterator[bytes]:
+        """Yield the blocks of a file in their order, which they do not arrive in."""
+        starts = range(offset, file.attributes.size, _BLOCK)
+        blocks = (steps.read_block(file.handle, it, _BLOCK, self._read_size) for it in starts)
+        arrived: dict[int, bytes | RejectedError] = {}
+        due = 0
+        for number, block in sftp.run_all(blocks, _IN_FLIGHT // self._read_size):
+            arrived[number] = block
+            if len(arrived) > _MOST_EARLY:
+                raise wire.protocol_error()
+            while due in arrived:
+                found = arrived.pop(due)
+                if isinstance(found, RejectedError):
+                    raise unreadable(path, found.message.encode()) from found
+                yield found
+                due += 1
+
+    def open_contents(self, paths: Sequence[bytes]) -> Iterator[StoredContent]:
+        """Yield small files, of which many are read at once; larger ones are omitted."""
+        with self._files() as sftp:
+            found = self._look(sftp, paths)
+            small = [it.path for it in found if it and it.size <= _BLOCK]
+            reading = (steps.read_whole(self._full(it), _BLOCK, self._read_size) for it in small)
+            for number, result in sftp.run_all(reading):
+                if not isinstance(result, RejectedError) and result is not None:
+                    content, attributes = result
+                    yield StoredContent(small[number], iter((content,)), attributes.mode & 0o777)
+
+    def list_tree(self, folder: bytes) -> Iterator[TreeFolder | TreeLink]:
+        """Yield a folder, and the folders and links below it."""
+        if folder:
+            check_path(folder)
+        found = [*self._walk(folder)]
+        links = [path for path, it in found if stat.S_ISLNK(it.mode)]
+        with self._files() as sftp:
+            if self._find_folders(sftp, [folder])[folder] is not _Kind.FOLDER:
+                return
+            top = _require(_run(sftp, [steps.find(self._full(folder))])[0])
+            targets = _run(sftp, (steps.read_link(self._full(it)) for it in links))
+        for path, it in [(folder, top), *found]:
+            if it is not None and stat.S_ISDIR(it.mode):
+                yield TreeFolder(path, it.mode & 0o777, it.modified * _SECOND)
+        for path, target in zip(links, targets, strict=True):
+            if isinstance(target, bytes):
+                yield TreeLink(path, target)
+
+    def relocate(self, location: bytes) -> None:
+        """Use another folder on the same host, over the same session."""
+        self._location = location
 
     def list_own(self, folder: bytes) -> list[bytes]:
         """Return the sorted paths of the complete files below a folder, from there."""

@@ -1,0 +1,746 @@
+"""`get`: what copies have put at a destination is brought to a local folder, and compared there.
+
+The manifest of the destination tells what there is. Neither the original nor a ledger is needed.
+"""
+
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from itertools import islice
+from pathlib import Path
+from typing import Final, NamedTuple, TypeVar
+
+from mydata_like.app.cleanup_service import find_key
+from mydata_like.app.directory_lock import directory_locked
+from mydata_like.app.host_login import parse_destination
+from mydata_like.app.known_copies import list_addresses
+from mydata_like.app.ledgers import list_ledgers, reading
+from mydata_like.app.plain_destination import (
+    FolderPlace,
+    HostPlace,
+    Place,
+    Prompts,
+    open_target,
+)
+from mydata_like.app.settings_service import find_places, find_state, load_settings
+from mydata_like.app.verify_service import MOST_NAMED, RESTS, VerifyProgress, call_again
+from mydata_like.catalogues.manifest.listing import Listing, read_listing, require_marker
+from mydata_like.catalogues.manifest.segments import MARKER
+from mydata_like.core.checksums import Algorithm
+from mydata_like.core.copy_arguments import CopyTarget, FolderTarget
+from mydata_like.core.data_directory import WHOLE, Shard
+from mydata_like.core.destination_files import (
+    OCCUPIED,
+    OWN_FOLDER,
+    DestinationFiles,
+    StoredContent,
+    TreeFolder,
+    TreeLink,
+)
+from mydata_like.core.errors import (
+    AlreadyRunningError,
+    Cancelled,
+    ItemError,
+    Problem,
+    ServerUnavailableError,
+    SettingsError,
+    StagingError,
+    TransientError,
+    UploaderError,
+)
+from mydata_like.core.extra_sources import lies_in, source_key
+from mydata_like.core.file_access import system_path
+from mydata_like.core.formatting import format_path
+from mydata_like.core.frozen import frozen
+from mydata_like.core.model import LOST, EntryState
+from mydata_like.core.openat import join
+from mydata_like.core.staging_path import KEPT
+from mydata_like.core.token_bucket import TokenBucket
+from mydata_like.engine.pipeline import CancelFlag, Lock, ahead, begin, call_unless
+from mydata_like.engine.run import INTERRUPTED, INTERRUPTED_EXIT, SOME_FAILED_EXIT
+from mydata_like.engine.walk import compile_patterns
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.settings.schema import Settings, check_values
+from mydata_like.transfer.destination_problems import ABSENT
+from mydata_like.transfer.folder.received_files import (
+    DIFFERS,
+    RESUMED,
+    ReceivedFiles,
+    Reception,
+    WantedFile,
+)
+from mydata_like.transfer.tar import is_plain
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+SMALL: Final = 256 * 1024  # bytes; files up to this size are received together
+TOGETHER: Final = 500  # of these files, at most
+TOGETHER_BYTES: Final = 8 * 1024 * 1024  # of content, at most
+NAMES_BYTES: Final = 64 * 1024  # of their paths, at most
+UNMARKED: Final = "destination.unmarked"
+PIECES_AHEAD: Final = 16  # of a large file, of up to 256 KiB each
+_SLASH: Final = ord("/")
+NO_TREE: Final = Problem(
+    "destination.no-programs",
+    "Times of folders, empty folders and links were not fetched: the host has no tar for that.",
+    "Its administrator can install GNU tar. All files that are counted are complete.",
+)
+HOW_TO_REPLACE: Final = "Nothing was replaced. To replace files that differ, add --replace."
+
+
+@frozen(kw_only=True)
+class GetOrder:
+    """What is to be brought to a local folder, and how.
+
+    `contents` of a folder go to the `target` itself, else the folder does. `bandwidth` is in MB/s,
+    0 for no limit, and `channels` 0 for automatic. Existing files are only replaced with `replace`.
+    With `missing`, what was copied from the target is brought back to it. With `sparse`, zeros
+    become holes in all files, else in those that have holes there.
+    """
+
+    what: CopyTarget
+    contents: bool
+    target: bytes
+    missing: bool = False
+    config: Path | None = None
+    dry_run: bool = False
+    bandwidth: float = 0.0
+    channels: int = 0
+    includes: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
+    replace: bool = False
+    sparse: bool = False
+    accepted_keys: tuple[str, ...] = ()
+
+
+class FileProblem(NamedTuple):
+    """Why a file was not received, or without a path, why a folder or link could not be made."""
+
+    path: bytes
+    problem: Problem
+
+
+@dataclass(slots=True)
+class GetReport:
+    """What was received.
+
+    Of the `found` files, with `size` bytes, `here` were there already, `received` ones were fetched
+    with `received_size` bytes, or would be in a dry run, and those that `failed` have problems. The
+    first of the `unlisted` files are in `named`; the number is None if they were not looked for.
+    `damaged` are segments of the manifest. `ended` is why not all was tried.
+    """
+
+    place: str
+    algorithm: Algorithm = Algorithm.MD5
+    found: int = 0
+    size: int = 0
+    here: int = 0
+    received: int = 0
+    received_size: int = 0
+    failed: int = 0
+    problems: list[FileProblem] = field(default_factory=list)
+    unlisted: int | None = None
+    named: list[bytes] = field(default_factory=list)
+    damaged: list[Problem] = field(default_factory=list)
+    ended: Problem | None = None
+    seconds: float = 0.0
+    exit_code: int = 0
+
+
+def plan_get(what: str, target: str) -> tuple[CopyTarget, bool, bytes]:
+    """Return source and target folder of a command line; raises `SettingsError`.
+
+    In between is whether the contents of a folder are meant, as after a slash. Without a target,
+    the source is one: what was copied from there is missing.
+    """
+    local, source = parse_destination(target or what), parse_destination(what)
+    if not isinstance(local, FolderTarget):
+        raise SettingsError(
+            f"{format_path(os.fsencode(target or what))} is not a local folder.",
+            hint="Write, for example: mydata-like get USER@HOST:PATH FOLDER",
+            code="copy.destination",
+        )
+    last = what.replace("\\", "/") if os.name == "nt" else what
+    contents = last.endswith(("/", "/.", "/..")) or last in (".", "..")
+    return source, contents, source_key(Path(os.fsdecode(local.path)))
+
+
+def get_files(
+    order: GetOrder,
+    prompts: Prompts | None,
+    cancel: CancelFlag,
+    report: Callable[[VerifyProgress], None],
+) -> GetReport:
+    """Bring files here; an interruption ends it with what is known so far.
+
+    Raises `UploaderError` if it cannot begin.
+    """
+    copied = _find_copied(order.target, order) if order.missing else None
+    if order.missing and copied is None:
+        raise SettingsError(
+            f"This computer does not know that {format_path(order.target)} was copied.",
+            hint="Write the destination: mydata-like get USER@HOST:PATH FOLDER",
+            code="copy.source",
+        )
+    if copied is None:
+        place = open_target(order.what, order.config, order.accepted_keys, prompts)
+        try:
+            return _Get(order, place, cancel, report).run()
+        except StagingError as error:
+            if error.problem_code == UNMARKED and isinstance(place, FolderPlace):
+                copied = _find_copied(place.path, order)
+            if copied is None:
+                raise
+    elif any(not it.place for it in copied.files.values()):  # a file
+        folder, _, name = order.target.rpartition(b"/")
+        files = {path: it._replace(place=name) for path, it in copied.files.items()}
+        order, copied = replace(order, target=folder), copied._replace(files=files)
+    place = open_target(copied.target, order.config, order.accepted_keys, prompts)
+    return _Get(order, place, cancel, report, copied.files).run()
+
+
+class _Copied(NamedTuple):
+    """Where local files were copied to, and by their paths there, the files as they were here."""
+
+    target: CopyTarget
+    files: dict[bytes, WantedFile]
+
+
+def _find_copied(path: bytes, order: GetOrder) -> _Copied | None:
+    """Return what the newest ledger says of a local folder or file; None if none knows it."""
+    name = b"" if order.missing or order.contents else path.rpartition(b"/")[2]
+    for target, settings, shard in _list_ledgers(order.config):
+        with reading(settings, order.config, shard) as ledger:
+            if ledger is None:
+                continue
+            inside = find_key(Path(settings.data.directory or ""), Path(os.fsdecode(path)))
+            keys = [path] if inside is None else [inside, path]
+            files = {
+                it.remote.encode("utf-8", "surrogateescape"): WantedFile(
+                    it.remote.encode("utf-8", "surrogateescape"),
+                    join(name, it.key[len(key) :].strip(b"/")).strip(b"/"),
+                    it.size,
+                    it.checksum,
+                    it.modified_ns,
+                )
+                for key in keys
+                for it in ledger.iter_entries(key)
+                if it.state is EntryState.VERIFIED and it.remote and _is_at(it.key, key)
+            }
+            if files:
+                return _Copied(target, files)
+    return None
+
+
+def _is_at(key: bytes, path: bytes) -> bool:
+    """Return whether a key is that of a path, or of a file below it; the path may be empty."""
+    if not path:
+        return not Path(os.fsdecode(key)).is_absolute()
+    return key == path or key.startswith(path + b"/")
+
+
+def _list_ledgers(config: Path | None) -> Iterator[tuple[CopyTarget, Settings, Shard]]:
+    """Yield the ledgers of destinations without a server: that of the settings, and of copies."""
+    settings = load_settings(config, must_exist=False).settings
+    if settings.destination.takes_tree:
+        target = settings.destination.parse(os.fsencode(Path.home()))
+        for shard, _ in list_ledgers(settings, config):
+            yield target, settings, shard
+    for folder, address in list_addresses(config):
+        copied, _ = check_values({"data.directory": str(folder)})
+        if copied is not None:
+            yield parse_destination(address), copied, WHOLE
+
+
+class _Get:
+    """One `get`."""
+
+    def __init__(
+        self,
+        order: GetOrder,
+        place: Place,
+        cancel: CancelFlag,
+        report: Callable[[VerifyProgress], None],
+        copied: dict[bytes, WantedFile] | None = None,
+    ) -> None:
+        self._order = order
+        self._copied = copied  # else all files of a part of the destination are wanted
+        self._place = place
+        self._cancel = cancel
+        self._stop = cancel.part()  # also set by an error
+        self._show = report
+        self._sessions = [place.open_files()]
+        self._target = ReceivedFiles(order.target)
+        self._present = True  # the local folder exists
+        self._listing = Listing()
+        self._part = b""  # what is wanted of the destination
+        self._prefix = b""  # where it goes below the local folder, with a slash at its end
+        self._lock = Lock()
+        self._jobs: Iterator[list[bytes]] = iter(())
+        self._done = self._moved = 0  # files and bytes, for the progress
+        self._bucket = TokenBucket(self._check)
+        self._bucket.limit(order.bandwidth * 1e6)
+        self.report = GetReport(place.name)
+
+    def run(self) -> GetReport:
+        """Receive what is wanted; then make folders and links, and look for other files."""
+        report, began = self.report, time.monotonic()
+        with ExitStack() as stack:
+            stack.callback(self._close)
+            call_unless(self._cancel, self._open)
+            chosen = self._choose()
+            self._open_target(stack)
+            try:
+                self._receive_all(chosen)
+                if not self._order.dry_run:
+                    self._make_tree(chosen)
+                    self._target.sync()
+                self._find_unlisted()
+            except Cancelled:
+                report.ended, report.exit_code = INTERRUPTED, INTERRUPTED_EXIT
+            except UploaderError as error:
+                report.ended, report.exit_code = error.problem, error.exit_code
+        if not report.exit_code and (report.problems or report.damaged):
+            report.exit_code = SOME_FAILED_EXIT
+        report.seconds = time.monotonic() - began
+        return report
+
+    def _open(self) -> None:
+        """Find the destination, and read its marker and manifest."""
+        wanted = self._place.path
+        if b".." in wanted.split(b"/"):
+            raise SettingsError(
+                f"{self._place.name} leads to a folder above.",
+                hint="Write the path without `..`.",
+                code="copy.destination",
+            )
+        while not _has_marker(self._sessions[0]):
+            above = self._place.open_above(self._sessions[0])
+            if above is None:
+                require_marker(self._sessions[0], self.report.place)
+                return
+            self._place, files = above
+            self._sessions = [files]
+        files = self._sessions[0]
+        self._target.use(require_marker(files, self._place.name).algorithm)
+        self.report.algorithm = self._target.algorithm
+        self._part = wanted[len(self._place.path) :].strip(b"/")
+        self._listing = read_listing(
+            files,
+            self._place.name,
+            self.report.damaged,
+            lambda known: self._show(VerifyProgress("manifest", known)),
+        )
+        if (
+            self._copied is None
+            and not self._order.contents
+            and (name := wanted.rpartition(b"/")[2])
+        ):
+            self._prefix = name + b"/"
+
+    def _choose(self) -> list[bytes]:
+        """Return the files that are wanted, in the order of their paths."""
+        part, listing = self._part, self._listing
+        if self._copied is not None:
+            chosen = sorted(it for it in self._copied if self._is_as_copied(it))
+        elif part in listing and not self._order.contents:
+            self._prefix = b""
+            chosen = [part]
+        else:
+            below = part + b"/" if part else b""
+            chosen = sorted(it for it in listing if it.startswith(below) and self._wants(it))
+            if not chosen and not (self._order.includes or self._order.excludes):
+                self._require_folder()
+        wrong = [it for it in chosen if not is_plain(it) or it.split(b"/")[0] == OWN_FOLDER]
+        for path in wrong:
+            message = f"The manifest lists {format_path(path)}, which is no path of a file there."
+            self._fail(path, Problem("destination.manifest", message))
+        self.report.found += len(chosen)
+        self.report.size = sum(listing.find(it)[1] for it in chosen)
+        return [it for it in chosen if it not in wrong] if wrong else chosen
+
+    def _is_as_copied(self, path: bytes) -> bool:
+        """Return whether a file is listed as the ledger has it; else it is a failure."""
+        assert self._copied is not None
+        file = self._copied[path]
+        if path in self._listing and self._listing.find(path)[0] == file.checksum:
+            return True
+        self.report.found += 1
+        self._fail(path, _describe_missing(path))
+        return False
+
+    def _require_folder(self) -> None:
+        """Raise an error if the destination has no such folder, for a path that is not listed."""
+        part = self._part
+        tree = self._ask(lambda: [*islice(self._sessions[0].list_tree(part), 1)])
+        if not tree or part.split(b"/")[0] in (b"", OWN_FOLDER):
+            raise SettingsError(
+                f"{self.report.place} is not in the manifest of {self._place.name}.",
+                hint="Check the path. Only what mydata-like copy has put there is fetched.",
+                code="copy.source",
+            )
+
+    def _below(self, path: bytes) -> bytes:
+        """Return a path of the destination, from the wanted folder on."""
+        return path[len(self._part) + 1 if self._part else 0 :]
+
+    def _wants(self, path: bytes) -> bool:
+        """Return whether the patterns select a path, from the wanted folder on."""
+        shown = self._below(path).decode("utf-8", "surrogateescape")
+        return all(matches(shown) for matches in self._matchers)
+
+    @cached_property
+    def _matchers(self) -> list[Callable[[str], bool]]:
+        order, found = self._order, list[Callable[[str], bool]]()
+        if order.includes:
+            found.append(compile_patterns("--include", order.includes).match)
+        if order.excludes:
+            excludes = compile_patterns("--exclude", order.excludes)
+            found.append(lambda path: not excludes.match(path))
+        return found
+
+    def _open_target(self, stack: ExitStack) -> None:
+        """Make the local folder, and lock it."""
+        order = self._order
+        real, there = os.path.realpath(order.target), os.path.realpath(self._place.path)
+        inside = lies_in(real, there) or lies_in(join(real, self._prefix.rstrip(b"/")), there)
+        if isinstance(self._place, FolderPlace) and inside:
+            raise SettingsError(
+                f"The target folder {format_path(order.target)} is in the destination.",
+                hint="Choose another folder.",
+                code="destination.inside",
+            )
+        if order.dry_run:
+            self._present = os.path.isdir(system_path(order.target))  # noqa: PTH112 - bytes
+            return
+        try:
+            self._target.open(create=True)
+            state = find_state(Settings(), find_places(order.config))
+            stack.enter_context(
+                directory_locked(state, order.target, SystemClock(), self._cancel.set)
+            )
+        except AlreadyRunningError as error:
+            who = error.message.partition(" since ")[2]
+            raise AlreadyRunningError(
+                f"Another command has used {format_path(order.target)} since {who}",
+                hint="Wait until it has ended.",
+                code=error.problem_code,
+            ) from error
+
+    def _receive_all(self, chosen: Sequence[bytes]) -> None:
+        """Receive files over several sessions at once."""
+        jobs = list(self._group(chosen))
+        self._jobs = iter(jobs)
+        first, place = self._sessions[0], self._place
+        most = min(self._order.channels or place.readers, len(jobs))
+        for _ in range(1, most):
+            files = place.open_files()
+            files.use(first.algorithm)
+            self._sessions.append(files)
+        works = [begin(partial(self._work, files)) for files in self._sessions[:most]]
+        try:
+            call_unless(self._cancel, lambda: _wait_all(works))
+        finally:
+            self._stop.set()
+        if self._cancel.is_set():  # the threads may have noticed that first
+            raise Cancelled
+
+    def _group(self, chosen: Sequence[bytes]) -> Iterator[list[bytes]]:
+        """Yield small files in groups, and each other one alone."""
+        group: list[bytes] = []
+        size = names = 0
+        for path in chosen:
+            file_size = self._listing.find(path)[1]
+            if file_size > SMALL:
+                yield [path]
+                continue
+            if len(group) == TOGETHER or size > TOGETHER_BYTES or names > NAMES_BYTES:
+                yield group
+                group, size, names = [], 0, 0
+            group.append(path)
+            size, names = size + file_size, names + len(path)
+        if group:
+            yield group
+
+    def _work(self, files: DestinationFiles) -> None:
+        """Receive one group after the other, until none is left or the work ends."""
+        try:
+            while not self._stop.is_set():
+                with self._lock:
+                    job = next(self._jobs, None)
+                if job is None:
+                    return
+                self._receive_group(files, [self._describe(path) for path in job])
+        except BaseException:
+            self._stop.set()
+            raise
+
+    def _describe(self, path: bytes) -> WantedFile:
+        if self._copied is not None:
+            return self._copied[path]
+        checksum, size, _ = self._listing.find(path)
+        alone = path == self._part
+        place = path.rpartition(b"/")[2] if alone else self._prefix + self._below(path)
+        return WantedFile(path, place, size, checksum, self._listing.find_modified(path))
+
+    def _receive_group(self, files: DestinationFiles, wanted: Sequence[WantedFile]) -> None:
+        """Receive files of one group; what a broken connection has left is received again."""
+        left = {it.path: it for it in self._skip_present(wanted)}
+        if self._order.dry_run:
+            for file in left.values():
+                self._settle(file, None)
+            return
+        rests = iter(RESTS)
+        while left:
+            before = len(left), self._moved // RESUMED
+            try:
+                self._receive(files, left)
+            except (TransientError, ServerUnavailableError) as error:
+                logger.info("The destination did not answer: %s", error)
+                if (len(left), self._moved // RESUMED) != before:
+                    rests = iter(RESTS)
+                rest = next(rests, None)
+                if rest is None:
+                    raise
+                if self._stop.wait(rest):
+                    raise Cancelled from error
+
+    def _skip_present(self, wanted: Sequence[WantedFile]) -> list[WantedFile]:
+        """Return the files that are to be received; those of the same size are hashed first."""
+        if not self._present:
+            return list(wanted)
+        found = self._target.look([it.place for it in wanted])
+        pairs = list(zip(wanted, found, strict=True))
+        same = [file for file, there in pairs if there and there.size == file.size]
+        proven = zip(same, self._target.prove([it.place for it in same]), strict=True)
+        here = {file.path for file, it in proven if it and it.checksum == file.checksum}
+        left = []
+        for file, there in pairs:
+            if file.path in here:
+                self._settle(file, None, here=True)
+            elif there and not self._order.replace:
+                problem = Problem(
+                    OCCUPIED,
+                    f"Another file has the name {format_path(file.place)}.",
+                    HOW_TO_REPLACE,
+                )
+                self._settle(file, problem)
+            else:
+                left.append(file)
+        if not self._order.dry_run:
+            again = {file.path for file in left}
+            self._target.remove_parts(file for file in wanted if file.path not in again)
+        return left
+
+    def _receive(self, files: DestinationFiles, left: dict[bytes, WantedFile]) -> None:
+        """Receive files, and remove from those that are `left` what is settled."""
+        small = [it.path for it in left.values() if it.size <= SMALL]
+        if len(small) > 1:
+            self._receive_together(files, small, left)
+        for file in list(left.values()):
+            self._settle(file, self._receive_alone(files, file))
+            del left[file.path]
+
+    def _receive_together(
+        self, files: DestinationFiles, paths: Sequence[bytes], left: dict[bytes, WantedFile]
+    ) -> None:
+        """Receive small files; those that are omitted or wrong stay `left`."""
+        with self._receiving() as reception:
+            try:
+                for content in files.open_contents(paths):
+                    file = left[content.path]
+                    try:
+                        with reception.open(file) as incoming:
+                            reception.write(incoming, content, self._move)
+                    except OSError as error:
+                        self._settle(file, self._target.judge(file.place, error))
+                        del left[file.path]
+            finally:
+                for file, problem in reception.name_all():
+                    self._settle(file, problem)
+                    del left[file.path]
+
+    def _receive_alone(self, files: DestinationFiles, file: WantedFile) -> Problem | None:
+        """Receive a file; return what prevented that.
+
+        If it continues what an earlier attempt has left, and that was wrong, it begins again.
+        """
+        resumed = True
+        while resumed:
+            try:
+                with self._receiving() as reception:
+                    with reception.open(file) as incoming:
+                        resumed = incoming.offset > 0
+                        self._move(incoming.offset, waits=False)
+                        with files.open_content(file.path, incoming.offset) as content:
+                            if content is None:
+                                incoming.remove()
+                                return _describe_missing(file.path)
+                            with self._read_ahead(file, content) as read:
+                                right = reception.write(incoming, read, self._move)
+                    if right:
+                        return reception.name_all()[0][1]
+            except OSError as error:
+                return self._target.judge(file.place, error)
+            except TransientError:
+                raise
+            except ItemError as error:
+                return error.problem
+        return _describe_different(file.path)
+
+    @contextmanager
+    def _read_ahead(self, file: WantedFile, content: StoredContent) -> Iterator[StoredContent]:
+        """Yield the content of a large file of a host, which another thread decrypts."""
+        if file.size < RESUMED or not isinstance(self._place, HostPlace) or self._place.reads_back:
+            yield content
+            return
+        reading = self._stop.part()
+        try:
+            yield content._replace(pieces=ahead(content.pieces, reading, PIECES_AHEAD))
+        finally:
+            reading.set()
+
+    def _receiving(self) -> "AbstractContextManager[Reception]":
+        return self._target.receiving(replace=self._order.replace, sparse=self._order.sparse)
+
+    def _move(self, size: int, *, waits: bool = True) -> None:
+        """Count bytes that have arrived, and wait as the bandwidth demands."""
+        with self._lock:
+            self._moved += size
+        self._check()
+        while waits and size > 0:
+            size -= self._bucket.take(size)
+        self._report()
+
+    def _check(self) -> None:
+        """Raise `Cancelled` once the work is to end."""
+        if self._stop.is_set():
+            raise Cancelled
+
+    def _settle(self, file: WantedFile, problem: Problem | None, *, here: bool = False) -> None:
+        """Count a file that is here now, or cannot be received."""
+        report = self.report
+        with self._lock:
+            self._done += 1
+            if problem:
+                self._fail(file.path, problem)
+            elif here:
+                report.here += 1
+                self._moved += file.size
+            else:
+                report.received += 1
+                report.received_size += file.size
+        self._report()
+
+    def _fail(self, path: bytes, problem: Problem) -> None:
+        self.report.failed += 1
+        self.report.problems.append(FileProblem(path, problem))
+
+    def _report(self) -> None:
+        done, moved, report = self._done, self._moved, self.report
+        self._show(VerifyProgress("files", done, report.found, moved, report.size))
+
+    def _make_tree(self, chosen: Sequence[bytes]) -> None:
+        """Make folders and links as they are at the destination; only those that are wanted."""
+        if self._copied is not None or self._part in self._listing:
+            return
+        tree = self._ask(lambda: [*self._sessions[0].list_tree(self._part)])
+        if not tree and isinstance(self._place, HostPlace):
+            self.report.problems.append(FileProblem(b"", NO_TREE))
+        if self._matchers:
+            above = {it[:end] for it in chosen for end, byte in enumerate(it) if byte == _SLASH}
+            tree = [
+                it
+                for it in tree
+                if (it.path in above if isinstance(it, TreeFolder) else self._wants(it.path))
+            ]
+        folders, links = list[TreeFolder](), list[TreeLink]()
+        for it in tree:
+            place = (self._prefix + self._below(it.path)).rstrip(b"/")
+            if not place or not is_plain(place):  # the target itself, or what a host made up
+                continue
+            if isinstance(it, TreeFolder):
+                folders.append(it._replace(path=place))
+            else:
+                links.append(it._replace(path=place))
+        for problem in self._target.make_tree(sorted(folders), links):
+            self.report.problems.append(FileProblem(b"", problem))
+
+    def _find_unlisted(self) -> None:
+        """Find the files that are not listed; name the first.
+
+        Earlier content that `copy` has kept is not among them.
+        """
+        if self._copied is not None or self._part in self._listing:
+            return
+
+        def find() -> tuple[int, list[bytes]]:
+            number, named = 0, list[bytes]()
+            for seen, file in enumerate(self._sessions[0].list_files(self._part)):
+                if seen % 4000 == 0:
+                    self._show(VerifyProgress("others", seen))
+                kept = file.path.rpartition(b"/")[2].startswith(KEPT.encode())
+                if kept or file.path in self._listing or not self._wants(file.path):
+                    continue
+                number += 1
+                if len(named) < MOST_NAMED:
+                    named.append(file.path)
+            return number, named
+
+        self.report.unlisted, self.report.named = self._ask(find)
+
+    def _ask(self, action: Callable[[], T]) -> T:
+        return call_again(self._cancel, action)
+
+    def _close(self) -> None:
+        self._stop.set()
+        for files in self._sessions:
+            with suppress(UploaderError):
+                files.close()
+
+
+def _wait_all(works: Sequence[Callable[[], None]]) -> None:
+    """Wait for the end of all; raise the error that has ended them, if any."""
+    errors: list[UploaderError] = []
+    for wait in works:
+        try:
+            wait()
+        except Cancelled:
+            pass
+        except UploaderError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+
+
+def _has_marker(files: DestinationFiles) -> bool:
+    try:
+        return files.read(MARKER) is not None
+    except ServerUnavailableError as error:
+        if error.problem_code != ABSENT:
+            raise
+        return False  # a file, or nothing
+
+
+def _describe_missing(path: bytes) -> Problem:
+    return Problem(
+        LOST,
+        f"{format_path(path)} is listed, but no file of this name can be read at the destination.",
+        "Copy it there again from the original.",
+    )
+
+
+def _describe_different(path: bytes) -> Problem:
+    return Problem(
+        DIFFERS,
+        f"{format_path(path)} has other bytes at the destination than the manifest lists. They "
+        "were not kept.",
+        "The administrator of the destination has to check its storage. If copies go there now, "
+        "run the same command again.",
+    )

@@ -1,0 +1,320 @@
+"""Files that a local folder receives from a destination: written beside their places, then named.
+
+Bytes are hashed while they are written. A file gets its name once its size and checksum are those
+of the manifest, and its bytes are on stable storage. Nothing that exists is replaced unless that is
+asked for, and no link below the folder is followed.
+"""
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Final, NamedTuple
+
+from mydata_like.core import hashing
+from mydata_like.core.checksums import Algorithm
+from mydata_like.core.destination_files import StoredContent, TreeFolder, TreeLink
+from mydata_like.core.errors import FULL, Problem, StagingError
+from mydata_like.core.openat import FolderCache
+from mydata_like.transfer.destination_problems import READ_ONLY, no_folder
+from mydata_like.transfer.folder.mounted_files import (
+    LocalFiles,
+    NameInFolder,
+    describe_error,
+)
+from mydata_like.transfer.sparse import SMALLEST_HOLE
+from mydata_like.transfer.zero_runs import is_zero
+
+RESUMED: Final = 1024 * 1024  # bytes; files of this size are continued after an interruption
+DIFFERS: Final = "destination.differs"
+_PART: Final = b".mydata-get-"  # the beginning of a temporary name
+_READ: Final = 1024 * 1024
+_BLOCK: Final = SMALLEST_HOLE  # of zeros, which becomes a hole
+_FLUSHED_TOGETHER: Final = hasattr(os, "sync")
+
+_WORDS: Final = (  # of problems at destinations; here they are about the folder that receives
+    ("The destination", "The target folder"),
+    ("the destination is", "the target folder is"),
+    ("another destination", "another folder"),
+    ("Give the account of the destination write access.", "Choose a folder with write access."),
+    ("Check the destination.", "Check the target folder."),
+    (" at the destination", ""),
+)
+
+
+class WantedFile(NamedTuple):
+    """A file that is to be received, with the size and checksum that its bytes must have.
+
+    `path` is its path at the destination, `place` that below the local folder.
+    """
+
+    path: bytes
+    place: bytes
+    size: int
+    checksum: str
+    modified_ns: int
+
+    @property
+    def part(self) -> bytes:
+        """Its temporary name, which has the same folder and is the same for each attempt."""
+        folder, slash, name = self.place.rpartition(b"/")
+        return folder + slash + _PART + hashlib.sha256(name).hexdigest()[:16].encode()
+
+
+class ReceivedFiles(LocalFiles):
+    """The files below a local folder that receives others."""
+
+    def __init__(self, path: bytes) -> None:
+        """Open nothing yet; this is to be called before other threads make files."""
+        super().__init__(path)
+        self.umask = os.umask(0o077)
+        os.umask(self.umask)
+
+    def open(self, *, create: bool) -> None:
+        """Check that it is a folder; with `create`, make it. Raises `StagingError`.
+
+        Nothing is written to it: a kill would leave that.
+        """
+        try:
+            there = self._find_root(create=create)
+        except OSError as error:
+            raise _error(_about_target(self._refused(error).problem)) from error
+        if not stat.S_ISDIR(there.st_mode):
+            raise _error(_about_target(no_folder(self._root).problem))
+        self._opened = there.st_dev, there.st_ino
+
+    def make_tree(self, folders: Sequence[TreeFolder], links: Sequence[TreeLink]) -> list[Problem]:
+        """Make folders and links that are missing; return what cannot be made."""
+        return [*map(_about_target, super().make_tree(folders, links))]
+
+    @contextmanager
+    def receiving(self, *, replace: bool, sparse: bool) -> "Iterator[Reception]":
+        """Yield what receives some files; those that did not get their names leave nothing."""
+        with self._folders() as folders:
+            yield Reception(self, folders, replace=replace, sparse=sparse)
+
+    def remove_parts(self, files: Iterable[WantedFile]) -> None:
+        """Remove the temporary files that interrupted attempts have left for these."""
+        with self._folders() as folders:
+            for file in files:
+                with suppress(OSError):
+                    self._at(folders, file.part).unlink()
+
+    def find_place(self, folders: FolderCache, path: bytes) -> NameInFolder:
+        """Return the place of a path; folders above it that are missing are made."""
+        return self._make_parents(folders, path)
+
+    def rename(self, source: NameInFolder, target: NameInFolder, *, replace: bool) -> None:
+        """Give a file its name; unless it may `replace` a regular one, that must be free."""
+        if replace:
+            with suppress(FileNotFoundError):
+                if stat.S_ISREG(target.look().st_mode):
+                    os.replace(
+                        source.name, target.name, src_dir_fd=source.folder, dst_dir_fd=target.folder
+                    )
+                    return
+        self._rename(source, target)
+
+    def judge(self, path: bytes, error: OSError) -> Problem:
+        """Return the problem of a path; raises if the folder is lost, full or read-only."""
+        self._raise_if_lost(error)
+        problem = _about_target(describe_error(path, error))
+        if problem.code in (FULL, READ_ONLY):
+            raise _error(problem) from error
+        return problem
+
+
+class Reception:
+    """Receives files of one folder one after the other, and names them together."""
+
+    def __init__(
+        self, files: ReceivedFiles, folders: FolderCache, *, replace: bool, sparse: bool
+    ) -> None:
+        self._files = files
+        self._folders = folders
+        self._replace = replace
+        self._sparse = sparse
+        self._written: list[WantedFile] = []
+
+    @contextmanager
+    def open(self, file: WantedFile) -> "Iterator[IncomingFile]":
+        """Open the temporary file, which may have the first bytes already; raises OSError.
+
+        After an error, that of a large file is kept.
+        """
+        incoming = self._resume(file) if file.size >= RESUMED else None
+        if incoming is None:
+            place = self._files.find_place(self._folders, file.part)
+            with suppress(FileNotFoundError):
+                place.unlink()
+            descriptor = place.open(os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            incoming = IncomingFile(file, place, descriptor, self._files.algorithm)
+        try:
+            yield incoming
+        except BaseException:
+            if file.size < RESUMED:
+                incoming.remove()
+            raise
+        finally:
+            incoming.close()
+
+    def _resume(self, file: WantedFile) -> "IncomingFile | None":
+        """Return what an interrupted attempt has left, if it can be used."""
+        place = self._files.find_place(self._folders, file.part)
+        try:
+            incoming = IncomingFile(file, place, place.open(os.O_RDWR), self._files.algorithm)
+        except OSError:
+            return None
+        try:
+            incoming.resume()
+        except OSError:
+            incoming.remove()
+            return None
+        return incoming
+
+    def write(
+        self, incoming: "IncomingFile", content: StoredContent, moved: Callable[[int], None]
+    ) -> bool:
+        """Write the content, of which each piece is reported; return whether it was right.
+
+        What was not leaves nothing. Raises OSError, and what reading the content raises.
+        """
+        incoming.sparse = content.sparse or self._sparse
+        for piece in content.pieces:
+            moved(len(piece))
+            if not incoming.write(piece):
+                break
+        mode = 0o666 & ~self._files.umask if content.mode is None else content.mode
+        flush = incoming.file.size >= RESUMED or not _FLUSHED_TOGETHER
+        if not incoming.finish(mode, content.modified_ns, flush=flush):
+            incoming.remove()
+            return False
+        self._written.append(incoming.file)
+        return True
+
+    def name_all(self) -> list[tuple[WantedFile, Problem | None]]:
+        """Give the files their names; return them, each with what prevented that."""
+        written, self._written = self._written, []
+        if any(file.size < RESUMED for file in written) and _FLUSHED_TOGETHER:
+            self._files.sync()
+        return [(file, self._name(file)) for file in written]
+
+    def _name(self, file: WantedFile) -> Problem | None:
+        source = self._files.find_place(self._folders, file.part)
+        target = source._replace(
+            name=source.name.removesuffix(_last(file.part)) + _last(file.place)
+        )
+        try:
+            self._files.rename(source, target, replace=self._replace)
+        except OSError as error:
+            with suppress(OSError):
+                source.unlink()
+            return self._files.judge(file.place, error)
+        return None
+
+
+class IncomingFile:
+    """A temporary file that is written and hashed; the first `offset` bytes were there before."""
+
+    def __init__(
+        self, file: WantedFile, place: NameInFolder, descriptor: int, algorithm: Algorithm
+    ) -> None:
+        self.file = file
+        self.sparse = False
+        self.offset = 0
+        self._place = place
+        self._checksum = hashing.new(algorithm)
+        self._received = 0
+        self._rest = b""  # of a sparse file, less than a block
+        self._descriptor = descriptor
+
+    def resume(self) -> None:
+        """Hash what an interrupted attempt has left, in whole blocks; raises OSError."""
+        status = os.fstat(self._descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+            raise OSError(errno.EINVAL, "not a temporary file of ours")
+        size = min(status.st_size, self.file.size)
+        while self.offset < size - size % _BLOCK:
+            piece = os.read(self._descriptor, min(_READ, size - size % _BLOCK - self.offset))
+            if not piece:
+                raise OSError(errno.EIO, "shorter than before")
+            self._checksum.update(piece)
+            self.offset += len(piece)
+        os.ftruncate(self._descriptor, self.offset)
+        self._received = self.offset
+
+    def write(self, piece: bytes) -> bool:
+        """Write the next bytes; return False if there are more than there should be."""
+        self._received += len(piece)
+        if self._received > self.file.size:
+            return False
+        self._checksum.update(piece)
+        if self.sparse:
+            self._write_blocks(self._rest + piece)
+        else:
+            self._write(memoryview(piece))
+        return True
+
+    def _write_blocks(self, data: bytes) -> None:
+        """Write whole blocks; those of zeros become holes."""
+        view = memoryview(data)
+        while len(view) >= _BLOCK:
+            block, view = view[:_BLOCK], view[_BLOCK:]
+            if is_zero(block):
+                os.lseek(self._descriptor, _BLOCK, os.SEEK_CUR)
+            else:
+                self._write(block)
+        self._rest = bytes(view)
+
+    def _write(self, view: memoryview) -> None:
+        while view:
+            view = view[os.write(self._descriptor, view) :]
+
+    def finish(self, mode: int, modified_ns: int | None, *, flush: bool) -> bool:
+        """Return whether the bytes are right; such a file is complete then, with mode and time."""
+        right = self._received == self.file.size and (
+            self._checksum.hexdigest() == self.file.checksum
+        )
+        if not right:
+            return False
+        self._write(memoryview(self._rest))
+        if self.sparse:
+            os.ftruncate(self._descriptor, self.file.size)
+        if hasattr(os, "fchmod"):
+            os.fchmod(self._descriptor, mode)
+        if flush:
+            os.fsync(self._descriptor)
+        self.close()
+        times = (self.file.modified_ns if modified_ns is None else modified_ns,) * 2
+        with suppress(OSError, OverflowError):  # times that the file system does not have
+            os.utime(self._place.name, ns=times, dir_fd=self._place.folder)
+        return True
+
+    def close(self) -> None:
+        """Close the file; it keeps its temporary name."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def remove(self) -> None:
+        """Close and remove the file."""
+        self.close()
+        with suppress(OSError):
+            self._place.unlink()
+
+
+def _last(path: bytes) -> bytes:
+    return path.rpartition(b"/")[2]
+
+
+def _about_target(problem: Problem) -> Problem:
+    message, hint = problem.message, problem.hint
+    for before, after in _WORDS:
+        message, hint = message.replace(before, after), hint.replace(before, after)
+    return problem._replace(message=message, hint=hint)
+
+
+def _error(problem: Problem) -> StagingError:
+    return StagingError(problem.message, hint=problem.hint, code=problem.code)
