@@ -142,6 +142,22 @@ class FilledMeanwhile(LocalFiles):
         return super().place(placements)
 
 
+class OneName(LocalFiles):
+    """Files with one name where two seem to be, so that removing the earlier removes both."""
+
+    def place(self, placements):
+        placed = super().place(placements)
+        for it in placements:
+            Path(os.fsdecode(self._full(it.final))).unlink()
+        return placed
+
+
+def test_a_copy_that_is_gone_after_it_was_renamed_is_not_claimed(renaming):
+    prove, _, _ = renaming
+    (record,), events, listed, rows = prove(b"abc", OneName)
+    assert (record.state, listed, rows, events) == (EntryState.FOUND, {}, {}, [])
+
+
 def test_the_copy_of_a_renamed_file_is_renamed_after_it_was_hashed(renaming):
     prove, old, new = renaming
     (record,), events, listed, rows = prove(b"abc")
