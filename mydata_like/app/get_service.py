@@ -437,12 +437,8 @@ class _Get:
         """Receive files over several sessions at once."""
         jobs = list(self._group(chosen))
         self._jobs = iter(jobs)
-        first, place = self._sessions[0], self._place
-        most = min(self._order.channels or place.readers, len(jobs))
-        for _ in range(1, most):
-            files = place.open_files()
-            files.use(first.algorithm)
-            self._sessions.append(files)
+        most = min(self._order.channels or self._place.readers, len(jobs))
+        self._sessions += [self._place.open_files() for _ in range(1, most)]
         works = [begin(partial(self._work, files)) for files in self._sessions[:most]]
         try:
             call_unless(self._cancel, lambda: _wait_all(works))
