@@ -112,7 +112,7 @@ def _parse_records(content: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Yield key and value of pax records: `length key=value`, where the length counts all."""
     while content:
         digits, _, _ = content.partition(b" ")
-        if not digits.isdigit() or len(digits) > 6 or not len(digits) < int(digits):
+        if not digits.isdigit() or not len(digits) < int(digits[:7]) <= len(content):
             raise _damaged()
         record, content = content[: int(digits)], content[int(digits) :]
         key, equals, value = record[len(digits) + 1 :].removesuffix(b"\n").partition(b"=")

@@ -7,6 +7,7 @@ from mydata_like.core.copy_arguments import (
     CopySource,
     FolderTarget,
     HostTarget,
+    format_target,
     parse_target,
     plan_sources,
 )
@@ -144,6 +145,24 @@ def test_a_destination_that_is_not_clear_is_refused(text, message):
     assert raised.value.problem_code == "copy.destination"
     assert raised.value.hint
     assert raised.value.message.isprintable()
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        HostTarget("store", b"/archive/a b/\xff%2F:@"),
+        HostTarget("store", b"archive/below home", "ann", 2222),
+        HostTarget("store", b"", "DOMAIN\\ann"),
+        HostTarget("::1", b"/archive", "ann@site"),
+        FolderTarget(b"/mnt/a:b/\xff"),
+        BucketTarget("bucket", "lab 1/raw"),
+        BucketTarget("bucket", ""),
+    ],
+)
+def test_a_formatted_destination_is_understood_as_the_same(target):
+    text = format_target(target)
+
+    assert parse_target(text, windows=False, home=b"/home/ann") == target
 
 
 def test_a_path_on_windows_that_is_relative_to_a_drive_is_refused():
