@@ -418,7 +418,7 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         TRY_AGAIN,
     ),
     "destination.differs": ProblemInfo(
-        "The bytes at the destination differed twice from those that were sent.",
+        "The bytes at the destination differ from those that were sent, or that are listed.",
         ADMINISTRATOR,
         TRY_AGAIN,
     ),
@@ -432,11 +432,9 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         "The destination is another one than in earlier runs.", USER, TRY_AGAIN
     ),
     "destination.unmarked": ProblemInfo(
-        "The folder to verify is not a destination of copy: it has no marker.", USER
+        "The folder is not a destination of copy: it has no marker.", USER
     ),
-    "destination.no-manifest": ProblemInfo(
-        "The manifest of the destination lists no files, so there is nothing to verify.", USER
-    ),
+    "destination.no-manifest": ProblemInfo("The manifest of the destination lists no files.", USER),
     "destination.evidence": ProblemInfo(
         "The destination proves files in a weaker way than was demanded.", USER
     ),
