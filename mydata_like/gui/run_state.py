@@ -427,6 +427,12 @@ class RunState:
         return not self.elsewhere and self.phase in (Phase.RUNNING, Phase.PAUSING, Phase.PAUSED)
 
     @property
+    def watches_files(self) -> bool:
+        """Whether new files start the next run; else, `next_start` tells when a failed one does."""
+        failed = self.phase is Phase.BROKEN or (self.last is not None and self.last.problem)
+        return self.schedule == "watch" and not failed
+
+    @property
     def ours(self) -> bool:
         """Whether the engine of this window executes the active run."""
         return self.phase in WITH_RUN and not self.elsewhere

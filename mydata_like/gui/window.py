@@ -344,4 +344,6 @@ class MainWindow(QMainWindow):
         planned = ""
         if state.next_start is not None and not state.at_work:
             planned = self.tr("Next run %1").replace("%1", texts.moment(state.next_start))
+            if state.watches_files:
+                planned = self.tr("Next run with new files")
         self._next.setText(planned)

@@ -573,6 +573,10 @@
         <source>This program sends the files of an instrument to a MyTardis server, a computer with SSH or a folder, and verifies that every byte arrived. The set-up takes a few short steps.</source>
         <translation>Dieses Programm sendet die Dateien eines Instruments an einen MyTardis-Server, an einen Computer mit SSH oder in einen Ordner und prüft, dass jedes Byte angekommen ist. Das Einrichten dauert wenige kurze Schritte.</translation>
     </message>
+    <message>
+        <source>Missing and locked by %1: %2. Ask your administrator to enter it there.</source>
+        <translation>Fehlt und ist gesperrt durch %1: %2. Bitten Sie Ihren Administrator, es dort einzutragen.</translation>
+    </message>
 </context>
 <context>
     <name>FoldedText</name>
@@ -1624,6 +1628,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Where is…</source>
         <translation>Wo ist …</translation>
+    </message>
+    <message>
+        <source>Next run with new files</source>
+        <translation>Nächster Lauf mit neuen Dateien</translation>
     </message>
     <message>
         <source>Find a file or folder</source>
@@ -2974,6 +2982,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>A run starts when they no longer change.</source>
         <translation>Ein Lauf beginnt, wenn sie sich nicht mehr ändern.</translation>
+    </message>
+    <message>
+        <source>A run starts when they no longer change, or %1.</source>
+        <translation>Ein Lauf beginnt, wenn sie sich nicht mehr ändern, oder %1.</translation>
     </message>
     <message>
         <source>Press Start, or set a schedule in the settings.</source>

@@ -50,6 +50,7 @@ from mydata_like.gui.theme.texts import limit_name, limit_word
 from mydata_like.gui.theme.widgets import ElidedLabel, PlainLabel
 from mydata_like.gui.tray.tray_popup import LONGEST
 from mydata_like.gui.window_state import WindowState
+from mydata_like.settings.layers import LayerSources, load_settings
 from mydata_like.ssh.keys import PublicKey, accept_host_key, check_host_key
 from mydata_like.ssh.session import Endpoint
 from tests.fakes.clock import FakeClock
@@ -219,6 +220,38 @@ def test_before_the_set_up_there_are_two_ways_to_begin(open_context, qtbot):
     with qtbot.waitSignal(page._controller.page_wanted) as wanted:
         buttons[1].click()
     assert wanted.args == ["demo", ""]
+
+
+def test_before_the_set_up_a_lock_of_what_is_missing_is_named(still_context, tmp_path, qtbot):
+    controller = still_context.controller
+    page = OverviewPage(still_context)
+    qtbot.addWidget(page)
+    page.show()
+    assert "server.username" in controller.state.missing
+    assert not any("ocked" in text for text in shown_texts(page))
+
+    managed = tmp_path / "managed.toml"
+    managed.write_text(
+        '[server]\nurl = "https://x.example.org"\n[locked]\nkeys = ["server.*"]\nby = "IT"\n'
+    )
+    user = tmp_path / "none.toml"
+    controller.loaded = load_settings(LayerSources(user=user, managed=managed, environment={}))
+    controller.run_changed.emit(replace(controller.state, missing=("server.username",)))
+
+    said = f"Missing and locked by IT ({managed}): Account. Ask your administrator to enter it"
+    assert [text for text in shown_texts(page) if text.startswith(said)], shown_texts(page)
+
+
+def test_the_next_run_of_a_watch_comes_with_new_files(qtbot):
+    at = datetime(2027, 1, 1, tzinfo=UTC)
+    watch = RunState(phase=Phase.IDLE, schedule="watch", next_start=at, last=run_that())
+    said = said_of(qtbot, watch)
+    assert "With new files" in said
+    assert f"A run starts when they no longer change, or {texts.moment(at)}." in said
+
+    failed = replace(watch, last=run_that(problem=WHY))  # it is tried again then
+    assert "With new files" not in said_of(qtbot, failed)
+    assert texts.moment(at) in said_of(qtbot, failed)
 
 
 def test_a_broken_engine_is_explained_and_the_button_goes_on(context, site, qtbot):

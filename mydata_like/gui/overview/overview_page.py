@@ -43,7 +43,7 @@ from mydata_like.gui.theme.colours import current_shades, quiet
 from mydata_like.gui.theme.layouts import Gap, fill, frameless, hbox, scrolled, vbox
 from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE, TITLE
 from mydata_like.gui.theme.widgets import ElidedLabel, IconLabel, Panel, PlainLabel, app_icon, icon
-from mydata_like.settings.layers import ServerDecision
+from mydata_like.settings.layers import ServerDecision, find_setting
 from mydata_like.settings.schema import CONTEXT
 
 
@@ -70,13 +70,17 @@ class EmptyState(QWidget):
             self,
             wrap=True,
         )
+        self._locked = PlainLabel("", self, wrap=True)
+        self._locked.hide()
         align = Qt.AlignmentFlag
-        text.setAlignment(align.AlignCenter)
+        for label in (text, self._locked):
+            label.setAlignment(align.AlignCenter)
         vbox(
             2,
             (picture, align.AlignHCenter),
             (title, align.AlignHCenter),
             hbox(1, (text, 2), 1),
+            hbox(1, (self._locked, 2), 1),
             Gap(LARGE_SPACE),
             hbox(1, self._begin, demo, 1),
             3,
@@ -84,6 +88,20 @@ class EmptyState(QWidget):
         )
         self._begin.clicked.connect(self._set_up)
         demo.clicked.connect(self._try_demo)
+
+    def show_state(self, state: RunState) -> None:
+        """Name the settings that are missing and that only an administrator can enter."""
+        loaded = self._controller.loaded
+        locked_by = loaded.locked_by if loaded else {}
+        labels = {
+            key: look_up(CONTEXT, find_setting(key).about.label)
+            for key in state.missing
+            if key in locked_by
+        }
+        text = self.tr("Missing and locked by %1: %2. Ask your administrator to enter it there.")
+        holders = texts.plain(", ".join(dict.fromkeys(locked_by[key] for key in labels)))
+        self._locked.setText(texts.filled(text, holders, ", ".join(labels.values())))
+        self._locked.setVisible(bool(labels))
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -318,6 +336,7 @@ class OverviewPage(Page):
         unset = state.phase is Phase.UNSET
         self._layers.setCurrentWidget(self._empty_state if unset else self._scroll)
         self._content.show_state(state)
+        self._empty_state.show_state(state)
 
 
 class _OverviewContent(QWidget):

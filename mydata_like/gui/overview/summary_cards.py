@@ -123,10 +123,14 @@ class SummaryRow(QWidget):
         return texts.moment(last.finished), more
 
     def _describe_next(self, state: RunState) -> tuple[str, str]:
+        if state.watches_files:
+            more = self.tr("A run starts when they no longer change.")
+            if state.next_start is not None:
+                more = self.tr("A run starts when they no longer change, or %1.")
+                more = more.replace("%1", texts.moment(state.next_start))
+            return self.tr("With new files"), more
         if state.next_start is not None:
             return texts.moment(state.next_start), ""
-        if state.schedule == "watch":
-            return self.tr("With new files"), self.tr("A run starts when they no longer change.")
         more = self.tr("Press Start, or set a schedule in the settings.")
         return self.tr("Not planned"), more
 
