@@ -13,7 +13,7 @@ from mydata_like.cli.options import JsonOption
 from mydata_like.cli.output import Shape, print_failure, print_json, print_lines
 from mydata_like.core.archives import Indexed
 from mydata_like.core.errors import ArchiveError, Problem
-from mydata_like.core.formatting import format_path, format_size
+from mydata_like.core.formatting import format_files, format_path, format_size
 from mydata_like.core.parsing import moment_of_ns
 from mydata_like.transfer.archive_reader import ArchiveFile, extract_member, verify_member
 
@@ -109,7 +109,7 @@ def _conclude(members: list[Indexed], failures: Failures, done: str, *, as_json:
     else:
         failed = f", {len(failures):,} failed" if failures else ""
         said = [f"{problem.message} {problem.hint}" for _, problem in failures]
-        print_lines([*said, f"{good:,} files {done}{failed}."])
+        print_lines([*said, f"{format_files(good)} {done}{failed}."])
     raise typer.Exit(SOME_FAILED_EXIT if failures else 0)
 
 

@@ -23,7 +23,7 @@ from mydata_like.core.checksums import Algorithm
 from mydata_like.core.copy_arguments import CopySource
 from mydata_like.core.destination_files import DestinationFiles
 from mydata_like.core.events import Event, RunFinished, event_record
-from mydata_like.core.formatting import format_duration, format_path, format_size
+from mydata_like.core.formatting import format_duration, format_files, format_path, format_size
 from mydata_like.engine.command_handler import CommandHandler
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.engine.progress import RunProgress, Totals
@@ -95,7 +95,7 @@ def _describe_order(
         what = shown if source.place else f"{shown.rstrip('/')}/*"
         yield f"{what} -> {place.rstrip('/')}/{below}"
     more = "" if count.complete else "more than "
-    yield f"{more}{_count(count.files)}, {format_size(count.size)}"
+    yield f"{more}{format_files(count.files)}, {format_size(count.size)}"
 
 
 def _summarise(
@@ -112,15 +112,15 @@ def _summarise(
         wanted = format_size(totals.wanted_bytes)
         renamed = f"{totals.renamed:,} would be renamed there, " if totals.renamed else ""
         yield (
-            f"{_count(totals.wanted)}, {wanted} would be sent; {renamed}{totals.known:,} are there "
-            f"unchanged, {totals.waiting:,} wait, {totals.failed:,} cannot be copied."
+            f"{format_files(totals.wanted)}, {wanted} would be sent; {renamed}{totals.known:,} "
+            f"there unchanged, {totals.waiting:,} waiting, {totals.failed:,} not to be copied."
         )
         return
     if finished.sent:
         size = finished.bytes - finished.omitted
         rate = size / finished.seconds if finished.seconds else 0.0
         yield (
-            f"{_count(finished.sent)}, {format_size(size)} sent in "
+            f"{format_files(finished.sent)}, {format_size(size)} sent in "
             f"{format_duration(finished.seconds)} ({format_size(rate)}/s)"
         )
     for number, what in (
@@ -131,7 +131,7 @@ def _summarise(
         (finished.failed, "failed"),
     ):
         if number:
-            yield f"{_count(number)} {what}"
+            yield f"{format_files(number)} {what}"
     known = min(totals.known, finished.verified)
     same = (
         " and unchanged there" if files.attributes_complete else ", of the same size and time there"
@@ -139,8 +139,4 @@ def _summarise(
     parts = [f"{known:,} proven earlier{same}"] if known else []
     if now := finished.verified - known:
         parts.append(f"{now:,} {HOW[files.evidence].format(algorithm)}")
-    yield f"{_count(finished.found)}: {', '.join(parts) or 'none proven'}"
-
-
-def _count(files: int) -> str:
-    return "1 file" if files == 1 else f"{files:,} files"
+    yield f"{format_files(finished.found)}: {', '.join(parts) or 'none proven'}"

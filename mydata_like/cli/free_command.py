@@ -17,7 +17,7 @@ from mydata_like.cli.stdin_commands import observing
 from mydata_like.cli.terminal import stdin_is_terminal
 from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.errors import Cancelled, Problem
-from mydata_like.core.formatting import format_path, format_size
+from mydata_like.core.formatting import format_files, format_path, format_size
 
 KEPT_EXIT = 1
 NAMED = 5  # files of each reason that are named
@@ -131,8 +131,7 @@ def _describe(sums: Sums, *, deleted: bool) -> Iterator[str]:
 
 
 def _amount(sums: Sums) -> str:
-    files = "1 file" if len(sums.freed) == 1 else f"{len(sums.freed):,} files"
-    return f"{files}, {format_size(sums.bytes)}"
+    return f"{format_files(len(sums.freed))}, {format_size(sums.bytes)}"
 
 
 def _record(file: DeletedFile | KeptFile, problem: Problem | None) -> dict[str, Any]:

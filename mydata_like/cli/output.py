@@ -53,6 +53,7 @@ from mydata_like.core.formatting import (
     format_days_ago,
     format_duration,
     format_earlier,
+    format_files,
     format_json,
     format_path,
     format_size,
@@ -271,7 +272,7 @@ def summarise(finished: RunFinished, *, partial: bool = False, doubtful: bool = 
         rate = size / finished.seconds if finished.seconds else 0.0
         more = f"; a further {format_size(finished.omitted)} were holes, or left by earlier runs"
         lines.append(
-            f"{finished.sent:,} files, {format_size(size)} sent in "
+            f"{format_files(finished.sent)}, {format_size(size)} sent in "
             f"{format_duration(finished.seconds)} ({format_size(rate)}/s)"
             f"{more if finished.omitted else ''}"
         )
@@ -288,8 +289,8 @@ def summarise(finished: RunFinished, *, partial: bool = False, doubtful: bool = 
         lines.append(f"{finished.renamed:,} files were renamed there, as they were here.")
     if finished.replaced:
         lines.append(
-            f"{finished.replaced:,} files replaced other content on the server. To see what is "
-            "kept of a file, run: mydata-like where PATH"
+            f"{format_files(finished.replaced)} replaced other content on the server. To see what "
+            "is kept of a file, run: mydata-like where PATH"
         )
     if finished.sent and finished.limit:
         lines.append(f"The limit was {LIMITS.get(finished.limit, finished.limit)}.")
@@ -306,7 +307,10 @@ def _describe_safe(finished: RunFinished, *, partial: bool) -> Iterator[str]:
         yield f"No files{where} were found that need to be sent."
     elif safe and not finished.left_behind:
         compared = format_comparison(finished.compared, finished.at)
-        yield f"All {finished.verified:,} files{where} are safe on the server{compared}."
+        files = f"All {finished.verified:,} files{where} are"
+        if finished.verified == 1:
+            files = f"1 file{where} is"
+        yield f"{files} safe on the server{compared}."
 
 
 def format_comparison(compared: datetime | None, now: datetime) -> str:
@@ -326,16 +330,16 @@ def describe_safety(found: "StatusReport") -> Iterator[str]:
     if found.at_risk.files:
         oldest = found.at_risk.oldest
         since = f"; the oldest is from {format_local(oldest)}" if oldest else ""
-        count, size = found.at_risk.files, format_size(found.at_risk.bytes)
-        yield f"Only on this computer: {count:,} files, {size}{since}."
+        count, size = format_files(found.at_risk.files), format_size(found.at_risk.bytes)
+        yield f"Only on this computer: {count}, {size}{since}."
     if found.held:
         held = f"{found.held:,} changed files are" if found.held > 1 else "1 changed file is"
         yield f"{held} held until you choose. To list them, run: mydata-like changed list"
     yield from describe_kept(found)
     if found.recheck:
         yield (
-            f"Of these, an answer of the server contradicts that it has {found.recheck:,} files. "
-            "The next run compares them with the server."
+            "Of these, an answer of the server contradicts that it has "
+            f"{format_files(found.recheck)}. The next run compares them with the server."
         )
     if found.sources:
         yield f"Added folders that are not finished: {len(found.sources):,}."
@@ -429,8 +433,8 @@ class DryRunOutput:
             )
         lines.append(
             f"{_describe_wanted(totals)}; "
-            f"{totals.known:,} are on the server, {totals.waiting:,} wait, "
-            f"{totals.skipped:,} are left out, {totals.failed:,} cannot be read."
+            f"{totals.known:,} on the server, {totals.waiting:,} waiting, "
+            f"{totals.skipped:,} left out, {totals.failed:,} unreadable."
         )
         for event in self._replacing:
             earlier = format_earlier(event.size_before, event.verified_at)
@@ -438,7 +442,7 @@ class DryRunOutput:
         if self._replaced > len(self._replacing):
             lines.append(f"Would be replaced: {self._replaced - len(self._replacing):,} more.")
         if self._held:
-            lines.append(f"{self._held:,} of those that wait are held until you choose.")
+            lines.append(f"Held until you choose: {self._held:,} of those waiting.")
         lines += _name_files("Waiting", self._waiting, totals.waiting - self._held)
         lines += _name_files("Left out", self._skipped, totals.skipped)
         return lines
@@ -447,12 +451,14 @@ class DryRunOutput:
 def _describe_wanted(totals: Totals) -> str:
     """Return what a run would send; reports that everything is there only if all of it is."""
     if totals.wanted:
-        return f"{totals.wanted:,} files, {format_size(totals.wanted_bytes)} would be sent"
+        return f"{format_files(totals.wanted)}, {format_size(totals.wanted_bytes)} would be sent"
     if not totals.found:
         return "No files were found"
     if totals.known == totals.found:
         return "Nothing would be sent: all files are on the server"
-    return f"Nothing would be sent, and {totals.found - totals.known:,} files are not verified"
+    left = totals.found - totals.known
+    verb = "is" if left == 1 else "are"
+    return f"Nothing would be sent, and {format_files(left)} {verb} not verified"
 
 
 def _name_files(
@@ -581,6 +587,8 @@ def needs_details(shape: Shape) -> bool:
 def log_event(event: Event) -> None:
     """Log the error for later questions."""
     level = logging.INFO if type(event) in NEWS else logging.DEBUG
+    if isinstance(event, CommandDone) and event.command == "list_next":  # a question of the window
+        level = logging.DEBUG
     level = logging.WARNING if type(event) in WARNINGS or is_held(event) else level
     if logger.isEnabledFor(level):
         logger.log(level, "%s", log_line(event))

@@ -47,7 +47,7 @@ from mydata_like.cli.prompts import find_prompts
 from mydata_like.cli.stdin_commands import stopped_by_signals
 from mydata_like.cli.terminal import drawing_stream
 from mydata_like.core.errors import Cancelled, UploaderError
-from mydata_like.core.formatting import format_path, format_size
+from mydata_like.core.formatting import format_files, format_path, format_size
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.engine.run import INTERRUPTED, INTERRUPTED_EXIT
 from mydata_like.hostos.clock import SystemClock
@@ -241,14 +241,14 @@ def _describe_rest(report: VerifyReport) -> str:
             more = " With --older 1d, the next one omits what was verified in the last day."
     left = report.chosen - report.checked
     return (
-        f"The verification is incomplete: {left:,} of {_count(report.chosen)} were not "
+        f"The verification is incomplete: {left:,} of {format_files(report.chosen)} were not "
         f"checked.{more}"
     )
 
 
 def _describe_counts(report: VerifyReport, place: str) -> Iterator[str]:
     if report.unlisted:
-        yield f"The manifest does not list {_count(report.unlisted)} of the destination."
+        yield f"The manifest does not list {format_files(report.unlisted)} of the destination."
     wrong = [f"{number:,} {fault.value}" for fault in FileFault if (number := report.count(fault))]
     if report.count(FileFault.MISSING):
         yield "A file is also missing if this account may not enter its folder."
@@ -259,7 +259,7 @@ def _describe_counts(report: VerifyReport, place: str) -> Iterator[str]:
         case Sample():
             scope = f"; a random sample of {report.listed:,}"
         case NotSince() if others:
-            scope = f"; {_count(others)} verified or proven more recently"
+            scope = f"; {format_files(others)} verified or proven more recently"
         case _:
             scope = ""
     good = report.checked - len(report.wrong)
@@ -319,7 +319,3 @@ def _record(report: VerifyReport) -> dict[str, Any]:
         "unsaved": report.unsaved and report.unsaved._asdict(),
         "last": report.last and report.last._asdict(),
     }
-
-
-def _count(files: int) -> str:
-    return "1 file" if files == 1 else f"{files:,} files"

@@ -25,6 +25,11 @@ LIMITS: Final = {
 }
 
 
+def format_files(number: int) -> str:
+    """Return a number of files, as in `1 file` or `2,400 files`."""
+    return "1 file" if number == 1 else f"{number:,} files"
+
+
 def format_path(path: bytes) -> str:
     r"""Return a path as plain text; invalid bytes and control characters become \xNN."""
     return format_text(path.decode("utf-8", "backslashreplace"))

@@ -68,7 +68,7 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         "The operating system denies reading the file.", USER, OPEN_FOLDER
     ),
     "file.cancelled": ProblemInfo(
-        "The user cancelled the file; a later run uploads it.", USER, TRY_AGAIN
+        "The user held the file back; a later run uploads it.", USER, TRY_AGAIN
     ),
     "file.failed": ProblemInfo(
         "Files failed in a run. The window shows one notice for all of them; each has its own "

@@ -13,7 +13,7 @@ from mydata_like.engine.pipeline import Lock
 from mydata_like.engine.send_order import SendOrder, WaitingFile
 
 CANCELLED = Problem(
-    "file.cancelled", "The user cancelled this file.", "It is left for the next run."
+    "file.cancelled", "The user held this file back.", "It is left for the next run."
 )
 STOPPING = Problem(
     "run.stopping", "The run ends before this file's turn.", "It is left for the next run."

@@ -306,6 +306,7 @@ class MainWindow(QMainWindow):
         if before is not None and before is not page:
             before.hide_page()
         self._stack.setCurrentWidget(page)
+        self._server.setVisible(name != "overview")  # which shows it at the server's name
         self._context.memory.setValue(PAGE, name)
         page.show_page()
 

@@ -631,6 +631,10 @@
         <translation>Nicht geprüft</translation>
     </message>
     <message>
+        <source>Experiment named after the instrument</source>
+        <translation>Nach dem Instrument benanntes Experiment</translation>
+    </message>
+    <message>
         <source>All further entries</source>
         <translation>Alle weiteren Einträge</translation>
     </message>
@@ -5705,6 +5709,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der Proxy für %1 schlägt fehl: %2.</translation>
     </message>
     <message>
+        <source>The user held this file back.</source>
+        <translation>Der Benutzer hat diese Datei zurückgestellt.</translation>
+    </message>
+    <message>
         <source>Copy the key again from where it is shown.</source>
         <translation>Kopieren Sie den Schlüssel noch einmal von dort, wo er angezeigt wird.</translation>
     </message>
@@ -7807,10 +7815,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The uploader&apos;s key is not the problem. The host&apos;s administrator can renew the account or its password.</source>
         <translation>Am Schlüssel des Uploaders liegt es nicht. Die Administration des Rechners kann das Konto oder sein Passwort erneuern.</translation>
-    </message>
-    <message>
-        <source>The user cancelled this file.</source>
-        <translation>Diese Datei wurde von Hand abgebrochen.</translation>
     </message>
     <message>
         <source>The user paused the run.</source>

@@ -132,7 +132,7 @@ def test_files_that_became_empty_are_held_and_every_view_says_so(opened):
 
     assert stored(site) == before
     assert (scan.code, ran.code, again.code) == (0, 0, 0)
-    assert "20 of those that wait are held" in scan.output
+    assert "Held until you choose: 20 of" in scan.output
     assert scan.output.count(key(files[1]) + ":") == 1
     sentence = "The local file (0 bytes, changed on 2020-09-13 12:28 UTC) is much smaller than the"
     hint = f'mydata-like changed replace "{key(files[1])}"'
@@ -368,7 +368,7 @@ def test_a_choice_shows_at_once_in_the_status_and_in_a_dry_run_which_does_not_ta
         scan, status = site.command("scan").output, site.command("status").output
         assert f"Would be replaced: {key(files[0])}: the server has 3.0 kB" in scan
         assert f"Held: {key(files[2])}" in scan
-        assert "1 of those that wait are held" in scan
+        assert "Held until you choose: 1 of" in scan
         assert "1 changed file is held" in status
 
     assert held(site.carry()) == {key(files[2])}
@@ -525,7 +525,7 @@ def test_a_dry_run_names_what_would_be_replaced_and_changes_nothing(opened):
     ended = site.carry()
 
     assert scan.output.count("Would be replaced: alice/Scan/") == 20
-    assert "10 of those that wait are held" in scan.output
+    assert "Held until you choose: 10 of" in scan.output
     assert len(held(ended)) == 10
     assert len([event for event in ended.of_kind(FileWanted) if event.changed]) == 20
 

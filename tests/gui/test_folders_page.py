@@ -88,6 +88,10 @@ def test_a_line_is_filled_when_it_is_opened(qtbot, page):
     assert texts(page._model, experiment) == ["1", "2"]
 
 
+def test_an_experiment_without_a_title_is_not_called_like_its_owner(qtbot, page):
+    assert texts(page._model, open_to(qtbot, page, 1)) == ["Experiment named after the instrument"]
+
+
 def test_each_line_shows_the_status_of_its_files(qtbot, page):
     experiment = open_to(qtbot, page, 0, 0)
 

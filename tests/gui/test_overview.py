@@ -567,6 +567,19 @@ def test_a_data_folder_that_cannot_be_read_is_not_empty(qtbot):
     assert "Cannot be read" in said_of(qtbot, state)
 
 
+def test_without_the_data_directory_no_bar_contradicts_what_is_verified(still_context, qtbot):
+    page = OverviewPage(still_context)
+    qtbot.addWidget(page)
+    page.show()
+    bar = page.findChild(StatusBreakdownBar)
+    state = RunState(phase=Phase.IDLE, last=run_that(found=0, problem=GONE))
+    still_context.controller.run_changed.emit(state)
+    assert bar.isVisible()
+
+    still_context.controller.run_changed.emit(replace(state, data_problem=GONE))
+    assert not bar.isVisible()
+
+
 def test_while_a_run_is_at_work_the_card_names_the_larger_of_what_is_known(qtbot):
     risk = AtRisk(files=500, bytes=9_000_000)
     state = RunState(phase=Phase.RUNNING, sums=MIDWAY, at_risk=risk)
@@ -974,7 +987,7 @@ def test_what_is_being_sent_comes_first_and_moves_only_when_it_is_begun_or_sent(
     datasets.show_state(RunState(phase=Phase.RUNNING))
     qtbot.waitUntil(lambda: len(listed.names) == 4, timeout=DEADLINE)
     assert send(b"c/tile_7.tif") == "cabd"
-    assert "tile_7.tif" in shown_texts(datasets)
+    assert "tile_7.tif" in [it.full_text for it in datasets.findChildren(ElidedLabel)]
     assert send(b"c/tile_8.tif", b"b/one") == "bcad"
     assert send() == send(b"b/two") == send(b"c/tile_9.tif") == "bcad"
 

@@ -251,6 +251,8 @@ def test_a_stored_api_key_is_reported_and_can_be_forgotten(qtbot, config, open_d
         lambda: dialog.key_row.source.text == "Stored in the secrets file", timeout=DEADLINE
     )
 
+    assert dialog.key_row.store.currentText() == "In a file, not encrypted"
+
     dialog.key_row.forget()
     assert dialog.key_row.source.text == "● Removed with OK"
     save(qtbot, dialog)

@@ -163,6 +163,14 @@ def test_the_status_line_shows_state_speed_time_left_and_the_server(window, stil
         assert " at " not in amount_sentence(still)
 
 
+def test_the_state_of_the_server_is_in_the_window_once(window):
+    shown = window.findChild(ServerIndicatorLabel)
+    window.show_page("overview")
+    assert not shown.isVisibleTo(window)
+    window.show_page("log")
+    assert shown.isVisibleTo(window)
+
+
 @pytest.mark.parametrize("keys", ["F5", "Ctrl+P", "Ctrl+R"])
 def test_the_keys_of_start_and_pause_resume_a_paused_run(window, still_context, qtbot, keys):
     controller = still_context.controller

@@ -383,7 +383,9 @@ class _OverviewContent(QWidget):
         for part in self._parts:
             part.show_state(state)
         self._bar.show_parts(count_files(state), counts_only=not self._sent.isHidden())
-        self._bar.setVisible(state.at_work or bool(state.interrupted or state.last))
+        # A run without its data directory has found nothing, whatever was verified before.
+        past = (state.interrupted or state.last) and state.data_problem is None
+        self._bar.setVisible(state.at_work or bool(past))
         self._safe.setText(safe_sentence(state))
         self._safe.setVisible(bool(self._safe.text()))
         self._check.show_state(state)

@@ -225,6 +225,8 @@ class SecretRow(FormRow):
     def _take_place(self, place: SecretPlace) -> None:
         if place.owner == self._owner:
             self._place = place
+            if self.change is None and place.place in OWN_PLACES:
+                self.store.setCurrentIndex(OWN_PLACES.index(place.place))
             self._show_state()
 
     @Slot()

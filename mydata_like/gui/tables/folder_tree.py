@@ -21,6 +21,7 @@ from mydata_like.gui.theme.widgets import RowIcon, icon, list_marks
 
 translate = QCoreApplication.translate
 
+EXPERIMENT = 2  # the depth of experiments
 ICONS = ("person", "experiment", "dataset", "folder")  # of owners and so on, downwards
 PROGRESS, FILES, SIZE = 2, 3, 4  # the numbers of columns
 
@@ -177,6 +178,10 @@ class FolderTree(QAbstractItemModel):
             depth = self._node(index).depth
             named = depth < 3 and group.path is not None  # without owners and experiments above
             return icon("folder" if named else ICONS[min(depth, len(ICONS)) - 1])
+        unnamed = group.dataset is None and group.path is None and group.title is None
+        unnamed = unnamed and self._node(index).depth == EXPERIMENT
+        if role == Qt.ItemDataRole.DisplayRole and column == 0 and unnamed:
+            return self.tr("Experiment named after the instrument")
         if role == FRACTION and column == PROGRESS:
             return group.verified_share if group.wanted > 0 else None
         if role == STATUS and column == PROGRESS:

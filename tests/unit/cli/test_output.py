@@ -2,6 +2,7 @@
 
 import io
 import json
+import logging
 import os
 from datetime import UTC, datetime, timedelta
 from typing import TextIO, cast
@@ -15,6 +16,7 @@ from mydata_like.cli.output import (
     EventLines,
     PlainLines,
     describe_event,
+    log_event,
     log_line,
     name_destination,
     reword,
@@ -26,6 +28,7 @@ from mydata_like.core.copy_arguments import parse_target
 from mydata_like.core.errors import HELD, Problem
 from mydata_like.core.events import (
     ChannelChanged,
+    CommandDone,
     FileFailed,
     FileReplaced,
     FileSkipped,
@@ -128,6 +131,21 @@ def test_all_is_safe_only_when_all_is_verified():
     behind = summarise(finished(found=4, skipped=1, left_behind=1))
     assert "safe" not in " ".join(behind)
     assert behind[0].startswith("1 file or folder was left out and is not on the server")
+
+
+def test_a_single_file_is_no_plural():
+    lines = summarise(finished(found=1, verified=1, sent=1, replaced=1))
+
+    assert lines[0] == "1 file is safe on the server."
+    assert not [line for line in lines if "1 files" in line]
+
+
+def test_questions_of_the_window_are_no_news(caplog):
+    caplog.set_level(logging.INFO)
+    for command in ("list_next", "pause"):
+        log_event(CommandDone(id=1, command=command))
+
+    assert [record.getMessage() for record in caplog.records] == ["command_done id=1 command=pause"]
 
 
 @pytest.mark.parametrize(
@@ -236,7 +254,7 @@ def test_a_dry_run_reports_folder_by_folder_what_is_there():
     assert folder == (
         "jo/Set 1: dataset Set 1, experiment named after jo: 3 found, 2 on the server"
     )
-    assert sums.startswith("1 files, 10 bytes would be sent; 2 are on the server")
+    assert sums.startswith("1 file, 10 bytes would be sent; 2 on the server")
 
 
 def look(*events):
@@ -256,8 +274,8 @@ def test_a_dry_run_names_what_waits_and_what_is_left_out():
     )
 
     assert lines == [
-        "Nothing would be sent, and 2 files are not verified; 1 are on the server, 1 wait, "
-        "1 are left out, 0 cannot be read.",
+        "Nothing would be sent, and 2 files are not verified; 1 on the server, 1 waiting, "
+        "1 left out, 0 unreadable.",
         "Waiting: jo/Set 1/w: The line broke. Check the cable.",
         "Left out: jo/Set 1/s: The line broke. Check the cable.",
     ]
