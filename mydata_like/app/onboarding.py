@@ -22,6 +22,7 @@ from mydata_like.app.source_service import SkippedSource, count_skipped
 from mydata_like.catalogues.mytardis.api import HttpServer
 from mydata_like.catalogues.mytardis.client import ApiClient, MovedError
 from mydata_like.core.errors import (
+    OUTSIDE,
     AccessDeniedError,
     Cancelled,
     Problem,
@@ -298,9 +299,10 @@ def preview_layout(
         report(_sample(settings, root, folder, note, cancel))
 
     def rank(left: SkippedSource) -> tuple[bool, int]:
-        """Rank unintended reasons before others, and the most frequent of each first."""
-        info = PROBLEMS.get(left.problem.code)
-        return bool(info and info.intended), -left.number
+        """Rank what another layout may include before others, and the most frequent first."""
+        code = left.problem.code
+        info = PROBLEMS.get(code)
+        return bool(info and info.intended) and code != OUTSIDE, -left.number
 
     if takes_tree:
         return LayoutPreview(

@@ -102,12 +102,12 @@ def test_the_verified_copy_of_a_file_that_grows_is_not_replaced_and_not_called_s
             [("status",), ("where", KEY), ("free", "--dry-run", str(site.data / KEY))]
         )
         assert "All files" not in status.output
-        assert "Only on this computer: 1 files" in status.output
+        assert "Only on this computer: 1 file," in status.output
         assert "safe on the server" not in where.output
         assert "the next run takes it" not in where.output
         assert "0 files, 0 bytes can be deleted" in freed.output
         dry = site.command("scan")
-        assert "0 files, 0 bytes would be sent" in dry.output or "1 wait" in dry.output
+        assert "0 files, 0 bytes would be sent" in dry.output or "1 waiting" in dry.output
         assert "embryo.czi" in dry.output
 
     check_carried(site, site.carry())
