@@ -124,7 +124,7 @@ def _summarise(
             f"{format_duration(finished.seconds)} ({format_size(rate)}/s)"
         )
     for number, what in (
-        (finished.renamed, "renamed there, as they were here: nothing was sent"),
+        (finished.renamed, "renamed there as here: nothing was sent"),
         (finished.waiting - finished.held, "not proven yet: run the same command again"),
         (finished.held, "held: to replace their copies, add --replace-changed"),
         (finished.skipped, "left out"),

@@ -286,7 +286,7 @@ def summarise(finished: RunFinished, *, partial: bool = False, doubtful: bool = 
             f"the run took {format_duration(finished.seconds)}."
         )
     if finished.renamed:
-        lines.append(f"{finished.renamed:,} files were renamed there, as they were here.")
+        lines.append(f"{format_files(finished.renamed)} renamed there as here: nothing was sent.")
     if finished.replaced:
         lines.append(
             f"{format_files(finished.replaced)} replaced other content on the server. To see what "
