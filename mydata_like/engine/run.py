@@ -44,7 +44,7 @@ SENDERS = 16  # threads; the channel limit decides how many are active
 # Files that may wait between two stages, plus one group or archive: bounded by memory.
 AHEAD = 2000
 BEHIND = 4000  # files that may wait after sending, so that the server may pause for a moment
-UNPROVEN = 20_000  # files that may wait while others are verified, which takes seconds
+UNPROVEN = 10_000  # files that may wait while others are verified, which takes seconds
 PAYLOADS = 4  # payloads that wait for a channel
 
 

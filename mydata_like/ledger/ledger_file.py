@@ -418,10 +418,12 @@ BEGIN
     DELETE FROM known_groups WHERE root = OLD.root AND dataset = OLD.dataset;
 END;
 """
-# A file that was renamed is found by its inode.
+# A file that was renamed is found by its inode. The last statement has this connection read the
+# statistics: without them, the first run would read all rows to find a few.
 INODES = """
 CREATE INDEX files_by_inode ON files (root, inode) WHERE inode IS NOT NULL;
 INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('files', 'files_by_inode', '1000000 1000000 1');
+ANALYZE sqlite_master;
 """
 MIGRATIONS: Sequence[str] = (
     FIRST,

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
 
-from mydata_like.catalogues.manifest.segments import LARGEST
 from mydata_like.catalogues.manifest.stored_view import BOX, OCCUPIED, ManifestContext
 from mydata_like.core.destination_files import Placement, ProvenFile
 from mydata_like.core.errors import Problem, TransientError
@@ -21,6 +20,7 @@ logger = logging.getLogger(__name__)
 SHORTEST: Final = 1.0  # seconds between two rounds
 LONGEST: Final = 30.0
 EFFORT: Final = 4  # flushing may take a fifth of the time, as it delays what is being sent
+ROUND: Final = 10_000  # files of a round, and of a segment: more would take memory, not time
 AT_ONCE: Final = 4000  # files in one request
 BYTES_AT_ONCE: Final = 256 << 20  # the same; the last file of a request may be larger
 USUAL_MODE: Final = 0o644  # of a local file that has no permissions, or is gone
@@ -54,11 +54,11 @@ class Prove:
             if not source.finished:
                 left = due - self._clock.monotonic()
                 waiting += source.poll(max(0.0, left) if waiting else None) or ()
-                if not source.finished and left > 0 and len(waiting) < LARGEST:
+                if not source.finished and left > 0 and len(waiting) < ROUND:
                     continue
             self._flushing = 0.0
-            while part := waiting[:LARGEST]:
-                waiting = waiting[LARGEST:]
+            while part := waiting[:ROUND]:
+                waiting = waiting[ROUND:]
                 yield from self._prove(part)
             rest = min(max(SHORTEST, EFFORT * self._flushing), LONGEST)
             due = self._clock.monotonic() + rest

@@ -12,6 +12,7 @@ import pytest
 
 from mydata_like.core.model import DatasetId
 from mydata_like.core.queries import View
+from mydata_like.ledger import sql
 from mydata_like.ledger.file_queries import FileQueries
 from mydata_like.ledger.row_query import RowQuery
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
@@ -167,3 +168,11 @@ def test_a_run_that_is_killed_while_it_converts_a_ledger_loses_nothing(
     with open_ledger(file) as ledger:
         assert ledger.problem is None
     assert count_rows(file) == ROWS
+
+
+def test_the_first_connection_has_the_statistics(tmp_path):
+    """Without them, SQLite reads all rows where an index finds a few."""
+    with SqliteLedger.open(tmp_path / "ledger.db", b"/data", FakeClock()) as ledger:
+        query = sql.FIND_OF_INODES % "?,?"
+        ((*_, plan),) = ledger._fetch(f"EXPLAIN QUERY PLAN {query}", (1, 5, 6))
+    assert "files_by_inode" in plan
