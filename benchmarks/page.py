@@ -35,12 +35,14 @@ def main() -> None:
 
 
 def make_tables(results: Path) -> str:
-    """Return one table for each day on which the newest result of some case was measured."""
+    """Return a table for each day and processor with which the newest result was measured."""
     newest: dict[str, tuple[str, Row]] = {}
     for file in sorted(results.glob("*.json")):
         record = json.loads(file.read_text())
+        processor = record["machine"]["processor"].partition(",")[0]
         for case in record["cases"]:
-            newest[case["case"]] = case.get("at", record["at"])[:10], case
+            day = case.get("at", record["at"])[:10]
+            newest[case["case"]] = f"{day}, {processor}", case
     days = sorted({day for day, _ in newest.values()})
     return "\n".join(
         "\n".join([f"### {day}", "", *table(HEAD, list(_list_rows(cases, day))), ""])

@@ -19,7 +19,9 @@ def a_row(name, speed, cpu=1.0, checks=""):
 
 def record(folder, day, *rows, unit="MB/s"):
     case = {"case": "P1", "title": "large files", "unit": unit, "rows": rows}
-    (folder / f"{day}.json").write_text(json.dumps({"at": day, "cases": [case]}))
+    machine = {"processor": "AMD EPYC, with AES instructions"}
+    written = json.dumps({"at": day, "machine": machine, "cases": [case]})
+    (folder / f"{day}.json").write_text(written)
 
 
 def test_the_page_has_the_recorded_results():
@@ -40,6 +42,7 @@ def test_the_newest_result_of_a_case_replaces_older_ones(tmp_path):
     (line,) = [line for line in make_tables(tmp_path).splitlines() if "P1" in line]
 
     assert "2026-01-01" not in make_tables(tmp_path)
+    assert "### 2026-01-02, AMD EPYC\n" in make_tables(tmp_path)
     assert "| 3 | 2 | MB/s | 1.50 | 1.5 | 1.5 |" in line
 
 
