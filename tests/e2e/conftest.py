@@ -1,4 +1,4 @@
-"""The program as it is published and installed."""
+"""The program as it is published and installed, and destinations of copies."""
 
 import subprocess
 import sys
@@ -6,6 +6,9 @@ import venv
 from pathlib import Path
 
 import pytest
+
+from tests.copy_site import KINDS, open_copy_site
+from tests.openssh import open_ssh
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 120
@@ -36,3 +39,16 @@ def installed(built, tmp_path_factory):
 
 def is_libraries(path):
     return Path(path).name == "site-packages"
+
+
+@pytest.fixture(scope="module")
+def sshd(tmp_path_factory):
+    with open_ssh(tmp_path_factory.mktemp("sshd")) as sshd:
+        yield sshd
+
+
+@pytest.fixture(params=KINDS)
+def site(request, tmp_path, sshd):
+    """A destination of copies of each kind."""
+    with open_copy_site(tmp_path / request.param, request.param, sshd) as site:
+        yield site

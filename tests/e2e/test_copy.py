@@ -12,7 +12,6 @@ import psutil
 import pytest
 
 from tests.copy_site import (
-    KINDS,
     find_differences,
     find_false_claims,
     hash_file,
@@ -21,7 +20,6 @@ from tests.copy_site import (
     read_checksums,
 )
 from tests.mounts import MOUNTS, needs_mounts
-from tests.openssh import open_ssh
 from tests.site import close_streams, finish, finish_reading, kill_group, wait_for
 from tests.sshd_fixture import needs_sshd
 
@@ -41,18 +39,6 @@ ODD = (
 )
 LARGE = 20_000_000  # bytes
 READ_ONLY = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"'
-
-
-@pytest.fixture(scope="module")
-def sshd(tmp_path_factory):
-    with open_ssh(tmp_path_factory.mktemp("sshd")) as sshd:
-        yield sshd
-
-
-@pytest.fixture(params=KINDS)
-def site(request, tmp_path, sshd):
-    with open_copy_site(tmp_path / request.param, request.param, sshd) as site:
-        yield site
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ import pytest
 
 from mydata_like.catalogues.manifest.segments import Manifest
 from mydata_like.transfer.folder.mounted_files import LocalFiles
-from tests.copy_site import KINDS, find_differences, find_false_claims, open_copy_site
-from tests.openssh import open_ssh
+from tests.copy_site import find_differences, find_false_claims
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [
@@ -19,18 +18,6 @@ pytestmark = [
     pytest.mark.skipif(os.name == "nt", reason="times and inodes of POSIX"),
 ]
 FILES = 30
-
-
-@pytest.fixture(scope="module")
-def sshd(tmp_path_factory):
-    with open_ssh(tmp_path_factory.mktemp("sshd")) as sshd:
-        yield sshd
-
-
-@pytest.fixture(params=KINDS)
-def site(request, tmp_path, sshd):
-    with open_copy_site(tmp_path / request.param, request.param, sshd) as site:
-        yield site
 
 
 @pytest.fixture

@@ -6,8 +6,7 @@ import sqlite3
 
 import pytest
 
-from tests.copy_site import KINDS, find_differences, find_false_claims, open_copy_site
-from tests.openssh import open_ssh
+from tests.copy_site import find_differences, find_false_claims
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [
@@ -15,18 +14,6 @@ pytestmark = [
     needs_sshd,
     pytest.mark.skipif(os.name == "nt", reason="times and inodes of POSIX"),
 ]
-
-
-@pytest.fixture(scope="module")
-def sshd(tmp_path_factory):
-    with open_ssh(tmp_path_factory.mktemp("sshd")) as sshd:
-        yield sshd
-
-
-@pytest.fixture(params=KINDS)
-def site(request, tmp_path, sshd):
-    with open_copy_site(tmp_path / request.param, request.param, sshd) as site:
-        yield site
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ import pytest
 from mydata_like.selftest.tampering import TamperingProxy
 from tests.copy_site import CopySite, look, open_copy_site
 from tests.mounts import MOUNTS, SmallDisk, may_mount_disks, needs_mounts
-from tests.openssh import open_ssh
 from tests.site import DEADLINE, close_streams, finish, kill_group, yield_processor
 from tests.sshd_fixture import first_in_path, needs_sshd, sftp_only, sshd_with
 
@@ -133,12 +132,6 @@ def kind(request, tmp_path_factory):
 def site(kind, tmp_path):
     with open_site(tmp_path / "site", *kind) as site:
         yield site
-
-
-@pytest.fixture(scope="module")
-def sshd(tmp_path_factory):
-    with open_ssh(tmp_path_factory.mktemp("sshd")) as sshd:
-        yield sshd
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from tests.copy_site import (
     read_checksums,
 )
 from tests.mounts import MOUNTS, needs_mounts
-from tests.openssh import open_ssh
 from tests.site import finish_reading, wait_for
 from tests.sshd_fixture import needs_sshd
 
@@ -25,12 +24,6 @@ pytestmark = [
 
 HOUR = 3600
 SAME = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
-
-
-@pytest.fixture(scope="module")
-def sshd(tmp_path_factory):
-    with open_ssh(tmp_path_factory.mktemp("sshd")) as sshd:
-        yield sshd
 
 
 @pytest.fixture(params=KINDS)
