@@ -1,8 +1,8 @@
 """Reads what the tar of a host writes: GNU, busybox or BSD.
 
 Formats: POSIX ustar and pax (IEEE 1003.1), with GNU tar's members for long names. The host is not
-trusted: whoever reads decides by name and size which members are of use. What stands in no memory
-beforehand is limited: names have a longest size, and the bytes of files are passed on in pieces.
+trusted: whoever reads decides by name and size which members are of use. It cannot fill
+the memory either: names have a longest size, and the bytes of files are passed on in pieces.
 """
 
 import tarfile
