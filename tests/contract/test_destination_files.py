@@ -31,6 +31,7 @@ from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.connect import connect
 from mydata_like.transfer.folder.mounted_files import LocalFiles
 from mydata_like.transfer.ssh.host_files import HostFiles
+from mydata_like.transfer.ssh.host_programs import HostPrograms
 from mydata_like.transfer.ssh.sftp_files import SftpFiles
 from tests.mounts import may_mount_disks
 from tests.privileges import IS_ROOT, needs_bytes
@@ -161,10 +162,11 @@ def host_with(folder, *options, **changes):
         capabilities = HostCapabilities("shell", checksum=b"md5sum", sha256=b"sha256sum")
         capabilities = capabilities._replace(**changes)
 
-        def build(location):
-            return HostFiles(lambda: (connect(endpoint), capabilities), os.fsencode(location))
+        def build(location, programs=None):
+            place = os.fsencode(location)
+            return HostFiles(lambda: (connect(endpoint), capabilities), place, programs)
 
-        build.sshd = sshd
+        build.sshd, build.endpoint = sshd, endpoint
         yield build
 
 
@@ -883,6 +885,16 @@ def test_what_python_did_before_its_answer_was_cut_off_is_found_by_other_program
         assert there.files.prove_and_place(placements) == [None, None]
         found = there.files.prove([it.final for it in placements])
     assert [it.checksum for it in found] == [it.checksum for it in placements]
+
+
+@needs_sshd
+def test_the_checksum_program_is_found_where_the_others_are_known_before_the_login(tmp_path):
+    with host_with(tmp_path) as build:
+        with closing(connect(build.endpoint)) as session:
+            programs = HostPrograms.find(session)
+        with closing(build(tmp_path, programs)) as files:
+            files.use(Algorithm.SHA256)
+            assert files.algorithm is Algorithm.SHA256
 
 
 @needs_sshd

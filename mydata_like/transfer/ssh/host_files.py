@@ -286,8 +286,9 @@ class HostFiles(DestinationFiles):
         self._find_checksum()
 
     def _find_checksum(self) -> bytes:
-        self._find_programs()  # logs in
-        if checksum := self._capabilities.find_checksum(self.algorithm):
+        with self._turn():  # logs in, also where the programs are known already
+            checksum = self._capabilities.find_checksum(self.algorithm)
+        if checksum:
             return checksum
         raise StagingError(
             f"The host has no program that computes {self.algorithm.label} checksums.",
