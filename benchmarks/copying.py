@@ -73,7 +73,8 @@ class Copying:
         """Run the command once. Raises `ContestError` unless all files are verified at its end."""
         command = [
             *("env", f"HOME={self._home(arena)}", f"MYDATA_LIKE_HOME={arena.whole}"),
-            *(sys.executable, "-m", "mydata_like", "copy", "--json", f"{arena.corpus.root}/"),
+            *self.program("copy", "--json"),
+            f"{arena.corpus.root}/",
             f"{arena.link.destination}:{arena.target}",
         ]
         sample, printed = measure([command], arena.servers)
@@ -81,6 +82,10 @@ class Copying:
         if summary["verified"] != len(arena.corpus.files):
             raise ContestError(f"{summary['verified']} files were verified; {summary['problem']}")
         return sample, summary
+
+    def program(self, *arguments: str) -> Sequence[str]:
+        """Return the words of our program with these arguments."""
+        return [sys.executable, "-m", "mydata_like", *arguments]
 
     def _home(self, arena: Arena) -> Path:
         """Return the user's home, which is beside the source."""

@@ -34,6 +34,7 @@ from mydata_like.core.checksums import Algorithm
 from mydata_like.core.copy_arguments import CopyTarget, FolderTarget
 from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.destination_files import (
+    HOLE,
     OCCUPIED,
     OWN_FOLDER,
     DestinationFiles,
@@ -553,7 +554,7 @@ class _Get:
                     file = left[content.path]
                     try:
                         with reception.open(file) as incoming:
-                            reception.write(incoming, content, self._move)
+                            reception.write(incoming, content, self._pass)
                     except OSError as error:
                         self._settle(file, self._target.judge(file.place, error))
                         del left[file.path]
@@ -579,7 +580,7 @@ class _Get:
                                 incoming.remove()
                                 return _describe_missing(file.path)
                             with self._read_ahead(file, content) as read:
-                                right = reception.write(incoming, read, self._move)
+                                right = reception.write(incoming, read, self._pass)
                     if right:
                         return reception.name_all()[0][1]
             except OSError as error:
@@ -604,6 +605,9 @@ class _Get:
 
     def _receiving(self) -> "AbstractContextManager[Reception]":
         return self._target.receiving(replace=self._order.replace, sparse=self._order.sparse)
+
+    def _pass(self, piece: bytes) -> None:
+        self._move(len(piece), waits=piece is not HOLE)
 
     def _move(self, size: int, *, waits: bool = True) -> None:
         """Count bytes that have arrived, and wait as the bandwidth demands."""

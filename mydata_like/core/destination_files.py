@@ -136,12 +136,15 @@ class TreeLink(NamedTuple):
     target: bytes
 
 
+HOLE: Final = bytes(1024 * 1024)  # a piece of a hole, which was not sent
+
+
 class StoredContent(NamedTuple):
     """The bytes of a stored file, and what else is kept of it.
 
     `mode` are its permissions, if it has any. `modified_ns` is None unless the destination knows
-    the time of the original better than the manifest. It is `sparse` if it has holes. Only the
-    manifest tells how many bytes in `pieces` are right.
+    the time of the original better than the manifest. It is `sparse` if it has holes; some `pieces`
+    may be `HOLE` then. Only the manifest tells how many bytes in `pieces` are right.
     """
 
     path: bytes

@@ -14,6 +14,7 @@ import pytest
 
 from mydata_like.core.checksums import Algorithm
 from mydata_like.core.destination_files import (
+    HOLE,
     Placement,
     ProvenFile,
     StoredFile,
@@ -1205,6 +1206,23 @@ def test_holes_are_noticed(there):
 
     with there.files.open_content(b"whole") as content:
         assert content.sparse == (not isinstance(there.files, SftpFiles))
+
+
+def test_holes_are_read_as_zeros_and_not_sent_where_the_tar_is_gnu_s(there, kind):
+    parts = [(b"begin", 3_000_000), (b"middle" * 1000, 9_000_000), (b"end", 0)]
+    path = there.path(there.put("image"))
+    with path.open("r+b") as file:
+        for data, hole in parts:
+            file.write(data)
+            file.truncate(file.seek(hole, os.SEEK_CUR))
+
+    with there.files.open_content(b"image") as content:
+        pieces = list(content.pieces)
+
+    assert b"".join(pieces) == path.read_bytes()
+    gnu = kind in HOSTS and kind not in ("busybox", "bsd")
+    assert any(it is HOLE for it in pieces) == gnu
+    assert read_alone(there.files, "image", 3_000_000) == path.read_bytes()[3_000_000:]
 
 
 def test_folders_and_links_are_listed_as_they_are(there):

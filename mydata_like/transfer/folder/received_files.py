@@ -175,15 +175,15 @@ class Reception:
         return incoming
 
     def write(
-        self, incoming: "IncomingFile", content: StoredContent, moved: Callable[[int], None]
+        self, incoming: "IncomingFile", content: StoredContent, moved: Callable[[bytes], None]
     ) -> bool:
-        """Write the content, of which each piece is reported; return whether it was right.
+        """Write the content, of which each piece is given to `moved`; return whether it was right.
 
         What was not leaves nothing. Raises OSError, and what reading the content raises.
         """
         incoming.sparse = content.sparse or self._sparse
         for piece in content.pieces:
-            moved(len(piece))
+            moved(piece)
             if not incoming.write(piece):
                 break
         mode = 0o666 & ~self._files.umask if content.mode is None else content.mode

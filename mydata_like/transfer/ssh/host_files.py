@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager, suppress
 from functools import partial
+from itertools import chain
 from threading import Condition, Thread
 from typing import Final
 
@@ -130,9 +131,15 @@ _READ_OWN: Final = (
 # Answers with the size on the disk, in KiB, and a line of `ls`.
 _CONTENT: Final = (
     b'if %b && n=%b && [ -f "$n" ] && [ ! -h "$n" ]; then v=$(ls -lnd -- "$n"); '
-    b'b=$(du -k -- "$n"); '
-    b'printf \'mydata:%%s:%%s\\0\' "${b%%%%[!0-9]*}" "$v"; exec %b "$n"; '
-    b"fi; printf 'mydata:\\0'"
+    b'b=$(du -k -- "$n"); b=${b%%%%[!0-9]*}; printf \'mydata:%%s:%%s\\0\' "$b" "$v"; '
+    b"%bprintf 'data\\0'; exec %b \"$n\"; fi; printf 'mydata:\\0'"
+)
+# GNU tar reads no holes: it asks the file system for them.
+_DATA_ONLY: Final = (
+    b"IFS=' '; set -- $v; "
+    b'if [ "$((${b:-$5} * 1024 + %d))" -lt "$5" ] && tar --version 2>&1 | '
+    b"grep -q 'GNU tar'; then printf 'tar\\0'; "
+    b'exec tar -c -S --format=pax --sparse-version=1.0 -f - -- "$n"; fi; ' % _READ
 )
 _DESCRIBED: Final = re.compile(rb"mydata:(\d*):-([-rwxsStT]{9})\S* +\d+ +\S+ +\S+ +(\d+) ")
 # The tar of the host reads the names, not the folders: links and FIFOs become members of no use.
@@ -414,11 +421,15 @@ class HostFiles(DestinationFiles):
 
     @contextmanager
     def open_content(self, path: bytes, offset: int = 0) -> Iterator[StoredContent | None]:
-        """Open a file for reading from an offset on; `cat` or `tail` of the host reads it."""
+        """Open a file for reading from an offset on; `cat` or `tail` of the host reads it.
+
+        Or GNU tar does, if it has holes and is read as a whole.
+        """
         check_path(path)
         folder, name = _divide(path)
         read = b"tail -c +%d" % (offset + 1) if offset else b"cat"
-        script = ENTER + _CONTENT % (enter_words(b"w", folder), quote(b"./" + name), read)
+        words = enter_words(b"w", folder), quote(b"./" + name), b"" if offset else _DATA_ONLY, read
+        script = ENTER + _CONTENT % words
         with self._reading(script) as reader:
             answer = reader.until(b"\0")
             if answer == MARK:
@@ -428,7 +439,11 @@ class HostFiles(DestinationFiles):
             if not found:
                 raise _unanswered()
             sparse = bool(found[1]) and int(found[1]) * 1024 + _READ < int(found[3])
-            pieces = _read_content(reader, path)
+            pieces = iter(lambda: reader.take(_READ), b"")
+            if reader.until(b"\0") == b"tar":
+                files = (it for it in read_members(reader.take) if it.kind == "file")
+                pieces = chain.from_iterable(it.pieces for it in files)
+            pieces = _read_content(reader, path, pieces)
             yield StoredContent(path, pieces, _parse_mode(found[2]), sparse=sparse)
 
     def open_contents(self, paths: Sequence[bytes]) -> Iterator[StoredContent]:
@@ -762,10 +777,9 @@ class _Reader:
         raise _unanswered()
 
 
-def _read_content(reader: _Reader, path: bytes) -> Iterator[bytes]:
+def _read_content(reader: _Reader, path: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Yield the rest of the output; raises `RejectedError` if the program could not read all."""
-    while piece := reader.take(_READ):
-        yield piece
+    yield from pieces
     ended = reader.finish()
     if ended.status is None:
         raise _unanswered()

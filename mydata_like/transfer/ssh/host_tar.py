@@ -1,19 +1,24 @@
 """Reads what the tar of a host writes: GNU, busybox or BSD.
 
-Formats: POSIX ustar and pax (IEEE 1003.1), with GNU tar's members for long names. The host is not
-trusted: whoever reads decides by name and size which members are of use. It cannot fill
-the memory either: names have a longest size, and the bytes of files are passed on in pieces.
+Formats: POSIX ustar and pax (IEEE 1003.1), with GNU tar's members for long names and its sparse
+format 1.0. The host is not trusted: whoever reads decides by name and size which members are of
+use. It cannot fill the memory either: names have a longest size, sparse files a highest number of
+extents, and the bytes of files are passed on in pieces.
 """
 
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from mydata_like.core.destination_files import HOLE
 from mydata_like.core.errors import TransientError
+from mydata_like.transfer.sparse import Extent
 from mydata_like.transfer.tar import BLOCK
 
 _LONGEST: Final = 256 * 1024  # bytes of the names of one member
 _PIECE: Final = 256 * 1024
+_MOST_EXTENTS: Final = 1_000_000  # of a sparse file
+_LONGEST_NUMBER: Final = 19  # digits
 _ZEROS: Final = bytes(BLOCK)
 _LONG_NAMES: Final = {tarfile.GNUTYPE_LONGNAME: b"path", tarfile.GNUTYPE_LONGLINK: b"linkpath"}
 _PAX: Final = (tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE)
@@ -26,7 +31,7 @@ class TarMember(NamedTuple):
     """A member as its headers describe it; `kind` is `file`, `folder`, `link` or empty.
 
     A path of `./` stands for the current folder, and has become `b""`. `target` is that of a link.
-    Exactly `size` bytes are in `pieces`; what the reader leaves is skipped.
+    Exactly `size` bytes are in `pieces`, holes as `HOLE`; what the reader leaves is skipped.
     """
 
     path: bytes
@@ -68,13 +73,17 @@ def read_members(take: Take) -> Iterator[TarMember]:
         target = names.get(b"linkpath") or head.linkname.encode("latin-1")
         if b"size" in names:  # of a file that is too large for the field
             raise _damaged()
+        pieces: Iterator[bytes] = body
+        if (real := names.get(b"GNU.sparse.realsize")) and head.type in _FILES:
+            path, head.size = names.get(b"GNU.sparse.name") or path, _number(real)
+            pieces = _fill_holes(body, _read_map(body), head.size)
         names = {}
         kind = {tarfile.DIRTYPE: "folder", tarfile.SYMTYPE: "link"}.get(head.type, "")
         if head.type in _FILES:
             kind = "file"
         path = path.rstrip(b"/") if kind == "folder" else path
         path = b"" if path == b"." else path.removeprefix(b"./")
-        yield TarMember(path, kind, head.size, head.mode & 0o777, int(head.mtime), target, body)
+        yield TarMember(path, kind, head.size, head.mode & 0o777, int(head.mtime), target, pieces)
         body.skip()
 
 
@@ -89,9 +98,12 @@ class _Body(Iterator[bytes]):
     def __next__(self) -> bytes:
         if not self._left:
             raise StopIteration
-        return self._receive(min(self._left, _PIECE))
+        return self.receive(min(self._left, _PIECE))
 
-    def _receive(self, wanted: int) -> bytes:
+    def receive(self, wanted: int) -> bytes:
+        """Return so many of the bytes that are left."""
+        if wanted > self._left:
+            raise _damaged()
         piece = self._take(wanted)
         self._left -= wanted
         if len(piece) != wanted:
@@ -105,7 +117,44 @@ class _Body(Iterator[bytes]):
         if self._padding:
             self._left = self._padding
             self._padding = 0
-            self._receive(self._left)
+            self.receive(self._left)
+
+
+def _read_map(body: _Body) -> list[Extent]:
+    """Read the beginning of a sparse member: the number of its extents, their offsets and lengths.
+
+    They are lines of text, filled to a whole block.
+    """
+    numbers: list[int] = []
+    rest = b""
+    while not numbers or len(numbers) <= 2 * numbers[0]:
+        *lines, rest = (rest + body.receive(BLOCK)).split(b"\n")
+        numbers += map(_number, lines)
+        if len(rest) > BLOCK or (numbers and numbers[0] > _MOST_EXTENTS):
+            raise _damaged()
+    return list(zip(numbers[1::2], numbers[2::2], strict=True))
+
+
+def _fill_holes(body: _Body, extents: Sequence[Extent], size: int) -> Iterator[bytes]:
+    """Yield all bytes of a sparse file."""
+    position = 0
+    for offset, length in (*extents, (size, 0)):
+        end = offset + length
+        if not position <= offset <= end <= size:
+            raise _damaged()
+        while hole := HOLE if offset - position >= len(HOLE) else HOLE[: offset - position]:
+            position += len(hole)
+            yield hole
+        while position < end:
+            piece = body.receive(min(end - position, _PIECE))
+            position += len(piece)
+            yield piece
+
+
+def _number(text: bytes) -> int:
+    if not text.isdigit() or len(text) > _LONGEST_NUMBER:
+        raise _damaged()
+    return int(text)
 
 
 def _parse_records(content: bytes) -> Iterator[tuple[bytes, bytes]]:

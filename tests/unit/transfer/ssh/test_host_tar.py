@@ -5,7 +5,9 @@ import tarfile
 
 import pytest
 
+from mydata_like.core.destination_files import HOLE
 from mydata_like.core.errors import TransientError
+from mydata_like.transfer import tar
 from mydata_like.transfer.ssh.host_tar import read_members
 
 pytestmark = pytest.mark.pure
@@ -67,6 +69,67 @@ def test_other_members_are_of_no_kind(kind):
     ((found, content),) = read(pack([(member("./a", kind, "./b"), b"")]))
 
     assert (found.kind, content) == ("", b"")
+
+
+def sparse(size, extents, change=lambda head: head):
+    """Return a sparse file as GNU tar packs it, with ones as its data, and its bytes."""
+    content = bytearray(size)
+    for offset, length in extents:
+        content[offset : offset + length] = b"1" * length
+    data = b"".join(content[offset : offset + length] for offset, length in extents)
+    head = change(tar.sparse_header(b"image", size, 0, extents))
+    return head + data + tar.padding(len(data)), bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("size", "extents"),
+    [
+        (10, []),
+        (5_000_000, []),
+        (3_000_000, [(0, 512), (1_048_576, 1024), (2_999_808, 192)]),
+        (9_000_000, [(at * 1024, 512) for at in range(3000)]),
+    ],
+)
+def test_holes_of_a_sparse_file_are_zeros_again(size, extents):
+    packed, content = sparse(size, extents)
+
+    (first, found), (second, _) = read(packed + pack([("./next", b"next")]))
+
+    assert (first.path, first.kind, first.size) == (b"image", "file", size)
+    assert found == content
+    assert second.path == b"next"
+
+
+def test_pieces_of_a_large_hole_say_what_they_are():
+    packed, _ = sparse(20_000_000, [(10_000_384, 512)])
+
+    (pieces,) = (list(it.pieces) for it in read_members(io.BytesIO(packed).read))
+
+    assert sum(piece is HOLE for piece in pieces) == 18
+
+
+@pytest.mark.parametrize(
+    ("wrong", "instead"),
+    [
+        (b"3\n1024\n512\n", b"3\n9024\n512\n"),  # behind the end
+        (b"3\n1024\n512\n4096", b"3\n1024\n512\n1100"),  # an overlap
+        (b"3\n1024\n512\n", b"3\n1024\n999\n"),  # more than there is
+        (b"3\n1024\n", b"3\n-024\n"),
+        (b"3\n1024\n", b"9000000\n"),
+        (b"3\n1024\n", b"9999999"),
+        (b"realsize=8192", b"realsize=819x"),
+        (b"realsize=8192", b"realsize=1192"),
+    ],
+)
+def test_a_sparse_file_that_cannot_be_ends_the_stream(wrong, instead):
+    def change(head):
+        assert wrong in head
+        return head.replace(wrong, instead).ljust(len(head), b"\0")[: len(head)]
+
+    packed, _ = sparse(8192, [(1024, 512), (4096, 512)], change)
+
+    with pytest.raises(TransientError):
+        read(packed)
 
 
 def test_what_is_not_read_of_a_file_is_skipped():
