@@ -37,7 +37,7 @@ from mydata_like.core.file_status import (
     compare,
 )
 from mydata_like.core.local_files import bounded_ns
-from mydata_like.core.openat import is_link
+from mydata_like.core.openat import is_link, join
 from mydata_like.engine.data_root import Links, Root
 from mydata_like.ledger.file_queries import FileQueries
 from mydata_like.settings.schema import Settings
@@ -90,6 +90,27 @@ def find_files(settings: Settings, config: Path | None, text: str) -> list[FileS
                 return found
         name = os.fsencode(text.rstrip("/"))
         return lookup.list_named(name) or lookup.list_in_named(name)
+
+
+def list_known(
+    settings: Settings, config: Path | None, key: bytes
+) -> list[tuple[bytes, FileStatus]]:
+    """Return all known files at and below an absolute path, each with its own path.
+
+    Paths are as `source_key` returns them. Raises `RunError` if a ledger cannot be read.
+    """
+    root = settings.data.directory
+    if root is None:
+        return []
+    top, keys = source_key(root), {key}  # files from outside the data directory have such keys
+    if (inside := find_key(root, Path(os.fsdecode(key)))) is not None:
+        keys.add(inside)
+    elif lies_in(top, key):
+        keys.add(b"")
+    with _opened(settings, config) as lookup:
+        found = [status for one in keys for status in lookup.list_below(one)]
+    outside = os.path.isabs
+    return [(it.key if outside(it.key) else join(top, it.key), it) for it in found]
 
 
 def _key_of(root: Path, path: Path) -> bytes:

@@ -6,14 +6,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from mydata_like.app.ledgers import reading
+from mydata_like.app.ledgers import list_ledgers, reading
 from mydata_like.app.settings_service import find_places, find_state
 from mydata_like.catalogues.manifest.verify_records import LastVerify as LastVerify
+from mydata_like.core.destination_files import EVIDENCE
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Settings
 from mydata_like.state.state_files import load_record, save_record, to_plain
 
 COPIES: Final = "copies"  # the folder of the state of all copies
 KNOWN_ID: Final = "destination-id"  # the ledger's key for the id in the destination's marker
+WEAKEST: Final = "weakest-evidence"  # that for the weakest kind of evidence of all runs
 _ADDRESS: Final = "address.json"
 _RUN: Final = "run-*.json"
 _CHECK: Final = "check-*.json"
@@ -102,6 +105,26 @@ def find_check(settings: Settings, config: Path | None) -> LastVerify | None:
         known = ledger.find_meta(KNOWN_ID) if ledger else None
     found = [it.result for it in _load_checks(config) if known and it.id == known]
     return max(found, key=lambda it: it.at, default=None)
+
+
+def note_evidence(ledger: SqliteLedger, evidence: str) -> None:
+    """Note in a ledger how a run proves files, before that run notes the id of the destination.
+
+    The weakest of all runs counts; it stays unknown if that of an earlier run is.
+    """
+    known = ledger.find_meta(WEAKEST) if ledger.find_meta(KNOWN_ID) else evidence
+    if known:
+        ledger.record_meta(WEAKEST, min(known, evidence, key=EVIDENCE.index))
+
+
+def find_evidence(settings: Settings, config: Path | None) -> str:
+    """Return the weakest kind of evidence of the files in these ledgers; empty if it is unknown."""
+    kinds = set[str]()
+    for shard, _ in list_ledgers(settings, config):
+        with reading(settings, config, shard) as ledger:
+            if ledger is not None:
+                kinds.add(ledger.find_meta(WEAKEST) or "")
+    return "" if "" in kinds else min(kinds, key=EVIDENCE.index, default="")
 
 
 def _load_checks(config: Path | None) -> list[CopyCheck]:

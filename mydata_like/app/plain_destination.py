@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeAlias, Union, cas
 
 from mydata_like.app.host_login import SHELL, find_host
 from mydata_like.app.identity import ensure_uuid
-from mydata_like.app.known_copies import COPIES, KNOWN_ID, note_address
+from mydata_like.app.known_copies import COPIES, KNOWN_ID, note_address, note_evidence
 from mydata_like.app.run_destination import OpenedDestination, RunBasis, RunDestination
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.settings_service import find_places, find_state
@@ -479,6 +479,7 @@ class PlainDestination(RunDestination):
             lambda: identify(files, known, self._algorithm, create=not dry_run), staging=True
         )
         if found.id and not dry_run:
+            note_evidence(ledger, files.evidence)
             ledger.record_meta(KNOWN_ID, found.id)
         self._marker = found
         self._refuse_inside()

@@ -24,6 +24,7 @@ class Commands(LazyGroup):
         "stop": ("control_command", "stop"),
         "doctor": ("doctor_command", "examine"),
         "free": ("free_command", "free"),
+        "receipt": ("receipt_command", "receipt"),
         "register": ("register_command", "register"),
         "sources": ("sources_command", "sources"),
         "status": ("status_command", "status"),

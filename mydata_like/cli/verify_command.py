@@ -198,6 +198,8 @@ def _describe_progress(progress: VerifyProgress) -> str:
         case "files":
             size, whole = format_size(progress.size), format_size(progress.of_size)
             return f"{progress.files:,} of {progress.of:,} files, {size} of {whole}"
+        case "receipt":
+            return f"{progress.files:,} of {progress.of:,} files"
         case _:
             return f"Looking for other files: {progress.files:,} seen"
 

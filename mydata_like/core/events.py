@@ -384,7 +384,8 @@ class RunProgressed:
     in this run. `transferred_bytes` also has what is done of files that have not arrived yet, with
     the bytes that earlier attempts have left. `byte_rate` and `file_rate` are what is sent per
     second; `remaining` is the expected time in seconds until all is done, null if it cannot be
-    estimated; `seconds` is the elapsed time.
+    estimated; `seconds` is the elapsed time. `awake` means that the computer is kept from going to
+    sleep as long as files are sent and verified.
     """
 
     found: int
@@ -406,6 +407,7 @@ class RunProgressed:
     remaining: float | None
     seconds: float
     omitted: int = 0
+    awake: bool = False
 
 
 @frozen(kw_only=True)

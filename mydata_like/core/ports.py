@@ -216,8 +216,8 @@ class SystemLoad(Protocol):
 class Wakefulness(Protocol):
     """Control of the sleep mode of the instrument's computer."""
 
-    def keep(self) -> None:
-        """Prevent sleep until `end`; does nothing if it is already prevented."""
+    def keep(self) -> bool:
+        """Prevent sleep until `end`, if that is not done; return whether it is known to work."""
 
     def end(self) -> None:
         """Allow sleep again."""

@@ -434,6 +434,12 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "destination.unmarked": ProblemInfo(
         "The folder is not a destination of copy: it has no marker.", USER
     ),
+    "receipt.no-files": ProblemInfo(
+        "There are no files at the path for a receipt, and no ledger knows any.", USER
+    ),
+    "receipt.unreadable": ProblemInfo(
+        "The file cannot be read, or is no complete receipt in text form.", USER
+    ),
     "destination.no-manifest": ProblemInfo("The manifest of the destination lists no files.", USER),
     "destination.evidence": ProblemInfo(
         "The destination proves files in a weaker way than was demanded.", USER

@@ -365,24 +365,31 @@ def judge_program(running: str | None) -> Problem | None:
 
 
 RENEW_INTERVAL: Final = 1.0  # seconds between two checks
-IDLE_TIME: Final = 30.0  # seconds without a byte after which the computer may sleep
+IDLE_TIME: Final = 30.0  # seconds without progress after which the computer may sleep
 
 
 class SleepGuard:
-    """A guard that prevents sleep while bytes are sent, but not while a run is held or waits."""
+    """A guard that prevents sleep while files are sent and verified.
+
+    It does not do so while a run is held or waits. The progress says whether it works.
+    """
 
     def __init__(self, wakefulness: Wakefulness, progress: RunProgress, clock: Clock) -> None:
         self._wakefulness = wakefulness
         self._progress = progress
         self._clock = clock
         self._moved_at: float | None = None
+        self._verified = 0  # in this run
 
     def __call__(self) -> None:
         """Check once."""
         now = self._clock.monotonic()
-        if self._progress.totals.byte_rate:
+        totals, verified = self._progress.totals, self._verified
+        self._verified = totals.done.records
+        if totals.byte_rate or self._verified > verified:
             self._moved_at = now
-            self._wakefulness.keep()
+            self._progress.awake = self._wakefulness.keep()
         elif self._moved_at is not None and now - self._moved_at >= IDLE_TIME:
             self._moved_at = None
+            self._progress.awake = False
             self._wakefulness.end()

@@ -130,6 +130,7 @@ class Totals:
     file_rate: float = 0.0
     remaining: float | None = None
     seconds: float = 0.0
+    awake: bool = False  # see `RunProgressed`
     compared: datetime | None = None  # as in `RunFinished`
 
     @property
@@ -188,6 +189,7 @@ class Totals:
             remaining=self.remaining,
             seconds=self.seconds,
             omitted=self.omitted,
+            awake=self.awake,
         )
 
 
@@ -200,6 +202,8 @@ class RunProgress:
     Every local file that was seen gets exactly one of the outcomes FilesKnown, FileWaiting,
     FileSkipped, FileVerified and FileFailed, when the run is done with it. Only FileRetried revokes
     an outcome.
+
+    The guard against sleep sets `awake`, as in RunProgressed.
 
     `reported` has the sums of the latest RunProgressed. `measured` is the latest StagesMeasured,
     None while the run is paused.
@@ -219,6 +223,7 @@ class RunProgress:
         self._done_before: dict[int, int] = {}  # with those that had not to be sent
         self._bytes_by_channel: dict[int, int] = {}
         self.reported = NO_PROGRESS
+        self.awake = False
         self.measured: StagesMeasured | None = None
         self._handlers: dict[type[Event], Callable[[Any], None]] = {
             ChannelChanged: _ignore,
@@ -283,6 +288,7 @@ class RunProgress:
                 byte_rate=self._bytes.per_second(),
                 file_rate=self._files.per_second(),
                 seconds=now - self._begun,
+                awake=self.awake,
             )
             sums.remaining = self.time_left.estimate(
                 now, sums.done, sums.left, backlog=sums.backlog, paused=self._paused

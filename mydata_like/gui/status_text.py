@@ -1,11 +1,13 @@
 """The sentence that summarises the state of program and data."""
 
-from datetime import datetime
-from typing import NamedTuple
+import math
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
 
 from PySide6.QtCore import QCoreApplication
 
-from mydata_like.core.deletion import Safety
+from mydata_like.core.deletion import PARTIAL_REASONS, Safety
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import RunProgressed, StagesMeasured
 from mydata_like.core.formatting import round_estimate
@@ -193,6 +195,43 @@ def next_try_sentence(state: RunState, now: datetime) -> str:
     if seconds < 1:
         return ""
     return translate("sentences", "Next try in %1.").replace("%1", texts.span(seconds))
+
+
+END_STEP: Final = 300  # seconds to which the end is rounded
+# The time left is wrong by less than 60 % in nine of ten cases; see tests/trials/time_left.py.
+EARLIEST_END: Final = 1 / 1.6
+LATEST_END: Final = 1 / 0.4
+
+
+def end_sentence(state: RunState, now: datetime) -> str:
+    """Return by when a run will be done if the user leaves; empty if that is not known.
+
+    It is not known while the computer may go to sleep, or while the run is paused.
+    """
+    sums = state.sums
+    if state.phase is not Phase.RUNNING or not sums.awake or not sums.remaining:
+        return ""
+    complete = not (state.reason in PARTIAL_REASONS or sums.failed or sums.waiting or sums.skipped)
+    awake = translate("sentences", "You may lock the screen; the computer stays awake until then.")
+    if state.rise or sums.seconds * 3 < sums.remaining:  # less than a quarter of the run
+        text = translate("sentences", "What is being sent will be safe between %1 and %2.")
+        if complete:
+            text = translate("sentences", "Everything will be safe between %1 and %2.")
+        first = _describe_end(now, sums.remaining * EARLIEST_END, math.floor)
+        text = texts.filled(text, first, _describe_end(now, sums.remaining * LATEST_END, math.ceil))
+    else:
+        text = translate("sentences", "What is being sent will be safe by about %1.")
+        if complete:
+            text = translate("sentences", "Everything will be safe by about %1.")
+        text = texts.filled(text, _describe_end(now, sums.remaining, math.ceil))
+    return f"{text} {awake}"
+
+
+def _describe_end(now: datetime, seconds: float, rounded: Callable[[float], int]) -> str:
+    end = rounded((now.timestamp() + seconds) / END_STEP) * END_STEP
+    at = datetime.fromtimestamp(end, UTC)
+    today = at.astimezone().date() == now.astimezone().date()
+    return texts.clock(at) if today else texts.moment(at, now)
 
 
 def safe_sentence(state: RunState) -> str:

@@ -27,8 +27,9 @@ class SleepInhibitor:
         self._process: subprocess.Popen[bytes] | None = None
         self._given_up = False
 
-    def keep(self) -> None:
-        if self._process is not None and self._process.poll() is not None:
+    def keep(self) -> bool:
+        works = self._process is not None and self._process.poll() is None
+        if self._process is not None and not works:
             logger.info("The system refuses to stay awake")
             self.end()
             self._given_up = True
@@ -43,6 +44,7 @@ class SleepInhibitor:
             except OSError as error:
                 logger.info("The system cannot be kept awake: %s", error)
                 self._given_up = True
+        return works  # a program that has just started may still be refused
 
     def end(self) -> None:
         process, self._process = self._process, None
@@ -66,8 +68,9 @@ if sys.platform == "win32":
     class ThreadWakefulness:
         """Keeps Windows awake; the request ends with the thread that made it."""
 
-        def keep(self) -> None:
-            ctypes.windll.kernel32.SetThreadExecutionState(_CONTINUOUS | _SYSTEM_REQUIRED)
+        def keep(self) -> bool:
+            wanted = _CONTINUOUS | _SYSTEM_REQUIRED
+            return bool(ctypes.windll.kernel32.SetThreadExecutionState(wanted))
 
         def end(self) -> None:
             ctypes.windll.kernel32.SetThreadExecutionState(_CONTINUOUS)

@@ -113,6 +113,10 @@
         <translation>Meldung</translation>
     </message>
     <message>
+        <source>Show &amp;receipt</source>
+        <translation>&amp;Beleg zeigen</translation>
+    </message>
+    <message>
         <source>Show &amp;more</source>
         <translation>Mehr &amp;zeigen</translation>
     </message>
@@ -686,6 +690,10 @@
     <message>
         <source>Copy path</source>
         <translation>Pfad kopieren</translation>
+    </message>
+    <message>
+        <source>Save a receipt…</source>
+        <translation>Beleg speichern …</translation>
     </message>
     <message>
         <source>Only this one now</source>
@@ -2052,6 +2060,25 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
+    <name>ReceiptSaver</name>
+    <message>
+        <source>Web page (*.html)</source>
+        <translation>Webseite (*.html)</translation>
+    </message>
+    <message>
+        <source>Text for md5sum -c (*.txt)</source>
+        <translation>Text für md5sum -c (*.txt)</translation>
+    </message>
+    <message>
+        <source>Receipt of %1</source>
+        <translation>Beleg für %1</translation>
+    </message>
+    <message>
+        <source>Save a receipt</source>
+        <translation>Beleg speichern</translation>
+    </message>
+</context>
+<context>
     <name>RecentDatasets</name>
     <message>
         <source>Recent datasets</source>
@@ -2760,6 +2787,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Open folder</source>
         <translation>Ordner öffnen</translation>
+    </message>
+    <message>
+        <source>Save a receipt…</source>
+        <translation>Beleg speichern …</translation>
     </message>
     <message>
         <source>Copy checksum</source>
@@ -5841,6 +5872,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 ist weder ein absoluter Pfad noch eindeutig ein Rechner.</translation>
     </message>
     <message>
+        <source>%1 is no complete receipt in text form.</source>
+        <translation>%1 ist kein vollständiger Beleg in Textform.</translation>
+    </message>
+    <message>
         <source>%1 is not a destination of mydata-like copy: it has no marker.</source>
         <translation>%1 ist kein Ziel von mydata-like copy: Die Markierung fehlt.</translation>
     </message>
@@ -5989,6 +6024,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Eine Webseite antwortete anstelle von %1 (Status %2).</translation>
     </message>
     <message>
+        <source>A web page of a receipt contains its text form: open it and save that.</source>
+        <translation>Die Webseite eines Belegs enthält seine Textform: Öffnen Sie sie und speichern Sie diese.</translation>
+    </message>
+    <message>
         <source>Add the folder again, with another dataset name.</source>
         <translation>Fügen Sie den Ordner noch einmal hinzu, mit einem anderen Namen des Datensatzes.</translation>
     </message>
@@ -6075,6 +6114,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Check the path, and that its disk is mounted. Destinations have a folder .mydata-like.</source>
         <translation>Prüfen Sie den Pfad und ob der Datenträger eingehängt ist. Ziele haben einen Ordner .mydata-like.</translation>
+    </message>
+    <message>
+        <source>Check the path.</source>
+        <translation>Prüfen Sie den Pfad.</translation>
     </message>
     <message>
         <source>Check the path. Only what mydata-like copy has put there is fetched.</source>
@@ -7829,6 +7872,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Dort gibt es keine fehlgeschlagenen oder abgebrochenen Dateien, die jetzt wieder gesendet werden können.</translation>
     </message>
     <message>
+        <source>There are no files at %1, and none are known.</source>
+        <translation>Unter %1 gibt es keine Dateien, und es sind keine bekannt.</translation>
+    </message>
+    <message>
         <source>There are no valid credentials for %1: %2.</source>
         <translation>Es gibt keine gültigen Zugangsdaten für %1: %2.</translation>
     </message>
@@ -8948,6 +8995,28 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 <context>
     <name>notifications</name>
     <message>
+        <source>Look at the receipt before you eject “%1”</source>
+        <translation>Sehen Sie den Beleg an, bevor Sie „%1“ auswerfen</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) of what was added from it are not verified.</source>
+        <translation>
+            <numerusform>%Ln Datei von dem, was davon hinzugefügt wurde, ist nicht geprüft.</numerusform>
+            <numerusform>%Ln Dateien von dem, was davon hinzugefügt wurde, sind nicht geprüft.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>You can eject “%1”</source>
+        <translation>Sie können „%1“ auswerfen</translation>
+    </message>
+    <message numerus="yes">
+        <source>All %Ln file(s) that were added from it are safe on the server.</source>
+        <translation>
+            <numerusform>Die %Ln Datei, die davon hinzugefügt wurde, ist auf dem Server sicher.</numerusform>
+            <numerusform>Alle %Ln Dateien, die davon hinzugefügt wurden, sind auf dem Server sicher.</numerusform>
+        </translation>
+    </message>
+    <message>
         <source>Nothing is being uploaded</source>
         <translation>Nichts wird hochgeladen</translation>
     </message>
@@ -9412,6 +9481,26 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Next try in %1.</source>
         <translation>Nächster Versuch in %1.</translation>
+    </message>
+    <message>
+        <source>You may lock the screen; the computer stays awake until then.</source>
+        <translation>Sie können den Bildschirm sperren; der Computer bleibt bis dahin wach.</translation>
+    </message>
+    <message>
+        <source>What is being sent will be safe between %1 and %2.</source>
+        <translation>Was gesendet wird, ist zwischen %1 und %2 sicher.</translation>
+    </message>
+    <message>
+        <source>Everything will be safe between %1 and %2.</source>
+        <translation>Alles ist zwischen %1 und %2 sicher.</translation>
+    </message>
+    <message>
+        <source>What is being sent will be safe by about %1.</source>
+        <translation>Was gesendet wird, ist voraussichtlich bis %1 sicher.</translation>
+    </message>
+    <message>
+        <source>Everything will be safe by about %1.</source>
+        <translation>Alles ist voraussichtlich bis %1 sicher.</translation>
     </message>
     <message>
         <source>Everything up to %1 is safe on the server.</source>

@@ -533,6 +533,20 @@
 <context>
     <name>notifications</name>
     <message numerus="yes">
+        <source>%Ln file(s) of what was added from it are not verified.</source>
+        <translation>
+            <numerusform>%Ln file of what was added from it is not verified.</numerusform>
+            <numerusform>%Ln files of what was added from it are not verified.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>All %Ln file(s) that were added from it are safe on the server.</source>
+        <translation>
+            <numerusform>The %Ln file that was added from it is safe on the server.</numerusform>
+            <numerusform>All %Ln files that were added from it are safe on the server.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%n file(s) could not be uploaded.</source>
         <translation>
             <numerusform>%n file could not be uploaded.</numerusform>

@@ -266,7 +266,7 @@ def test_a_folder_of_a_dataset_is_opened_copied_and_shown_but_not_uploaded_alone
     page._tree.setCurrentIndex(page._model.index(1, 0, dataset))
 
     enabled = [action for action in page._actions if action.isEnabled()]
-    assert enabled == [page._files, page._open, page._web, page._copy]
+    assert enabled == [page._files, page._open, page._web, page._copy, page._receipt]
     page._copy.trigger()
     folder = tmp_path / "data" / "ann" / "x" / "2" / "raw"
     assert QGuiApplication.clipboard().text() == str(folder)

@@ -42,8 +42,8 @@ from mydata_like.gui.overview.recent_datasets import (
 )
 from mydata_like.gui.overview.route_row import RouteRow
 from mydata_like.gui.overview.summary_cards import SummaryRow
-from mydata_like.gui.run_state import Phase, RunState, ServerIndicator
-from mydata_like.gui.status_text import overview_sentence, safe_sentence
+from mydata_like.gui.run_state import Phase, Rise, RunState, ServerIndicator
+from mydata_like.gui.status_text import end_sentence, overview_sentence, safe_sentence
 from mydata_like.gui.tables.problem_groups import HIDDEN, name_of_group
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.texts import limit_name, limit_word
@@ -1040,3 +1040,40 @@ def test_a_name_uses_the_room_that_the_other_leaves(context, site, qtbot, name, 
     _, server, _ = route.findChildren(PlainLabel)
     host = context.controller.settings.server.url.partition("://")[2].strip("/")
     assert (server.text() == host) is whole
+
+
+NOON = datetime(2026, 11, 29, 12, 1).astimezone()
+LATE = replace(NO_PROGRESS, seconds=4000.0, remaining=6000.0, awake=True)
+LEAVE = "You may lock the screen; the computer stays awake until then."
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "Everything will be safe by about 13:45."),
+        ({"seconds": 1000.0}, "Everything will be safe between 13:00 and 16:15."),
+        ({"remaining": 43_200.0, "seconds": 43_200.0}, "Everything will be safe by about tomorrow"),
+        ({"waiting": 1}, "What is being sent will be safe by about 13:45."),
+        ({"failed": 1, "seconds": 9.0}, "What is being sent will be safe between 13:00 and"),
+        ({"awake": False}, ""),
+        ({"remaining": None}, ""),
+    ],
+)
+def test_the_overview_says_when_a_run_will_be_done(changes, said):
+    state = RunState(phase=Phase.RUNNING, sums=replace(LATE, **changes))
+    sentence = end_sentence(state, NOON)
+
+    assert sentence.startswith(said)
+    assert sentence.endswith(LEAVE if said else "")
+    assert not sentence or said
+
+
+@pytest.mark.parametrize("phase", [Phase.PAUSED, Phase.PAUSING, Phase.STARTING, Phase.IDLE])
+def test_a_run_that_is_held_has_no_end(phase):
+    assert end_sentence(RunState(phase=phase, sums=LATE), NOON) == ""
+
+
+def test_an_estimate_that_has_risen_is_a_range():
+    state = RunState(phase=Phase.RUNNING, sums=LATE, rise=Rise.FOUND)
+
+    assert " between " in end_sentence(state, NOON)

@@ -4,8 +4,8 @@ import os
 from datetime import datetime, timedelta
 
 import pytest
-from PySide6.QtCore import QEvent, QMimeData, QPointF, Qt, QUrl
-from PySide6.QtGui import QDropEvent, QGuiApplication
+from PySide6.QtCore import QEvent, QMimeData, QObject, QPointF, Qt, QUrl, Slot
+from PySide6.QtGui import QDesktopServices, QDropEvent, QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QFileDialog, QLabel, QLineEdit, QPushButton, QTableView, QTabWidget
 
@@ -383,3 +383,46 @@ def test_states_and_times_are_not_cut_off(spoken, qtbot, language):
     model.show([Suggestion(b"a", 1, state, modified_ns=changed) for state in ("", "skipped")])
     for column in (2, 3):
         assert table.sizeHintForColumn(column) <= table.columnWidth(column)
+
+
+@pytest.mark.parametrize("ending", ["html", "txt"])
+def test_a_receipt_is_saved_and_opened(page, site, qtbot, tmp_path, ending):
+    opened = Opened()
+    QDesktopServices.setUrlHandler("file", opened, "open")
+    page.look_for(str(site.data / "bob"))
+    wait(qtbot, page, "Check now to find out")
+    button(page, "Save a receipt").click()
+    dialog = page.findChild(QFileDialog)
+    dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
+    file = tmp_path / f"receipt.{ending}"
+    dialog.fileSelected.emit(str(file))
+
+    qtbot.waitUntil(lambda: opened.urls == [QUrl.fromLocalFile(str(file))])
+    QDesktopServices.unsetUrlHandler("file")
+    assert "5 of 5 files are verified" in file.read_text()
+    assert file.read_text().startswith("<!doctype html>" if ending == "html" else "# 5 of 5")
+
+
+def test_a_receipt_that_cannot_be_written_is_told(page, site, qtbot, tmp_path):
+    page.look_for(str(site.data / "bob"))
+    wait(qtbot, page, "Check now to find out")
+    button(page, "Save a receipt").click()
+    dialog = page.findChild(QFileDialog)
+    dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
+    (tmp_path / "file").touch()
+    with qtbot.waitSignal(page._controller.command_refused) as refused:
+        dialog.fileSelected.emit(str(tmp_path / "file" / "receipt.html"))
+
+    assert "cannot be written" in refused.args[0].message
+
+
+class Opened(QObject):
+    """Takes the addresses that the window opens."""
+
+    def __init__(self):
+        super().__init__()
+        self.urls = []
+
+    @Slot(QUrl)
+    def open(self, url):
+        self.urls.append(url)

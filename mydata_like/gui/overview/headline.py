@@ -15,6 +15,7 @@ from mydata_like.gui.run_state import Phase, Rise, RunState
 from mydata_like.gui.status_text import (
     amount_sentence,
     describe_problem,
+    end_sentence,
     next_try_sentence,
     overview_sentence,
 )
@@ -101,7 +102,9 @@ class Headline(QWidget):
         amount, more = amount_sentence(state), self._explain_rise(state.rise)
         if state.awaited is not None:
             more = self.tr("Over HTTP, until the administrator approves SSH.")
-        return f"{amount}. {more}" if amount and more else amount
+        said = f"{amount}. {more}" if amount and more else amount
+        until = end_sentence(state, SystemClock().now())
+        return f"{said.rstrip('.')}. {until}" if said and until else said or until
 
     def _explain_rise(self, rise: Rise) -> str:
         return {

@@ -22,6 +22,7 @@ from mydata_like.gui.tables.queue_actions import HoldBackToast, QueueActions
 from mydata_like.gui.tables.table_panel import ActionRow, StartButton, dataset_address, path_of
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import EmptyMessage, action, allow_action
+from mydata_like.gui.where.receipt_saver import ReceiptSaver
 from mydata_like.gui.window_state import KeptColumns
 
 translate = QCoreApplication.translate
@@ -48,6 +49,9 @@ class FoldersPage(Page):
         self._open = action(self, "folder", self.tr("Open folder"), self._open_folder)
         self._web = action(self, "server", self.tr("Open on server"), self._open_on_server)
         self._copy = action(self, "copy", self.tr("Copy path"), self._copy_path)
+        self._saver = ReceiptSaver(context, self)
+        save = self.tr("Save a receipt…")
+        self._receipt = action(self, "export", save, self._save_receipt)
         self._only = action(self, "start", self.tr("Only this one now"), self._start_only)
         self._queue = QueueActions(self._tree, HoldBackToast(context.controller))
         again = self.tr("Send after all")
@@ -56,7 +60,7 @@ class FoldersPage(Page):
             self.tr("Send files of this folder that were left out or failed in this run")
         )
         self._queue_actions = (*self._queue.all, self._send_again)  # in a run of this window
-        self._view_actions = (self._files, self._open, self._web, self._copy)
+        self._view_actions = (self._files, self._open, self._web, self._copy, self._receipt)
         self._actions = (self._only, *self._queue_actions, *self._view_actions)
 
         tree = self._tree
@@ -200,6 +204,10 @@ class FoldersPage(Page):
     def _open_dataset(self, dataset: int | None) -> None:
         address = dataset_address(self._controller, dataset)
         self._controller.open_address(address if dataset else self._controller.settings.server.url)
+
+    @Slot()
+    def _save_receipt(self) -> None:
+        self._saver.ask(path_of(self._controller, self._path))
 
     @Slot()
     def _copy_path(self) -> None:

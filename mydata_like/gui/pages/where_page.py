@@ -35,6 +35,7 @@ from mydata_like.gui.theme.widgets import (
 )
 from mydata_like.gui.where import status_tasks
 from mydata_like.gui.where.free_dialog import FreeDialog
+from mydata_like.gui.where.receipt_saver import ReceiptSaver
 from mydata_like.gui.where.status_tasks import CleanupProgress, CleanupResults, StatusAnswer
 from mydata_like.gui.where.status_view import StatusText, StatusView, describe_check
 from mydata_like.gui.window_state import KeptSplitter
@@ -114,6 +115,7 @@ class WherePage(Page):
         self._suggestions = SuggestionsModel(self)
         self._list = SuggestionsTable(self._suggestions, self)
         self._view = StatusView(self)
+        self._saver = ReceiptSaver(context, self)
         self._message = EmptyMessage("where", self)
         self._stack = QStackedWidget(self)
         self._timer = QTimer(self, singleShot=True, interval=SEARCH_DELAY)
@@ -149,6 +151,7 @@ class WherePage(Page):
         self._view.card.check.clicked.connect(self._check)
         self._view.card.free.clicked.connect(self._free)
         self._view.folder.clicked.connect(self._open_folder)
+        self._view.receipt.clicked.connect(self._save_receipt)
         self._view.page.clicked.connect(self._open_page)
         self._status_query.answered.connect(self._take_status)
         self._status_query.failed.connect(self._fail_status)
@@ -309,6 +312,11 @@ class WherePage(Page):
     def _open_folder(self) -> None:
         if self._view.status is not None:
             self._controller.open_path(self._view.status.path.parent)
+
+    @Slot()
+    def _save_receipt(self) -> None:
+        if self._view.status is not None:
+            self._saver.ask(self._view.status.path)
 
     @Slot()
     def _open_page(self) -> None:

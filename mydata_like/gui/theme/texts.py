@@ -64,12 +64,17 @@ def span(seconds: float) -> str:
     return translate("words", "%1 days").replace("%1", count(round(hours / 24)))
 
 
+def clock(time: datetime) -> str:
+    """Return the local time of day, as in `14:05`."""
+    shown = QDateTime.fromSecsSinceEpoch(int(time.timestamp())).time()
+    return QLocale().toString(shown, QLocale.FormatType.ShortFormat)
+
+
 def moment(time: datetime, now: datetime | None = None) -> str:
     """Return a point in time in local time, as in `today 14:05` or `Mon 2 March 14:05`."""
     local = time.astimezone()
     here = (now or datetime.now(tz=local.tzinfo)).astimezone(local.tzinfo)
     shown = QDateTime.fromSecsSinceEpoch(int(local.timestamp()))
-    clock = QLocale().toString(shown.time(), QLocale.FormatType.ShortFormat)
     days = (here.date() - local.date()).days
     near = {
         0: translate("words", "today %1"),
@@ -77,9 +82,9 @@ def moment(time: datetime, now: datetime | None = None) -> str:
         -1: translate("words", "tomorrow %1"),
     }
     if days in near:
-        return near[days].replace("%1", clock)
+        return near[days].replace("%1", clock(time))
     pattern = "ddd d MMMM" if local.year == here.year else "d MMMM yyyy"
-    return f"{QLocale().toString(shown, pattern)} {clock}"
+    return f"{QLocale().toString(shown, pattern)} {clock(time)}"
 
 
 def filled(text: str, *words: str) -> str:

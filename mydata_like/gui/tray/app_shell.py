@@ -15,6 +15,7 @@ from mydata_like.gui.controller import WindowController
 from mydata_like.gui.launch_options import LaunchOptions
 from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.gui.theme.widgets import Prompt
+from mydata_like.gui.tray.drive_notifier import DriveNotifier
 from mydata_like.gui.tray.notifications import (
     Banner,
     Notification,
@@ -209,12 +210,14 @@ class AppShell(QObject):
         self._opened = False
         self.tray = tray or Tray(context.controller, self)
         self._popup: TrayPopup | None = None
+        self._drives = DriveNotifier(context, self)
         self.banner = Banner(context.controller, window)
         self.shutdown = ShutdownController(context.controller, window, self.tray, context.memory)
 
         self.tray.clicked.connect(self._on_tray_click)
         self.tray.appeared.connect(self._move_to_tray)
         self.shutdown.notice_raised.connect(self._show_notice)
+        self._drives.notified.connect(self._notify)
         self._controller.page_wanted.connect(window.raise_up)
         self._controller.run_changed.connect(self._on_state)
         self._controller.problem_raised.connect(self._on_problem)
@@ -275,6 +278,7 @@ class AppShell(QObject):
     def _show_notice(self, sentence: str) -> None:
         self._notify(Notification(None, self.tr("mydata-like is still running"), sentence, ""))
 
+    @Slot(object)
     def _notify(self, message: Notification | None) -> None:
         """Show a notification in the active window, otherwise in the tray.
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from enum import Enum
 from functools import partial
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from PySide6.QtCore import QCoreApplication, Slot
@@ -41,7 +42,8 @@ def _is_never(_state: RunState) -> bool:
 class Notification(NamedTuple):
     """A short text for the user, and the page with details (empty for none).
 
-    A notification without a kind cannot be disabled. It is settled when `concerns` is no longer
+    Instead of a page, a `file` may have the details. A notification without a kind cannot be
+    disabled. It is settled when `concerns` is no longer
     true of the state, after it once was.
     """
 
@@ -50,6 +52,7 @@ class Notification(NamedTuple):
     text: str
     page: str
     concerns: Callable[[RunState], bool] = _is_never
+    file: Path | None = None
 
 
 def has_problem(problem: Problem, state: RunState) -> bool:
@@ -180,6 +183,7 @@ class Banner(QToolBar):
         self.setMovable(False)
         self.toggleViewAction().setVisible(False)
         self._page = ""
+        self._file: Path | None = None
         self._is_problem = False
         self._concerns: Callable[[RunState], bool] = _is_never
         self._concerned = False
@@ -187,7 +191,7 @@ class Banner(QToolBar):
         self._icon = IconLabel(1, self)
         self._title = PlainLabel("", self, heading=1)
         self._text = ElidedLabel("", self)
-        self._more = QPushButton(self.tr("Show &more"), self)
+        self._more = QPushButton(self)
         self._close = QPushButton(self.tr("&Close message"), self)
 
         strip, gap = QWidget(self), self.fontMetrics().height() // 2
@@ -204,13 +208,15 @@ class Banner(QToolBar):
 
     def show_notification(self, message: Notification) -> None:
         """Show a notification."""
-        self._page = message.page
+        self._page, self._file = message.page, message.file
         self._is_problem = message.kind in _PROBLEMS
         self._concerns, self._concerned = message.concerns, False
         self._icon.show_icon(icon("warning", "problem") if self._is_problem else icon("info"))
         self._title.setText(message.title)
         self._text.set_full_text(message.text)
-        self._more.setVisible(bool(message.page))
+        receipt, more = self.tr("Show &receipt"), self.tr("Show &more")
+        self._more.setText(receipt if message.file else more)
+        self._more.setVisible(bool(message.page or message.file))
         self.show()
         self._follow(self._controller.state)
 
@@ -231,4 +237,7 @@ class Banner(QToolBar):
     @Slot()
     def _open_page(self) -> None:
         self.hide()
-        self._controller.open_page(self._page)
+        if self._file:
+            self._controller.open_path(self._file)
+        else:
+            self._controller.open_page(self._page)

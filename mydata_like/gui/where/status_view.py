@@ -392,6 +392,7 @@ class StatusView(QWidget):
         self._facts = PlainLabel("", self, wrap=True, selectable=True)
         self.page = QPushButton(icon("open"), self.tr("Open on the server"), self)
         self.folder = QPushButton(icon("folder"), self.tr("Open folder"), self)
+        self.receipt = QPushButton(icon("export"), self.tr("Save a receipt…"), self)
         self._copy = QPushButton(icon("copy"), self.tr("Copy checksum"), self)
         self._copy.clicked.connect(self._copy_checksum)
         self.card = StatusCard(self)
@@ -405,7 +406,7 @@ class StatusView(QWidget):
             self._facts,
             self._state_counts,
             Gap(gap // 2),
-            hbox(self.page, self.folder, self._copy, 1, spacing=SPACE),
+            hbox(self.page, self.folder, self._copy, self.receipt, 1, spacing=SPACE),
             Gap(gap),
             self.card,
             1,
@@ -423,6 +424,7 @@ class StatusView(QWidget):
         self._name.setText(texts.plain(status.path.name or str(status.path)))
         self._folder_label.setText(texts.plain(os.fsencode(status.path.parent)))
         self.page.setVisible(bool(status.web) and not self.takes_tree)
+        self.receipt.setEnabled(status.path.is_absolute())
         self.folder.setEnabled(status.path.parent.is_absolute())
         if isinstance(status, FileStatus):
             self._show_file(status)

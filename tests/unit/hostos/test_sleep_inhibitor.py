@@ -49,8 +49,8 @@ def install(folder: Path, script: str) -> None:
 @by_program
 def test_the_computer_is_kept_awake_until_the_end(told: Path) -> None:
     wakefulness = SleepInhibitor()
-    wakefulness.keep()
-    wakefulness.keep()
+    assert not wakefulness.keep()  # it may still be refused
+    assert wakefulness.keep()
     wakefulness.end()
     wakefulness.end()
 
@@ -94,8 +94,8 @@ def test_a_system_that_refuses_is_not_asked_again(told: Path, tmp_path: Path) ->
     wakefulness.keep()
     psutil.wait_procs(psutil.Process().children(), timeout=60)
 
-    wakefulness.keep()
-    wakefulness.keep()
+    assert not wakefulness.keep()
+    assert not wakefulness.keep()
     wakefulness.end()
 
     assert told.read_text() == "refused\n"
