@@ -120,6 +120,7 @@ def _progressed() -> RunProgressed:
         file_rate=120.0,
         remaining=263.0,
         seconds=439.0,
+        awake=True,
     )
 
 
