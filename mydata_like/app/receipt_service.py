@@ -179,10 +179,10 @@ def make_receipt(settings: Settings, config: Path | None, paths: Sequence[Path])
     for top in tops:
         disk.read(top)
     known = [
-        (name, its, [it for top in tops for it in list_known(its, config, top)])
-        for name, its in _list_destinations(settings, config)
+        (place, [it for top in tops for it in list_known(its, config, top)])
+        for place, its in _list_destinations(settings, config)
     ]
-    found = disk.files.keys() | {path for *_, files in known for path, _ in files}
+    found = disk.files.keys() | {path for _, files in known for path, _ in files}
     if not found and not disk.unreadable:
         raise SettingsError(
             f"There are no files at {', '.join(map(format_path, tops))}, and none are known.",
@@ -196,8 +196,7 @@ def make_receipt(settings: Settings, config: Path | None, paths: Sequence[Path])
     receipt = Receipt(folder[:below], SystemClock().now(), author, others=disk.others)
     verified: dict[tuple[str, str], dict[bytes, VerifiedFile]] = {}
     open_files = {path: (size, UNSEEN) for path, size in disk.files.items()}
-    for name, settings, files in known:
-        place = name, _describe_evidence(settings, config)
+    for place, files in known:
         for path, status in files:
             if why := _find_doubt(status):
                 open_files[path] = disk.files.get(path, status.size), why
@@ -260,20 +259,19 @@ class _Disk:
         return None
 
 
-def _list_destinations(settings: Settings, config: Path | None) -> Iterator[tuple[str, Settings]]:
-    """Yield the destinations that have ledgers here, with the settings by which these are found."""
-    server = f"MyTardis server {settings.server.url}, account {settings.server.username}"
-    yield settings.destination.address if settings.destination.takes_tree else server, settings
+def _list_destinations(
+    settings: Settings, config: Path | None
+) -> Iterator[tuple[tuple[str, str], Settings]]:
+    """Yield name and evidence of each destination, and the settings that lead to its ledgers."""
+    server, destination = settings.server, settings.destination
+    if destination.takes_tree:
+        yield (destination.address, _EVIDENCE[find_evidence(settings, config)]), settings
+    else:
+        yield (f"MyTardis server {server.url}, account {server.username}", _SERVER), settings
     for folder, address in list_addresses(config):
         copied, _ = check_values({"data.directory": str(folder)})
         if copied is not None:
-            yield address, copied
-
-
-def _describe_evidence(settings: Settings, config: Path | None) -> str:
-    if settings.server.url and not settings.destination.takes_tree:
-        return _SERVER
-    return _EVIDENCE[find_evidence(settings, config)]
+            yield (address, _EVIDENCE[find_evidence(copied, config)]), copied
 
 
 def _find_doubt(status: FileStatus) -> str:

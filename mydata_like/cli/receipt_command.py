@@ -17,8 +17,8 @@ from mydata_like.app.receipt_service import (
 )
 from mydata_like.app.settings_service import load_settings
 from mydata_like.app.verify_service import VerifyProgress
-from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
-from mydata_like.cli.output import NAMED_PROBLEMS, print_json, print_lines
+from mydata_like.cli.options import ConfigOption, SetOption
+from mydata_like.cli.output import NAMED_PROBLEMS, print_lines
 from mydata_like.cli.stdin_commands import stopped_by_signals
 from mydata_like.cli.verify_command import ProgressLine
 from mydata_like.core.formatting import format_files, format_path
@@ -52,7 +52,6 @@ def receipt(
     ] = Path(),
     config: ConfigOption = None,
     assignments: SetOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Show which files of a folder are verified, and where. Those that are not come first.
 
@@ -64,20 +63,14 @@ def receipt(
         raise typer.BadParameter("Write PATH, or --check FILE.")
     if check is not None:
         checked = _check(check, below)
-        if as_json:
-            print_json(_record_check(checked))
-        else:
-            print_lines(_describe_check(checked))
+        print_lines(_describe_check(checked))
         raise typer.Exit(0 if checked.good else SOME_FAILED_EXIT)
     assert path is not None
     made = make_receipt(load_settings(config, assignments or ()).settings, config, [path])
     for file, page in ((text, False), (html, True)):
         if file is not None:
             write_receipt(made, file, page=page)
-    if as_json:
-        print_json(_record(made))
-    else:
-        print_lines(_describe(made))
+    print_lines(_describe(made))
     raise typer.Exit(SOME_FAILED_EXIT if made.unverified else 0)
 
 
@@ -104,21 +97,6 @@ def _describe(made: Receipt) -> Iterator[str]:
     yield made.heading
 
 
-def _record(made: Receipt) -> dict[str, object]:
-    """Return a receipt as plain values for JSON."""
-    return {
-        "folder": format_path(made.folder),
-        "files": made.total,
-        "verified": made.verified,
-        "unverified": [it._asdict() | {"path": format_path(it.path)} for it in made.unverified],
-        "destinations": [
-            {"destination": it.destination, "evidence": it.evidence, "files": len(it.files)}
-            for it in made.there
-        ],
-        "sha256": made.checksum,
-    }
-
-
 def _describe_check(checked: ReceiptCheck) -> Iterator[str]:
     numbers = [f"{checked.equal:,} equal"]
     for fault, paths in checked.faults.items():
@@ -133,13 +111,3 @@ def _describe_check(checked: ReceiptCheck) -> Iterator[str]:
         yield f"The receipt is as it was made, with the SHA-256 {checked.checksum}"
     else:
         yield f"The receipt was changed after it was made: its SHA-256 is now {checked.checksum}"
-
-
-def _record_check(checked: ReceiptCheck) -> dict[str, object]:
-    """Return the result of a check as plain values for JSON."""
-    return {
-        "intact": checked.intact,
-        "sha256": checked.checksum,
-        "equal": checked.equal,
-        **{it.value: [*map(format_path, paths)] for it, paths in checked.faults.items()},
-    }
