@@ -1,5 +1,6 @@
 """A run while an instrument is in use: the real command, real programs."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ import pytest
 
 from mydata_like.hostos.process import NICENESS
 from tests.invariants import check_sums
-from tests.site import a_site, finish, finish_reading, wait_for
+from tests.site import a_site, close_streams, finish, finish_reading, wait_for
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
@@ -77,3 +78,25 @@ def test_while_bytes_move_the_computer_is_awake_and_others_go_first(site, tmp_pa
 
     assert ended.code == 0
     assert priorities == {max(NICENESS, psutil.Process().nice())}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks as Linux tells it")
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_run_says_whether_the_computer_is_kept_awake(site, tmp_path, monkeypatch, refused):
+    keeper = tmp_path / "systemd-inhibit"
+    keeper.write_text("#!/bin/sh\nexit 1\n" if refused else "#!/bin/sh\ncat\n")
+    keeper.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    site.server.hold_verification()
+
+    process = site.start("run", "--events")
+    told = []
+    for line in process.stdout:
+        event = json.loads(line)
+        told += [event["awake"]] if event["event"] == "run_progressed" else []
+        if told and (told[-1] or event.get("seconds", 0) > 5):
+            site.server.release_verification()
+    process.wait()
+
+    assert any(told) is not refused
+    close_streams(process)
