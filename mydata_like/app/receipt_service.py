@@ -230,7 +230,8 @@ class _Disk:
     def read(self, top: bytes) -> None:
         """Add a file, or all files of a folder; a path that is not there adds nothing."""
         try:
-            status = os.stat(system_path(top or b"/"))  # noqa: PTH116 - of bytes
+            place = top if b"/" in top else top + b"/"  # the drive `E:` alone is its current folder
+            status = os.stat(system_path(place))  # noqa: PTH116 - of bytes
         except OSError:
             return
         if stat.S_ISREG(status.st_mode):
@@ -240,7 +241,7 @@ class _Disk:
         while waiting:
             folder = waiting.pop()
             try:
-                with os.scandir(system_path(folder or b"/")) as entries:
+                with os.scandir(system_path(folder + b"/")) as entries:
                     waiting += [path for entry in entries if (path := self._add(folder, entry))]
             except OSError as error:
                 self.unreadable.append((folder, f"the folder cannot be read: {reason(error)}"))
