@@ -30,6 +30,7 @@ from mydata_like.transfer.zero_runs import is_zero
 RESUMED: Final = 1024 * 1024  # bytes; files of this size are continued after an interruption
 DIFFERS: Final = "destination.differs"
 _PART: Final = b".mydata-get-"  # the beginning of a temporary name
+_NEW: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL
 _READ: Final = 1024 * 1024
 _BLOCK: Final = SMALLEST_HOLE  # of zeros, which becomes a hole
 _FLUSHED_TOGETHER: Final = hasattr(os, "sync")
@@ -147,9 +148,11 @@ class Reception:
         incoming = self._resume(file) if file.size >= RESUMED else None
         if incoming is None:
             place = self._files.find_place(self._folders, file.part)
-            with suppress(FileNotFoundError):
+            try:
+                descriptor = place.open(_NEW, 0o600)
+            except FileExistsError:  # of an earlier attempt
                 place.unlink()
-            descriptor = place.open(os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+                descriptor = place.open(_NEW, 0o600)
             incoming = IncomingFile(file, place, descriptor, self._files.algorithm)
         try:
             yield incoming

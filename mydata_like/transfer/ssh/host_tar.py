@@ -6,6 +6,7 @@ use. It cannot fill the memory either: names have a longest size, sparse files a
 extents, and the bytes of files are passed on in pieces.
 """
 
+import struct
 import tarfile
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
@@ -22,6 +23,8 @@ _LONGEST_NUMBER: Final = 19  # digits
 _ZEROS: Final = bytes(BLOCK)
 _LONG_NAMES: Final = {tarfile.GNUTYPE_LONGNAME: b"path", tarfile.GNUTYPE_LONGLINK: b"linkpath"}
 _PAX: Final = (tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE)
+_POSIX: Final = b"ustar\x0000"
+_FIELDS: Final = struct.Struct("100s8s16x12s12s8sc100s8s80x155s12x").unpack
 _FILES: Final = (tarfile.REGTYPE, tarfile.AREGTYPE)
 
 Take = Callable[[int], bytes]  # returns exactly so many bytes, or fewer at the end
@@ -52,12 +55,7 @@ def read_members(take: Take) -> Iterator[TarMember]:
     while block := take(BLOCK):
         if block == _ZEROS:
             continue
-        try:
-            head = tarfile.TarInfo.frombuf(block, "latin-1", "strict")
-        except tarfile.HeaderError as error:
-            raise _damaged() from error
-        if head.size < 0:
-            raise _damaged()
+        head = _parse_header(block)
         body = _Body(take, head.size)
         if head.type in (*_LONG_NAMES, *_PAX, tarfile.XGLTYPE):
             if head.size > _LONGEST:
@@ -69,22 +67,58 @@ def read_members(take: Take) -> Iterator[TarMember]:
                 names.update(_parse_records(content))
             body.skip()
             continue
-        path = names.get(b"path") or head.name.encode("latin-1")
-        target = names.get(b"linkpath") or head.linkname.encode("latin-1")
+        path, size = names.get(b"path") or head.name, head.size
+        target = names.get(b"linkpath") or head.target
         if b"size" in names:  # of a file that is too large for the field
             raise _damaged()
         pieces: Iterator[bytes] = body
         if (real := names.get(b"GNU.sparse.realsize")) and head.type in _FILES:
-            path, head.size = names.get(b"GNU.sparse.name") or path, _number(real)
-            pieces = _fill_holes(body, _read_map(body), head.size)
+            path, size = names.get(b"GNU.sparse.name") or path, _number(real)
+            pieces = _fill_holes(body, _read_map(body), size)
         names = {}
         kind = {tarfile.DIRTYPE: "folder", tarfile.SYMTYPE: "link"}.get(head.type, "")
         if head.type in _FILES:
             kind = "file"
         path = path.rstrip(b"/") if kind == "folder" else path
         path = b"" if path == b"." else path.removeprefix(b"./")
-        yield TarMember(path, kind, head.size, head.mode & 0o777, int(head.mtime), target, pieces)
+        yield TarMember(path, kind, size, head.mode & 0o777, head.modified, target, pieces)
         body.skip()
+
+
+class _Header(NamedTuple):
+    name: bytes
+    mode: int
+    size: int
+    modified: int
+    type: bytes
+    target: bytes
+
+
+def _parse_header(block: bytes) -> _Header:
+    """Parse the header of a member; that of `tarfile` takes three times as long."""
+    if len(block) != BLOCK:
+        raise _damaged()
+    name, mode, size, modified, checksum, kind, target, magic, prefix = _FIELDS(block)
+    blanks = 8 * ord(" ") - sum(block[148:156])  # in place of the checksum
+    if _parse_field(checksum) != sum(block) + blanks:
+        raise _damaged()
+    name = name.partition(b"\0")[0]
+    if magic == _POSIX and (folder := prefix.partition(b"\0")[0]):
+        name = folder + b"/" + name
+    if kind == tarfile.AREGTYPE and name.endswith(b"/"):
+        kind = tarfile.DIRTYPE
+    numbers = _parse_field(mode), _parse_field(size), _parse_field(modified)
+    return _Header(name, *numbers, kind, target.partition(b"\0")[0])
+
+
+def _parse_field(field: bytes) -> int:
+    """Parse a number: octal digits, or after a first bit, the bytes of a large one."""
+    if field[0] == 0x80:
+        return int.from_bytes(field[1:])
+    digits = field.partition(b"\0")[0].strip() or b"0"
+    if not digits.isdigit() or max(digits) > ord("7"):
+        raise _damaged()
+    return int(digits, 8)
 
 
 class _Body(Iterator[bytes]):
