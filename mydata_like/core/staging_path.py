@@ -31,7 +31,7 @@ def staged_path(dataset_name: str, dataset_id: int, directory: str, name: str) -
     No component is empty, `.` or `..`, or has more than 255 bytes of UTF-8. Two different pairs of
     directory and name never have the same path in one dataset.
     """
-    top = _dataset_component(dataset_name, dataset_id)
+    top = dataset_folder(dataset_name, dataset_id)
     below = f"/{_directory_path(directory)}" if directory else ""
     return f"{top}{below}/{_name_component(name)}"
 
@@ -66,7 +66,8 @@ def is_kept(path: str) -> bool:
 
 
 @lru_cache(_REMEMBERED)
-def _dataset_component(description: str, number: int) -> str:
+def dataset_folder(description: str, number: int) -> str:
+    """Return the name of a dataset's folder, which no other dataset has."""
     plain = quote(description, safe="") or UNTITLED
     ending = f"-{number}"
     if len(plain) + len(ending) <= _COMPONENT_LIMIT:

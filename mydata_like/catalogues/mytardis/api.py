@@ -48,6 +48,7 @@ from mydata_like.core.model import (
     DatasetId,
     DatasetStats,
     Experiment,
+    ExperimentId,
     Facility,
     Group,
     InstrumentRecord,
@@ -192,6 +193,11 @@ class HttpServer:
             self._client.fetch(f"experiment/{experiment.id}/", parse_experiment)
             self._client.prove()
         return datasets
+
+    def list_datasets(self, experiment: ExperimentId) -> list[Dataset]:
+        """Return all datasets of an experiment."""
+        pages = self._client.pages("dataset/", parse_dataset, {"experiments__id": experiment})
+        return [dataset for page in pages for dataset in page]
 
     def create_dataset(
         self, experiment: Experiment, name: str, instrument: InstrumentRecord

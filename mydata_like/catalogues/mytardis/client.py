@@ -8,9 +8,11 @@ import re
 import threading
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from typing import Any, Final, NoReturn, TypeVar
 
 import orjson
@@ -474,6 +476,26 @@ class ApiClient:
             return taken[0]
 
         return self._persist(attempt)
+
+    @contextmanager
+    def open(self, path: str, offset: int = 0) -> Iterator[tuple[int, Iterator[bytes]]]:
+        """Ask once for a file; yield where its pieces begin, and these.
+
+        That is at the offset, or at 0 if the server returns whole files only. Any page is taken for
+        the file, as it may be one, unless the server answers all requests with a page.
+        """
+        headers = {"Accept": "*/*", "Accept-Encoding": "identity"}
+        if offset:
+            headers["Range"] = f"bytes={offset}-"
+        with self.wire.open(HttpRequest("GET", path, headers=headers)) as (reply, pieces):
+            if reply.content_type == "text/html":
+                self.prove(within=0)
+            if reply.status not in (200, 206):
+                reply = replace(reply, body=b"".join(islice(pieces, 10)))
+                if 300 <= reply.status < 400:  # our key must not be sent to another address
+                    raise self._meaning.refused(reply)
+                self.check(reply, ())
+            yield offset if reply.status == 206 else 0, pieces
 
     def exchange(self, request: HttpRequest) -> HttpResponse:
         """Send a request once.

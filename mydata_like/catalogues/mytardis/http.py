@@ -260,9 +260,42 @@ class HttpClient:
             self.longest = max(self.longest, self._clock.monotonic() - begun)
         return replace(reply, sent_at=begun)
 
-    def _exchange(
+    @contextmanager
+    def open(self, request: HttpRequest) -> Iterator[tuple[HttpResponse, Iterator[bytes]]]:
+        """Send a request for a file; yield the reply without its body, and the pieces of that.
+
+        The body may take any time, as long as bytes arrive. Both raise as `exchange` does.
+        """
+        if self._cancel.is_set():
+            raise Cancelled
+        silence = self._settings.read_timeout
+        delivery, heard = min(_DELIVERY, silence), self.answers.restart
+        deadline = RequestDeadline(self._clock, self._cancel, silence, inf, delivery, heard)
+        token = current_limit.set(deadline)
+        try:
+            with self._translated():
+                response = self._send(request, None, silence)
+            with response:
+                pieces = self._translate_pieces(_iter_pieces(response))
+                yield HttpResponse(response.status, response.headers, b""), pieces
+        finally:
+            current_limit.reset(token)
+
+    def _translate_pieces(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        with self._translated():
+            yield from pieces
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Raise our errors for those of the libraries."""
+        try:
+            yield
+        except (HTTPError, OSError) as error:
+            raise _translate(error, self.host) from error
+
+    def _send(
         self, request: HttpRequest, body: bytes | Iterable[bytes] | None, silence: float
-    ) -> HttpResponse:
+    ) -> BaseHTTPResponse:
         query = urlencode(request.query)
         headers = dict(self._headers)
         if not request.writes:
@@ -270,7 +303,7 @@ class HttpClient:
         headers.update(request.headers)
         if isinstance(request.body, Sized):
             headers["Content-Length"] = str(len(request.body))
-        with self._pool.urlopen(
+        return self._pool.urlopen(
             request.method,
             f"{self._target}{self._prefix}{request.path}{'?' if query else ''}{query}",
             body=body,
@@ -281,7 +314,12 @@ class HttpClient:
             decode_content=False,
             retries=_ONCE,
             timeout=Timeout(self._settings.connect_timeout, silence),
-        ) as response:
+        )
+
+    def _exchange(
+        self, request: HttpRequest, body: bytes | Iterable[bytes] | None, silence: float
+    ) -> HttpResponse:
+        with self._send(request, body, silence) as response:
             page = response.headers.get("Content-Type", "").startswith("text/html")
             answer, pieces = bytearray(), _iter_pieces(response)
             if request.take is not None and response.status == 200 and not page:

@@ -98,3 +98,56 @@ def test_a_reader_may_stop_early(web, server):
     with pytest.raises(ArchiveError):
         server.read_datafile(RECORD, refuse)
     assert web.count("GET", PATH) == 1
+
+
+def test_a_file_is_read_on_from_an_offset(web, api_client):
+    web.on("GET", PATH, reply(206, CONTENT[1000:], kind="application/x-tar"))
+
+    with api_client.open(PATH, 1000) as (begin, pieces):
+        assert (begin, b"".join(pieces)) == (1000, CONTENT[1000:])
+    assert web.asked[-1].headers["Range"] == "bytes=1000-"
+
+
+def test_a_server_that_returns_whole_files_only_is_noticed(web, api_client):
+    web.on("GET", PATH, reply(body=CONTENT, kind="application/x-tar"))
+
+    with api_client.open(PATH, 1000) as (begin, pieces):
+        assert (begin, b"".join(pieces)) == (0, CONTENT)
+
+
+def test_what_is_cut_while_it_is_read_is_a_transient_error(web, api_client):
+    web.on("GET", PATH, raw(b"HTTP/1.1 200 X\r\nContent-Length: 100\r\n\r\nshort"))
+
+    with api_client.open(PATH) as (_, pieces), pytest.raises(TransientError):
+        b"".join(pieces)
+
+
+def test_a_page_may_be_a_file_unless_the_server_answers_nothing_else(web, api_client):
+    page = reply(body=b"<html></html>", kind="text/html")
+    web.on("GET", PATH, page)
+
+    with api_client.open(PATH) as (_, pieces):
+        assert b"".join(pieces) == b"<html></html>"
+    web.account = page
+    with pytest.raises(ServerUnavailableError):
+        api_client.prove(within=0)
+    with pytest.raises(ServerUnavailableError), api_client.open(PATH):
+        pass
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 403, 404, 416])
+def test_a_file_that_is_refused_is_not_opened(web, api_client, status):
+    web.on("GET", PATH, reply(status, Location="https://elsewhere.example.org/"))
+
+    with pytest.raises(RejectedError), api_client.open(PATH):
+        pass
+    assert {it.path for it in web.asked} <= {PATH, "user/"}
+
+
+@pytest.mark.parametrize("status", [500, 503])
+def test_a_file_that_cannot_be_opened_now_is_a_transient_error(web, api_client, status):
+    web.on("GET", PATH, reply(status))
+
+    with pytest.raises(TransientError), api_client.open(PATH):
+        pass
+    assert web.count("GET", PATH) == 1
