@@ -1,18 +1,20 @@
-"""`get`: what copies have put at a destination is brought to a local folder, and compared there.
+"""`get`: what is at a destination, or on a server, is brought to a local folder and compared there.
 
-The manifest of the destination tells what there is. Neither the original nor a ledger is needed.
+The manifest of the destination tells what there is, or the records of the server do. Neither the
+original nor a ledger is needed.
 """
 
 import logging
 import os
+import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, Union
 
 from mydata_like.app.cleanup_service import find_key
 from mydata_like.app.directory_lock import directory_locked
@@ -69,12 +71,16 @@ from mydata_like.settings.schema import Settings, check_values
 from mydata_like.transfer.destination_problems import ABSENT
 from mydata_like.transfer.folder.received_files import (
     DIFFERS,
+    PART,
     RESUMED,
     ReceivedFiles,
     Reception,
     WantedFile,
 )
 from mydata_like.transfer.tar import is_plain
+
+if TYPE_CHECKING:
+    from mydata_like.app.mytardis_place import MyTardisPlace
 
 logger = logging.getLogger(__name__)
 
@@ -87,12 +93,21 @@ NAMES_BYTES: Final = 64 * 1024  # of their paths, at most
 UNMARKED: Final = "destination.unmarked"
 PIECES_AHEAD: Final = 16  # of a large file, of up to 256 KiB each
 _SLASH: Final = ord("/")
+_RECORDS: Final = re.compile("(dataset|experiment):([0-9]{1,18})")
 NO_TREE: Final = Problem(
     "destination.no-programs",
     "Times of folders, empty folders and links were not fetched: the host has no tar for that.",
     "Its administrator can install GNU tar. All files that are counted are complete.",
 )
+CHECK_SERVER: Final = "If this persists, ask the facility's administrator to check the storage."
 HOW_TO_REPLACE: Final = "Nothing was replaced. To replace files that differ, add --replace."
+
+
+class RecordTarget(NamedTuple):
+    """A dataset or an experiment on the server of the settings."""
+
+    kind: str
+    number: int
 
 
 @frozen(kw_only=True)
@@ -105,7 +120,7 @@ class GetOrder:
     become holes in all files, else in those that have holes there.
     """
 
-    what: CopyTarget
+    what: CopyTarget | RecordTarget
     contents: bool
     target: bytes
     missing: bool = False
@@ -134,10 +149,12 @@ class GetReport:
     Of the `found` files, with `size` bytes, `here` were there already, `received` ones were fetched
     with `received_size` bytes, or would be in a dry run, and those that `failed` have problems. The
     first of the `unlisted` files are in `named`; the number is None if they were not looked for.
-    `damaged` are segments of the manifest. `ended` is why not all was tried.
+    `damaged` are segments of the manifest. `ended` is why not all was tried. What a server has was
+    compared with its `records`.
     """
 
     place: str
+    records: bool = False
     algorithm: Algorithm = Algorithm.MD5
     found: int = 0
     size: int = 0
@@ -154,13 +171,14 @@ class GetReport:
     exit_code: int = 0
 
 
-def plan_get(what: str, target: str) -> tuple[CopyTarget, bool, bytes]:
+def plan_get(what: str, target: str) -> tuple[CopyTarget | RecordTarget, bool, bytes]:
     """Return source and target folder of a command line; raises `SettingsError`.
 
     In between is whether the contents of a folder are meant, as after a slash. Without a target,
     the source is one: what was copied from there is missing.
     """
-    local, source = parse_destination(target or what), parse_destination(what)
+    local, records = parse_destination(target or what), _RECORDS.fullmatch(what)
+    source = RecordTarget(records[1], int(records[2])) if records else parse_destination(what)
     if not isinstance(local, FolderTarget):
         raise SettingsError(
             f"{format_path(os.fsencode(target or what))} is not a local folder.",
@@ -182,60 +200,94 @@ def get_files(
 
     Raises `UploaderError` if it cannot begin.
     """
-    copied = _find_copied(order.target, order) if order.missing else None
-    if order.missing and copied is None:
+    if isinstance(order.what, RecordTarget):
+        # Only a server needs it.
+        from mydata_like.app.mytardis_place import list_records
+
+        listed = list_records(*order.what, order.config, cancel)
+        copied: _Copied | None = _Copied(*listed, records=True)
+    elif order.missing:
+        copied = _find_copied(order.target, order, prompts, cancel)
+    else:
+        place = open_target(order.what, order.config, order.accepted_keys, prompts)
+        try:
+            return _Get(order, place, cancel, report).run()
+        except StagingError as error:
+            if error.problem_code != UNMARKED or not isinstance(place, FolderPlace):
+                raise
+            copied = _find_copied(place.path, order, prompts, cancel)
+            if copied is None:
+                raise
+    if copied is None:
         raise SettingsError(
             f"This computer does not know that {format_path(order.target)} was copied.",
             hint="Write the destination: mydata-like get USER@HOST:PATH FOLDER",
             code="copy.source",
         )
-    if copied is None:
-        place = open_target(order.what, order.config, order.accepted_keys, prompts)
-        try:
-            return _Get(order, place, cancel, report).run()
-        except StagingError as error:
-            if error.problem_code == UNMARKED and isinstance(place, FolderPlace):
-                copied = _find_copied(place.path, order)
-            if copied is None:
-                raise
-    elif any(not it.place for it in copied.files.values()):  # a file
-        folder, _, name = order.target.rpartition(b"/")
-        files = {path: it._replace(place=name) for path, it in copied.files.items()}
-        order, copied = replace(order, target=folder), copied._replace(files=files)
-    place = open_target(copied.target, order.config, order.accepted_keys, prompts)
-    return _Get(order, place, cancel, report, copied.files).run()
+    if order.missing and copied.alone:
+        order = replace(order, target=order.target.rpartition(b"/")[0])
+    return _Get(order, copied.place, cancel, report, copied).run()
+
+
+_Place = Union[Place, "MyTardisPlace"]
 
 
 class _Copied(NamedTuple):
-    """Where local files were copied to, and by their paths there, the files as they were here."""
+    """Files that are wanted, by their paths where they are, and why others cannot be fetched.
 
-    target: CopyTarget
-    files: dict[bytes, WantedFile]
+    They are as they were here, or as the `records` of a server have them. They go to a folder in
+    the target, unless its name is empty. A single file was asked for if it is `alone`.
+    """
+
+    place: _Place
+    files: Mapping[bytes, WantedFile]
+    problems: Sequence[tuple[bytes, Problem]] = ()
+    folder: bytes = b""
+    alone: bool = False
+    records: bool = False
 
 
-def _find_copied(path: bytes, order: GetOrder) -> _Copied | None:
+def _find_copied(
+    path: bytes, order: GetOrder, prompts: Prompts | None, cancel: CancelFlag
+) -> _Copied | None:
     """Return what the newest ledger says of a local folder or file; None if none knows it."""
-    name = b"" if order.missing or order.contents else path.rpartition(b"/")[2]
+    name = path.rpartition(b"/")[2]
     for target, settings, shard in _list_ledgers(order.config):
         with reading(settings, order.config, shard) as ledger:
             if ledger is None:
                 continue
             inside = find_key(Path(settings.data.directory or ""), Path(os.fsdecode(path)))
             keys = [path] if inside is None else [inside, path]
-            files = {
-                it.remote.encode("utf-8", "surrogateescape"): WantedFile(
-                    it.remote.encode("utf-8", "surrogateescape"),
-                    join(name, it.key[len(key) :].strip(b"/")).strip(b"/"),
-                    it.size,
-                    it.checksum,
-                    it.modified_ns,
-                )
+            found = {
+                it.key[len(key) :].strip(b"/") or name: it
                 for key in keys
                 for it in ledger.iter_entries(key)
-                if it.state is EntryState.VERIFIED and it.remote and _is_at(it.key, key)
+                if it.state is EntryState.VERIFIED and _is_at(it.key, key)
             }
-            if files:
-                return _Copied(target, files)
+            alone = any(it.key in keys for it in found.values())
+        if not found:
+            continue
+        folder = b"" if order.missing or order.contents or alone else name
+        if target is None:
+            # Only a server needs it.
+            from mydata_like.app.mytardis_place import open_known
+
+            server, known = open_known(found, settings, order.config, cancel)
+            return _Copied(server, known, (), folder, alone, records=True)
+        files = {
+            it.remote.encode("utf-8", "surrogateescape"): WantedFile(
+                it.remote.encode("utf-8", "surrogateescape"),
+                place,
+                it.size,
+                it.checksum,
+                it.modified_ns,
+            )
+            for place, it in found.items()
+            if it.remote
+        }
+        if files:
+            opened = open_target(target, order.config, order.accepted_keys, prompts)
+            return _Copied(opened, files, (), folder, alone)
     return None
 
 
@@ -246,13 +298,14 @@ def _is_at(key: bytes, path: bytes) -> bool:
     return key == path or key.startswith(path + b"/")
 
 
-def _list_ledgers(config: Path | None) -> Iterator[tuple[CopyTarget, Settings, Shard]]:
-    """Yield the ledgers of destinations without a server: that of the settings, and of copies."""
+def _list_ledgers(config: Path | None) -> Iterator[tuple[CopyTarget | None, Settings, Shard]]:
+    """Yield the ledgers of the settings and of copies; the target is None for a server."""
     settings = load_settings(config, must_exist=False).settings
+    target = None
     if settings.destination.takes_tree:
         target = settings.destination.parse(os.fsencode(Path.home()))
-        for shard, _ in list_ledgers(settings, config):
-            yield target, settings, shard
+    for shard, _ in list_ledgers(settings, config):
+        yield target, settings, shard
     for folder, address in list_addresses(config):
         copied, _ = check_values({"data.directory": str(folder)})
         if copied is not None:
@@ -265,10 +318,10 @@ class _Get:
     def __init__(
         self,
         order: GetOrder,
-        place: Place,
+        place: _Place,
         cancel: CancelFlag,
         report: Callable[[VerifyProgress], None],
-        copied: dict[bytes, WantedFile] | None = None,
+        copied: _Copied | None = None,
     ) -> None:
         self._order = order
         self._copied = copied  # else all files of a part of the destination are wanted
@@ -281,13 +334,15 @@ class _Get:
         self._present = True  # the local folder exists
         self._listing = Listing()
         self._part = b""  # what is wanted of the destination
-        self._prefix = b""  # where it goes below the local folder, with a slash at its end
+        # Where it goes below the local folder, with a slash at its end.
+        self._prefix = copied.folder + b"/" if copied and copied.folder else b""
         self._lock = Lock()
         self._jobs: Iterator[list[bytes]] = iter(())
         self._done = self._moved = 0  # files and bytes, for the progress
         self._bucket = TokenBucket(self._check)
         self._bucket.limit(order.bandwidth * 1e6)
-        self.report = GetReport(place.name)
+        self._records = copied is not None and copied.records  # there is no manifest
+        self.report = GetReport(place.name, self._records)
 
     def run(self) -> GetReport:
         """Receive what is wanted; then make folders and links, and look for other files."""
@@ -314,6 +369,8 @@ class _Get:
 
     def _open(self) -> None:
         """Find the destination, and read its marker and manifest."""
+        if self._records:
+            return
         wanted = self._place.path
         if b".." in wanted.split(b"/"):
             raise SettingsError(
@@ -347,9 +404,13 @@ class _Get:
 
     def _choose(self) -> list[bytes]:
         """Return the files that are wanted, in the order of their paths."""
-        part, listing = self._part, self._listing
-        if self._copied is not None:
-            chosen = sorted(it for it in self._copied if self._is_as_copied(it))
+        part, listing, copied = self._part, self._listing, self._copied
+        if copied is not None:
+            chosen = sorted(it for it, file in copied.files.items() if self._wants(file.place))
+            chosen = [it for it in chosen if self._is_as_copied(it)]
+            self.report.found += len(copied.problems)
+            for path, problem in copied.problems:
+                self._fail(path, problem)
         elif part in listing and not self._order.contents:
             self._prefix = b""
             chosen = [part]
@@ -358,22 +419,26 @@ class _Get:
             chosen = sorted(it for it in listing if it.startswith(below) and self._wants(it))
             if not chosen and not (self._order.includes or self._order.excludes):
                 self._require_folder()
-        wrong = [it for it in chosen if not is_plain(it) or it.split(b"/")[0] == OWN_FOLDER]
+        wrong = [it for it in chosen if not _is_possible(it)]
+        what = "A record of the server" if self._records else "The manifest"
         for path in wrong:
-            message = f"The manifest lists {format_path(path)}, which is no path of a file there."
+            message = f"{what} lists {format_path(path)}, which is no path of a file there."
             self._fail(path, Problem("destination.manifest", message))
         self.report.found += len(chosen)
-        self.report.size = sum(listing.find(it)[1] for it in chosen)
+        self.report.size = sum(self._find_size(it) for it in chosen)
         return [it for it in chosen if it not in wrong] if wrong else chosen
+
+    def _find_size(self, path: bytes) -> int:
+        return self._copied.files[path].size if self._copied else self._listing.find(path)[1]
 
     def _is_as_copied(self, path: bytes) -> bool:
         """Return whether a file is listed as the ledger has it; else it is a failure."""
         assert self._copied is not None
-        file = self._copied[path]
-        if path in self._listing and self._listing.find(path)[0] == file.checksum:
+        checksum = self._copied.files[path].checksum
+        if self._records or (path in self._listing and self._listing.find(path)[0] == checksum):
             return True
         self.report.found += 1
-        self._fail(path, _describe_missing(path))
+        self._fail(path, self._describe_missing(path))
         return False
 
     def _require_folder(self) -> None:
@@ -453,7 +518,7 @@ class _Get:
         group: list[bytes] = []
         size = names = 0
         for path in chosen:
-            file_size = self._listing.find(path)[1]
+            file_size = self._find_size(path)
             if file_size > SMALL:
                 yield [path]
                 continue
@@ -480,7 +545,8 @@ class _Get:
 
     def _describe(self, path: bytes) -> WantedFile:
         if self._copied is not None:
-            return self._copied[path]
+            file = self._copied.files[path]
+            return file._replace(place=self._prefix + file.place)
         checksum, size, _ = self._listing.find(path)
         alone = path == self._part
         place = path.rpartition(b"/")[2] if alone else self._prefix + self._below(path)
@@ -578,7 +644,7 @@ class _Get:
                         with files.open_content(file.path, incoming.offset) as content:
                             if content is None:
                                 incoming.remove()
-                                return _describe_missing(file.path)
+                                return self._describe_missing(file.path)
                             with self._read_ahead(file, content) as read:
                                 right = reception.write(incoming, read, self._pass)
                     if right:
@@ -589,7 +655,7 @@ class _Get:
                 raise
             except ItemError as error:
                 return error.problem
-        return _describe_different(file.path)
+        return self._describe_different(file.path)
 
     @contextmanager
     def _read_ahead(self, file: WantedFile, content: StoredContent) -> Iterator[StoredContent]:
@@ -695,6 +761,30 @@ class _Get:
 
         self.report.unlisted, self.report.named = self._ask(find)
 
+    def _describe_missing(self, path: bytes) -> Problem:
+        if self._records:
+            message = f"The server has a record of {format_path(path)}, but not its bytes."
+            return Problem(LOST, message, CHECK_SERVER)
+        return Problem(
+            LOST,
+            f"{format_path(path)} is listed, but no file of this name can be read at the "
+            "destination.",
+            "Copy it there again from the original.",
+        )
+
+    def _describe_different(self, path: bytes) -> Problem:
+        if self._records:
+            shown = format_path(path)
+            message = f"The server returned other bytes for {shown} than it has verified."
+            return Problem(DIFFERS, message, CHECK_SERVER)
+        return Problem(
+            DIFFERS,
+            f"{format_path(path)} has other bytes at the destination than the manifest lists. They "
+            "were not kept.",
+            "The administrator of the destination has to check its storage. If copies go there "
+            "now, run the same command again.",
+        )
+
     def _ask(self, action: Callable[[], T]) -> T:
         return call_again(self._cancel, action)
 
@@ -703,6 +793,12 @@ class _Get:
         for files in self._sessions:
             with suppress(UploaderError):
                 files.close()
+
+
+def _is_possible(path: bytes) -> bool:
+    """Return whether a path is below its folder, and none of those that this program uses."""
+    own = path.split(b"/")[0] == OWN_FOLDER or path.rpartition(b"/")[2].startswith(PART)
+    return is_plain(path) and not own
 
 
 def _wait_all(works: Sequence[Callable[[], None]]) -> None:
@@ -726,21 +822,3 @@ def _has_marker(files: DestinationFiles) -> bool:
         if error.problem_code != ABSENT:
             raise
         return False  # a file, or nothing
-
-
-def _describe_missing(path: bytes) -> Problem:
-    return Problem(
-        LOST,
-        f"{format_path(path)} is listed, but no file of this name can be read at the destination.",
-        "Copy it there again from the original.",
-    )
-
-
-def _describe_different(path: bytes) -> Problem:
-    return Problem(
-        DIFFERS,
-        f"{format_path(path)} has other bytes at the destination than the manifest lists. They "
-        "were not kept.",
-        "The administrator of the destination has to check its storage. If copies go there now, "
-        "run the same command again.",
-    )

@@ -7,7 +7,13 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from mydata_like.app.get_service import GetOrder, GetReport, get_files, plan_get
+from mydata_like.app.get_service import (
+    GetOrder,
+    GetReport,
+    RecordTarget,
+    get_files,
+    plan_get,
+)
 from mydata_like.app.logging_setup import open_log
 from mydata_like.cli.options import (
     AcceptHostOption,
@@ -47,7 +53,8 @@ def get(
             metavar="WHAT",
             help="A destination of copy, or a folder or file in it: [USER@]HOST:PATH, "
             "ssh://[USER@]HOST[:PORT]/PATH, a local folder or s3://BUCKET/PREFIX. Or a local "
-            "folder or file that was copied from here.",
+            "folder or file that was sent from here. Or dataset:NUMBER or experiment:NUMBER of "
+            "the server of the settings.",
         ),
     ],
     target: Annotated[
@@ -63,7 +70,7 @@ def get(
         bool,
         typer.Option(
             "--missing",
-            help="WHAT is a local folder or file: bring back what was copied from there.",
+            help="WHAT is a local folder or file: bring back what was sent from there.",
         ),
     ] = False,
     dry_run: Annotated[
@@ -87,7 +94,7 @@ def get(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Fetch what copies have put at a destination, and compare every byte with its manifest.
+    """Fetch what is at a destination or on a server, and compare every byte with what was proven.
 
     A file gets its name only if its checksum is the one that is listed. Nothing that exists is
     replaced without --replace. The same command continues after an interruption. The exit code is
@@ -95,10 +102,11 @@ def get(
     """
     if missing is bool(target):
         raise typer.BadParameter("Write WHAT and TARGET, or --missing and WHAT.")
-    settings = None
+    settings = Settings()
     try:
         source, contents, folder = plan_get(what, target)
-        settings = name_destination(source, what)
+        if not isinstance(source, RecordTarget):
+            settings = name_destination(source, what)
         order = GetOrder(
             what=source,
             contents=contents,
@@ -134,7 +142,8 @@ def get(
     if as_json:
         print_json(_record(report, dry_run=dry_run))
     else:
-        print_lines(reword(_describe(report, dry_run=dry_run), settings))
+        about = Settings() if report.records else settings
+        print_lines(reword(_describe(report, dry_run=dry_run), about))
     raise typer.Exit(report.exit_code)
 
 
@@ -162,7 +171,8 @@ def _describe(report: GetReport, *, dry_run: bool) -> Iterator[str]:
         yield describe_problem(report.ended)
     parts = [f"{report.here:,} already here"] if report.here else []
     if report.received:
-        how = f"fetched and compared with the manifest ({report.algorithm.label})"
+        proof = "what the server has verified" if report.records else "the manifest"
+        how = f"fetched and compared with {proof} ({report.algorithm.label})"
         parts.append(f"{report.received:,} {'would be fetched' if dry_run else how}")
     if report.failed:
         parts.append(f"{report.failed:,} failed")

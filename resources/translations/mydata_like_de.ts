@@ -4296,6 +4296,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Oft ist ein Kontingent ausgeschöpft. Die Administration des Servers kann den Grund finden.</translation>
     </message>
     <message>
+        <source>A record of the server lists %1, which is no path of a file there.</source>
+        <translation>Ein Eintrag des Servers nennt %1, was dort kein Pfad einer Datei ist.</translation>
+    </message>
+    <message>
         <source>A record with this name may already exist, or the server cannot store the name.</source>
         <translation>Vielleicht gibt es schon einen Eintrag mit diesem Namen, oder der Server kann den Namen nicht speichern.</translation>
     </message>
@@ -6112,6 +6116,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Prüfen Sie das Netz und transfer.s3_endpoint.</translation>
     </message>
     <message>
+        <source>Check the number: it is in the address of its page.</source>
+        <translation>Prüfen Sie die Nummer: Sie steht in der Adresse seiner Seite.</translation>
+    </message>
+    <message>
         <source>Check the path, and that its disk is mounted. Destinations have a folder .mydata-like.</source>
         <translation>Prüfen Sie den Pfad und ob der Datenträger eingehängt ist. Ziele haben einen Ordner .mydata-like.</translation>
     </message>
@@ -6166,6 +6174,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Destinations that begin with %1:// are not supported.</source>
         <translation>Ziele, die mit %1:// beginnen, werden nicht unterstützt.</translation>
+    </message>
+    <message>
+        <source>Download the right one from the page of its dataset.</source>
+        <translation>Laden Sie die richtige von der Seite ihres Datensatzes herunter.</translation>
     </message>
     <message>
         <source>Files that are still on this computer are sent again now.</source>
@@ -6364,6 +6376,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Melden Sie es der Administration des Servers. Andere Dateien sind nicht betroffen.</translation>
     </message>
     <message>
+        <source>Run the same command again once it has.</source>
+        <translation>Rufen Sie danach denselben Befehl noch einmal auf.</translation>
+    </message>
+    <message>
         <source>Runs over both send these files twice. Upload only one of the two directories.</source>
         <translation>Läufe über beide senden diese Dateien doppelt. Laden Sie nur einen der beiden Ordner hoch.</translation>
     </message>
@@ -6398,6 +6414,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Set:</source>
         <translation>Eingestellt:</translation>
+    </message>
+    <message>
+        <source>Several records on the server have the path %1, with different bytes.</source>
+        <translation>Mehrere Einträge auf dem Server haben den Pfad %1, mit verschiedenen Bytes.</translation>
     </message>
     <message>
         <source>Shorten the names of the file and its folders.</source>
@@ -7520,12 +7540,20 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der Server hat eine Datei mit diesem Namen und dieser Größe. Zum Vergleich muss die lokale Datei gelesen werden.</translation>
     </message>
     <message>
+        <source>The server has a record of %1, but not its bytes.</source>
+        <translation>Der Server hat einen Eintrag für %1, aber nicht seine Bytes.</translation>
+    </message>
+    <message>
         <source>The server has assigned another staging area since this run started.</source>
         <translation>Der Server hat seit dem Beginn dieses Laufs einen anderen Annahmebereich zugewiesen.</translation>
     </message>
     <message>
         <source>The server has different content for %1, which cannot be replaced without SSH.</source>
         <translation>Der Server hat einen anderen Inhalt für %1, der ohne SSH nicht ersetzt werden kann.</translation>
+    </message>
+    <message>
+        <source>The server has no %1 %2.</source>
+        <translation>Auf dem Server gibt es %1 %2 nicht.</translation>
     </message>
     <message>
         <source>The server has no record of this file any more.</source>
@@ -7538,6 +7566,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The server has no verified copy of this file at present.</source>
         <translation>Der Server hat zurzeit keine geprüfte Kopie dieser Datei.</translation>
+    </message>
+    <message>
+        <source>The server has not verified %1, so it was not fetched.</source>
+        <translation>Der Server hat %1 nicht geprüft, also wurde es nicht geholt.</translation>
     </message>
     <message>
         <source>The server has not verified the new content of this file yet.</source>

@@ -88,6 +88,7 @@ EXCEPTIONS = {
     # The user confirms a new one.
     "folder": {
         "app.get_service",  # the local folder that receives files
+        "app.mytardis_place",  # the same
         "app.registration",
         "app.transports.transport_access",
         "cli.register_command",

@@ -29,7 +29,7 @@ from mydata_like.transfer.zero_runs import is_zero
 
 RESUMED: Final = 1024 * 1024  # bytes; files of this size are continued after an interruption
 DIFFERS: Final = "destination.differs"
-_PART: Final = b".mydata-get-"  # the beginning of a temporary name
+PART: Final = b".mydata-get-"  # the beginning of a temporary name
 _NEW: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL
 _READ: Final = 1024 * 1024
 _BLOCK: Final = SMALLEST_HOLE  # of zeros, which becomes a hole
@@ -61,7 +61,7 @@ class WantedFile(NamedTuple):
     def part(self) -> bytes:
         """Its temporary name, which has the same folder and is the same for each attempt."""
         folder, slash, name = self.place.rpartition(b"/")
-        return folder + slash + _PART + hashlib.sha256(name).hexdigest()[:16].encode()
+        return folder + slash + PART + hashlib.sha256(name).hexdigest()[:16].encode()
 
 
 class ReceivedFiles(LocalFiles):

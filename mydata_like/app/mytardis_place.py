@@ -1,0 +1,230 @@
+"""A MyTardis server, and what it has of files that are wanted, by the ledger or by its records."""
+
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final, NamedTuple, cast
+
+from mydata_like.app.connection import require_server
+from mydata_like.app.settings_service import find_api_key, load_settings, open_secrets
+from mydata_like.catalogues.mytardis.api import HttpServer
+from mydata_like.catalogues.mytardis.client import ApiClient
+from mydata_like.core.destination_files import DestinationFiles, StoredContent
+from mydata_like.core.errors import Problem, RejectedError, SettingsError, TransientError
+from mydata_like.core.formatting import format_path
+from mydata_like.core.frozen import frozen
+from mydata_like.core.model import Datafile, DatafileId, Dataset, DatasetId, Entry, ExperimentId
+from mydata_like.core.parsing import find_moment
+from mydata_like.core.ports import CancelSignal
+from mydata_like.core.staging_path import dataset_folder
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.settings.schema import Settings
+from mydata_like.transfer.folder.received_files import WantedFile
+from mydata_like.transfer.tar import is_plain
+
+READERS: Final = 4  # files that are read at once; each occupies a process of the server
+ATTEMPTS: Final = 3  # to read a file from the same byte on, as long as the server works otherwise
+_CHECKSUM: Final = re.compile(r"[0-9a-f]{32}")
+
+
+class StoredAt(NamedTuple):
+    """Where a server has the `size` bytes of a file; the ledger may not know the datafile."""
+
+    datafile: DatafileId | None
+    size: int
+
+
+class RecordFiles:
+    """The content of files on a server, by their paths; what `DestinationFiles` has for reading."""
+
+    def __init__(self, client: ApiClient, stored: Mapping[bytes, StoredAt]) -> None:
+        self._client = client
+        self._stored = stored
+        self._broken = Counter[tuple[DatafileId, int]]()  # attempts, by datafile and first byte
+
+    @contextmanager
+    def open_content(self, path: bytes, offset: int = 0) -> Iterator[StoredContent | None]:
+        """Open a file for reading from an offset on; None if the server does not return it."""
+        datafile, size = self._stored[path]
+        if offset == size:
+            yield StoredContent(path, iter(()))
+            return
+        with self._open(datafile, offset) as pieces:
+            yield None if pieces is None else StoredContent(path, pieces)
+
+    def open_contents(self, paths: Sequence[bytes]) -> Iterator[StoredContent]:
+        """Yield small files, one after the other; what the server refuses is omitted."""
+        for path in paths:
+            datafile, size = self._stored[path]
+            with suppress(RejectedError), self._open(datafile) as pieces:
+                if pieces is not None:
+                    # Read here, so that an error is one of this file.
+                    yield StoredContent(path, iter((_join(pieces, size),)))
+
+    def close(self) -> None:
+        self._client.close()
+
+    @contextmanager
+    def _open(
+        self, datafile: DatafileId | None, offset: int = 0
+    ) -> Iterator[Iterator[bytes] | None]:
+        """Open the bytes of a datafile; None if the server does not have them.
+
+        A file that cannot be read on from the same byte, again and again, is refused, unless the
+        server does not answer other requests either.
+        """
+        if datafile is None:
+            yield None
+            return
+        path = f"dataset_file/{datafile}/download/"
+        try:
+            with self._client.open(path, offset) as (begin, pieces):
+                yield _skip(pieces, offset - begin)
+        except RejectedError as error:
+            if error.problem_code != "server.not-found":
+                raise
+            yield None
+        except TransientError as error:
+            self._broken[datafile, offset] += 1
+            if self._broken[datafile, offset] < ATTEMPTS:
+                raise
+            self._client.prove(within=0)
+            raise RejectedError(error.message, hint=error.hint, code=error.problem_code) from error
+
+
+def _skip(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
+    """Yield pieces without the first bytes of all."""
+    for piece in pieces:
+        if len(piece) > size:
+            yield piece[size:]
+        size = max(0, size - len(piece))
+
+
+def _join(pieces: Iterator[bytes], size: int) -> bytes:
+    """Return the content of pieces, but not much more than a size."""
+    content = bytearray()
+    for piece in pieces:
+        content += piece
+        if len(content) > size:
+            break
+    return bytes(content)
+
+
+@frozen()
+class MyTardisPlace:
+    """A MyTardis server; `stored` tells where it has the files that are wanted, by their paths."""
+
+    name: str
+    client: ApiClient
+    stored: Mapping[bytes, StoredAt]
+    path: bytes = b""
+    readers: int = READERS
+
+    def open_above(self, files: DestinationFiles) -> None:
+        """Return None: there is nothing above."""
+
+    def open_files(self) -> DestinationFiles:
+        """Return the access to the content of these files."""
+        return cast(DestinationFiles, RecordFiles(self.client, self.stored))
+
+
+Files = dict[bytes, WantedFile]
+Problems = list[tuple[bytes, Problem]]
+
+
+def open_known(
+    known: Mapping[bytes, Entry], settings: Settings, config: Path | None, cancel: CancelSignal
+) -> tuple[MyTardisPlace, Files]:
+    """Return the server, and the files that the ledger knows to be verified, by their paths."""
+    files = {
+        path: WantedFile(path, path, it.size, it.checksum, it.modified_ns)
+        for path, it in known.items()
+    }
+    stored = {
+        path: StoredAt(None if it.archive else it.datafile, it.size) for path, it in known.items()
+    }
+    client = _connect(settings, config, cancel)
+    return MyTardisPlace(settings.server.url, client, stored), files
+
+
+def list_records(
+    kind: str, number: int, config: Path | None, cancel: CancelSignal
+) -> tuple[MyTardisPlace, Files, Problems]:
+    """Return the server, and the files of a dataset, or of an experiment with folders for each.
+
+    Their paths are those of the records, which may be anything. In addition, it returns why others
+    are not to be fetched. Raises `UploaderError`.
+    """
+    settings = load_settings(config).settings
+    require_server(settings)
+    client = _connect(settings, config, cancel)
+    server = HttpServer(client)
+    if server.is_gone(kind, number):
+        raise SettingsError(
+            f"The server has no {kind} {number}.",
+            hint="Check the number: it is in the address of its page.",
+            code="copy.source",
+        )
+    folders = {DatasetId(number): ""}
+    if kind == "experiment":
+        folders = _name_folders(server.list_datasets(ExperimentId(number)))
+    files, problems, stored, clashes = Files(), Problems(), dict[bytes, StoredAt](), set[bytes]()
+    for dataset, folder in folders.items():
+        for record in server.list_datafiles(dataset):
+            path = "/".join(filter(None, (folder, record.directory, record.name))).encode()
+            file, other = _describe(path, record), files.get(path)
+            if not (record.verified and _CHECKSUM.fullmatch(record.checksum)):
+                problems.append((path, _describe_unverified(path)))
+            elif other and (other.size, other.checksum) != (file.size, file.checksum):
+                clashes.add(path)
+            else:
+                files[path], stored[path] = file, StoredAt(record.id, record.size)
+    for path in clashes:
+        del files[path]
+        problems.append((path, _describe_clash(path)))
+    return MyTardisPlace(settings.server.url, client, stored), files, problems
+
+
+def _connect(settings: Settings, config: Path | None, cancel: CancelSignal) -> ApiClient:
+    """Return the client of a server, which has accepted the account."""
+    key, _ = find_api_key(settings, open_secrets(config))
+    client = ApiClient(settings.server, key.reveal(), SystemClock(), cancel)
+    client.prove()
+    return client
+
+
+def _name_folders(datasets: Sequence[Dataset]) -> dict[DatasetId, str]:
+    """Return a folder for each dataset: its name if only it has that, or else name and number."""
+    count = Counter(it.name.casefold() for it in datasets)
+    return {
+        it.id: it.name
+        if is_plain(it.name.encode()) and "/" not in it.name and count[it.name.casefold()] == 1
+        else dataset_folder(it.name, it.id)
+        for it in datasets
+    }
+
+
+def _describe(path: bytes, record: Datafile) -> WantedFile:
+    # A time without a zone, as servers give it, is taken for one of this computer.
+    moment = find_moment(record.modified)
+    modified_ns = round(moment.timestamp() * 1e6) * 1000 if moment else time.time_ns()
+    return WantedFile(path, path, record.size, record.checksum, modified_ns)
+
+
+def _describe_unverified(path: bytes) -> Problem:
+    return Problem(
+        "verify.pending",
+        f"The server has not verified {format_path(path)}, so it was not fetched.",
+        "Run the same command again once it has.",
+    )
+
+
+def _describe_clash(path: bytes) -> Problem:
+    return Problem(
+        "server.strange-answer",
+        f"Several records on the server have the path {format_path(path)}, with different bytes.",
+        "Download the right one from the page of its dataset.",
+    )
