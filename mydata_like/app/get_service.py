@@ -406,7 +406,10 @@ class _Get:
         """Return the files that are wanted, in the order of their paths."""
         part, listing, copied = self._part, self._listing, self._copied
         if copied is not None:
-            chosen = sorted(it for it, file in copied.files.items() if self._wants(file.place))
+            chosen = sorted(
+                (it for it, file in copied.files.items() if self._wants(file.place)),
+                key=lambda it: (copied.files[it].archive, it),
+            )
             chosen = [it for it in chosen if self._is_as_copied(it)]
             self.report.found += len(copied.problems)
             for path, problem in copied.problems:
@@ -430,6 +433,9 @@ class _Get:
 
     def _find_size(self, path: bytes) -> int:
         return self._copied.files[path].size if self._copied else self._listing.find(path)[1]
+
+    def _find_archive(self, path: bytes) -> int:
+        return self._copied.files[path].archive if self._copied else 0
 
     def _is_as_copied(self, path: bytes) -> bool:
         """Return whether a file is listed as the ledger has it; else it is a failure."""
@@ -514,18 +520,20 @@ class _Get:
             raise Cancelled
 
     def _group(self, chosen: Sequence[bytes]) -> Iterator[list[bytes]]:
-        """Yield small files in groups, and each other one alone."""
+        """Yield small files in groups, those of an archive in one, and each other one alone."""
         group: list[bytes] = []
-        size = names = 0
+        size = names = before = 0
         for path in chosen:
-            file_size = self._find_size(path)
-            if file_size > SMALL:
+            file_size, archive = self._find_size(path), self._find_archive(path)
+            if file_size > SMALL and not archive:
                 yield [path]
                 continue
-            if len(group) == TOGETHER or size > TOGETHER_BYTES or names > NAMES_BYTES:
+            full = len(group) == TOGETHER or size > TOGETHER_BYTES or names > NAMES_BYTES
+            if group and (archive != before or (full and not archive)):
                 yield group
                 group, size, names = [], 0, 0
             group.append(path)
+            before = archive
             size, names = size + file_size, names + len(path)
         if group:
             yield group
@@ -603,7 +611,7 @@ class _Get:
 
     def _receive(self, files: DestinationFiles, left: dict[bytes, WantedFile]) -> None:
         """Receive files, and remove from those that are `left` what is settled."""
-        small = [it.path for it in left.values() if it.size <= SMALL]
+        small = [it.path for it in left.values() if it.size <= SMALL or it.archive]
         if len(small) > 1:
             self._receive_together(files, small, left)
         for file in list(left.values()):

@@ -2,9 +2,9 @@
 
 import re
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections import Counter, defaultdict
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple, cast
 
@@ -12,8 +12,15 @@ from mydata_like.app.connection import require_server
 from mydata_like.app.settings_service import find_api_key, load_settings, open_secrets
 from mydata_like.catalogues.mytardis.api import HttpServer
 from mydata_like.catalogues.mytardis.client import ApiClient
+from mydata_like.catalogues.mytardis.server_check import list_endings
 from mydata_like.core.destination_files import DestinationFiles, StoredContent
-from mydata_like.core.errors import Problem, RejectedError, SettingsError, TransientError
+from mydata_like.core.errors import (
+    ArchiveError,
+    Problem,
+    RejectedError,
+    SettingsError,
+    TransientError,
+)
 from mydata_like.core.formatting import format_path
 from mydata_like.core.frozen import frozen
 from mydata_like.core.model import Datafile, DatafileId, Dataset, DatasetId, Entry, ExperimentId
@@ -22,6 +29,7 @@ from mydata_like.core.ports import CancelSignal
 from mydata_like.core.staging_path import dataset_folder
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.schema import Settings
+from mydata_like.transfer.archive_reader import read_members
 from mydata_like.transfer.folder.received_files import WantedFile
 from mydata_like.transfer.tar import is_plain
 
@@ -31,10 +39,15 @@ _CHECKSUM: Final = re.compile(r"[0-9a-f]{32}")
 
 
 class StoredAt(NamedTuple):
-    """Where a server has the `size` bytes of a file; the ledger may not know the datafile."""
+    """Where a server has the `size` bytes of a file; the ledger may not know the datafile.
+
+    The datafile is an archive if there is a `key`, the path of the file here: its name in the
+    archive is the end of that.
+    """
 
     datafile: DatafileId | None
     size: int
+    key: bytes = b""
 
 
 class RecordFiles:
@@ -43,26 +56,65 @@ class RecordFiles:
     def __init__(self, client: ApiClient, stored: Mapping[bytes, StoredAt]) -> None:
         self._client = client
         self._stored = stored
+        self._ended = set[DatafileId | None]()  # archives that have nothing else that is wanted
         self._broken = Counter[tuple[DatafileId, int]]()  # attempts, by datafile and first byte
 
     @contextmanager
     def open_content(self, path: bytes, offset: int = 0) -> Iterator[StoredContent | None]:
         """Open a file for reading from an offset on; None if the server does not return it."""
-        datafile, size = self._stored[path]
+        datafile, size, key = self._stored[path]
         if offset == size:
             yield StoredContent(path, iter(()))
+            return
+        if key:
+            with closing(self._open_members(datafile, [path])) as found:
+                content = next(found, None)
+                yield content and content._replace(pieces=_skip(content.pieces, offset))
             return
         with self._open(datafile, offset) as pieces:
             yield None if pieces is None else StoredContent(path, pieces)
 
     def open_contents(self, paths: Sequence[bytes]) -> Iterator[StoredContent]:
-        """Yield small files, one after the other; what the server refuses is omitted."""
+        """Yield small files, one after the other; what the server refuses is omitted.
+
+        All that is wanted of an archive is to be asked for at once.
+        """
+        archives = defaultdict[DatafileId | None, list[bytes]](list)
         for path in paths:
-            datafile, size = self._stored[path]
+            datafile, size, key = self._stored[path]
+            if key:
+                archives[datafile].append(path)
+                continue
             with suppress(RejectedError), self._open(datafile) as pieces:
                 if pieces is not None:
                     # Read here, so that an error is one of this file.
                     yield StoredContent(path, iter((_join(pieces, size),)))
+        for archive, members in archives.items():
+            yield from self._open_members(archive, members)
+            self._ended.add(archive)
+
+    def _open_members(
+        self, archive: DatafileId | None, paths: Sequence[bytes]
+    ) -> Generator[StoredContent, None, None]:
+        """Yield files of an archive, which is read once; those that it lacks are omitted."""
+        if archive in self._ended:
+            return
+        stored = self._stored
+        wanted = {
+            ending: path
+            for path in sorted(paths, key=lambda it: len(stored[it].key), reverse=True)
+            for ending in list_endings(stored[path].key)
+        }
+        left = set(paths)
+        with suppress(RejectedError, ArchiveError), self._open(archive) as pieces:
+            for name, size, content in read_members(pieces or ()):
+                # The first folder is the dataset's own, which may have been renamed.
+                path = wanted.get(name, wanted.get(name.partition(b"/")[2], b""))
+                if path in left and size == stored[path].size:
+                    left.remove(path)
+                    yield StoredContent(path, iter((_join(content, size),)))
+                if not left:
+                    return
 
     def close(self) -> None:
         self._client.close()
@@ -140,11 +192,19 @@ def open_known(
 ) -> tuple[MyTardisPlace, Files]:
     """Return the server, and the files that the ledger knows to be verified, by their paths."""
     files = {
-        path: WantedFile(path, path, it.size, it.checksum, it.modified_ns)
+        path: WantedFile(
+            path,
+            path,
+            it.size,
+            it.checksum,
+            it.modified_ns,
+            (it.datafile or 0) if it.archive else 0,
+        )
         for path, it in known.items()
     }
     stored = {
-        path: StoredAt(None if it.archive else it.datafile, it.size) for path, it in known.items()
+        path: StoredAt(it.datafile, it.size, it.key if it.archive else b"")
+        for path, it in known.items()
     }
     client = _connect(settings, config, cancel)
     return MyTardisPlace(settings.server.url, client, stored), files

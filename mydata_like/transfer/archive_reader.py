@@ -73,6 +73,24 @@ def read_index(chunks: Iterable[bytes]) -> list[Indexed]:
     return index
 
 
+def read_members(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, int, Iterator[bytes]]]:
+    """Yield name, size and content of each member of an archive that arrives in chunks.
+
+    The content is to be read before the next member. The index, which has its checksum, is at the
+    end and not read. Raises `ArchiveError`, also while content is read.
+    """
+    reader = _ChunkReader(chunks)
+    while header := _read_header(reader):
+        name, size, _ = header
+        if name.endswith(INDEX_ENDING) and b"/" not in name:
+            return
+        content = reader.take(size)
+        yield name, size, map(bytes, content)
+        for _ in content:  # what was not read
+            pass
+        reader.skip(len(padding(size)))
+
+
 class TarArchives:
     """The archive format for the engine; implements `core.archives.ArchiveFormat`."""
 
@@ -149,11 +167,11 @@ class _ChunkReader:
         self._left = memoryview(b"")
 
     def read(self, count: int) -> bytes:
-        return b"".join(self._take(count))
+        return b"".join(self.take(count))
 
     def skip(self, count: int) -> str:
         checksum = hashlib.md5(usedforsecurity=False)
-        for piece in self._take(count):
+        for piece in self.take(count):
             checksum.update(piece)
         return checksum.hexdigest()
 
@@ -162,7 +180,8 @@ class _ChunkReader:
         if self._left or any(self._chunks):
             raise _damaged("there is data after its end")
 
-    def _take(self, count: int) -> Iterator[memoryview]:
+    def take(self, count: int) -> Iterator[memoryview]:
+        """Yield the next bytes; raises `ArchiveError` if there are fewer."""
         while count:
             if not self._left:
                 more = next(self._chunks, None)

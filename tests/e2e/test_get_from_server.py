@@ -300,3 +300,41 @@ def test_what_does_not_exist_is_refused_with_a_sentence(open_getting):
     assert (unknown, of_nothing["problem"]["code"]) == (2, "copy.source")
     assert (denied, of_stranger["problem"]["code"]) == (3, "server.denied")
     assert not getting.here.exists()
+
+
+def test_files_of_an_archive_come_out_of_it(open_getting):
+    chance = Random(1)
+    tiny = {f"raw/{it:03}.dat": chance.randbytes(chance.randrange(3000)) for it in range(150)}
+    tiny |= {"raw/raw/001.dat": b"another", "raw/large.dat": chance.randbytes(1_200_000)}
+    rules = 'archive.rules=["*.dat below 2 MB from 50 files by dataset"]'
+    getting = open_getting(tiny | {"alone.txt": b"alone"}, rules)
+    before = seen(getting.scan)
+    asked = len(getting.downloads)
+    shutil.rmtree(getting.scan)
+
+    code, found = getting.get("--missing", getting.scan)
+    (getting.scan / "raw" / "raw" / "001.dat").unlink()
+    one, _ = getting.get("--missing", getting.scan)
+
+    assert (code, found["fetched"], found["problems"]) == (0, len(tiny) + 1, [])
+    assert one == 0
+    assert seen(getting.scan) == before
+    archives = [it for it in getting.server.datafiles() if it.filename.endswith(".tar")]
+    assert len(getting.downloads) - asked == len(archives) + 2
+
+
+def test_a_damaged_archive_gives_only_what_is_right(open_getting):
+    rules = 'archive.rules=["*.dat below 1 MB from 50 files"]'
+    getting = open_getting({f"{it:03}.dat": b"%d" % it * 100 for it in range(60)}, rules)
+    (archive,) = [it for it in getting.server.datafiles() if it.filename.endswith(".tar")]
+    content = archive.path.read_bytes()
+    archive.path.write_bytes(content[: len(content) // 2].replace(b"5" * 100, b"x" * 100))
+
+    code, found = getting.get(getting.scan, getting.here)
+
+    here = {path.decode()[-7:]: it for path, it in seen(getting.here).items()}
+    assert (code, found["fetched"] + found["failed"]) == (1, 60)
+    assert set(codes(found).values()) == {"server.lost"}
+    assert {"000.dat", "010.dat"} <= here.keys()
+    assert not {"005.dat", "059.dat"} & here.keys()
+    assert len(getting.downloads) == 1

@@ -203,7 +203,7 @@ class ServerCheck:
         """Return whether an archive contains a local file's bytes, according to its index."""
         wanted = entry.size, entry.modified_ns, entry.checksum
         index = self._read_archive(archive)
-        return any((name, *wanted) in index for name in _list_endings(entry.key))
+        return any((name, *wanted) in index for name in list_endings(entry.key))
 
     def _read_archive(self, record: Datafile) -> frozenset[_Member]:
         """Return the members of an archive, by its index on the server; each index is read once.
@@ -252,7 +252,7 @@ def _list_places(entry: Entry) -> Iterator[str]:
     if entry.archive:
         yield entry.archive
         return
-    for ending in _list_endings(entry.key):
+    for ending in list_endings(entry.key):
         yield ending.decode(errors="replace")
 
 
@@ -276,7 +276,7 @@ def _describe(member: Indexed) -> _Member:
     return member.name.partition(b"/")[2], member.size, member.modified_ns, member.checksum
 
 
-def _list_endings(path: bytes) -> Iterator[bytes]:
+def list_endings(path: bytes) -> Iterator[bytes]:
     """Yield a path, then the path without its first folder, and so on."""
     while path:
         yield path

@@ -48,7 +48,8 @@ _WORDS: Final = (  # of problems at destinations; here they are about the folder
 class WantedFile(NamedTuple):
     """A file that is to be received, with the size and checksum that its bytes must have.
 
-    `path` is its path at the destination, `place` that below the local folder.
+    `path` is its path at the destination, `place` that below the local folder. Files that are read
+    together, of whatever size, have the same number of an `archive`, 0 for none.
     """
 
     path: bytes
@@ -56,6 +57,7 @@ class WantedFile(NamedTuple):
     size: int
     checksum: str
     modified_ns: int
+    archive: int = 0
 
     @property
     def part(self) -> bytes:
