@@ -204,7 +204,12 @@ def get_files(
         # Only a server needs it.
         from mydata_like.app.mytardis_place import list_records
 
-        listed = list_records(*order.what, order.config, cancel)
+        listed = list_records(
+            *order.what,
+            order.config,
+            cancel,
+            lambda known: report(VerifyProgress("records", known)),
+        )
         copied: _Copied | None = _Copied(*listed, records=True)
     elif order.missing:
         copied = _find_copied(order.target, order, prompts, cancel)

@@ -3,7 +3,7 @@
 import re
 import time
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple, cast
@@ -211,12 +211,17 @@ def open_known(
 
 
 def list_records(
-    kind: str, number: int, config: Path | None, cancel: CancelSignal
+    kind: str,
+    number: int,
+    config: Path | None,
+    cancel: CancelSignal,
+    report: Callable[[int], None],
 ) -> tuple[MyTardisPlace, Files, Problems]:
     """Return the server, and the files of a dataset, or of an experiment with folders for each.
 
     Their paths are those of the records, which may be anything. In addition, it returns why others
-    are not to be fetched. Raises `UploaderError`.
+    are not to be fetched. `report` is called with the number of files that are known so far. Raises
+    `UploaderError`.
     """
     settings = load_settings(config).settings
     require_server(settings)
@@ -234,6 +239,7 @@ def list_records(
     files, problems, stored, clashes = Files(), Problems(), dict[bytes, StoredAt](), set[bytes]()
     for dataset, folder in folders.items():
         for record in server.list_datafiles(dataset):
+            report(len(files))
             path = "/".join(filter(None, (folder, record.directory, record.name))).encode()
             file, other = _describe(path, record), files.get(path)
             if not (record.verified and _CHECKSUM.fullmatch(record.checksum)):

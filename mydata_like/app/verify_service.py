@@ -102,7 +102,7 @@ class WrongFile(NamedTuple):
 class VerifyProgress(NamedTuple):
     """How far a check is: its step, and the files and bytes of this step that are done."""
 
-    step: str  # "manifest", "files", "others" or "receipt"
+    step: str  # "manifest", "records" of a server, "files", "others" or "receipt"
     files: int
     of: int = 0
     size: int = 0

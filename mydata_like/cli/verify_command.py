@@ -193,6 +193,8 @@ class ProgressLine:
 
 def _describe_progress(progress: VerifyProgress) -> str:
     match progress.step:
+        case "records":
+            return f"Reading the records of the server: {progress.files:,} files"
         case "manifest":
             return f"Reading the manifest: {progress.files:,} files"
         case "files":
