@@ -433,14 +433,13 @@ class _Get:
             message = f"{what} lists {format_path(path)}, which is no path of a file there."
             self._fail(path, Problem("destination.manifest", message))
         self.report.found += len(chosen)
-        self.report.size = sum(self._find_size(it) for it in chosen)
+        self.report.size = sum(self._look_up(it)[0] for it in chosen)
         return [it for it in chosen if it not in wrong] if wrong else chosen
 
-    def _find_size(self, path: bytes) -> int:
-        return self._copied.files[path].size if self._copied else self._listing.find(path)[1]
-
-    def _find_archive(self, path: bytes) -> int:
-        return self._copied.files[path].archive if self._copied else 0
+    def _look_up(self, path: bytes) -> tuple[int, int]:
+        """Return the size of a file, and the number of its archive or 0."""
+        file = self._copied.files[path] if self._copied else None
+        return (file.size, file.archive) if file else (self._listing.find(path)[1], 0)
 
     def _is_as_copied(self, path: bytes) -> bool:
         """Return whether a file is listed as the ledger has it; else it is a failure."""
@@ -529,7 +528,7 @@ class _Get:
         group: list[bytes] = []
         size = names = before = 0
         for path in chosen:
-            file_size, archive = self._find_size(path), self._find_archive(path)
+            file_size, archive = self._look_up(path)
             if file_size > SMALL and not archive:
                 yield [path]
                 continue

@@ -203,6 +203,7 @@ def test_what_the_server_does_not_give_is_named_and_the_rest_comes(open_getting,
 def test_a_killed_get_continues_within_a_file(open_getting):
     content = Random(1).randbytes(LARGE)
     getting = open_getting({"large": content, "small": b"small"})
+    asked = f"/{getting.find('large').id}/download/"
 
     process = getting.start("--bandwidth", "2", getting.scan, getting.here)
     while not has_part(getting.here):
@@ -215,6 +216,7 @@ def test_a_killed_get_continues_within_a_file(open_getting):
     assert (code, found["failed"], found["here"] + found["fetched"]) == (0, 0, 2)
     assert (getting.here / "Scan 1" / "large").read_bytes() == content
     assert {it.name for it in (getting.here / "Scan 1").iterdir()} == {"large", "small"}
+    assert len([it for it in getting.server.requests if asked in it.path]) == 2
 
 
 def test_a_dataset_comes_by_its_records(open_getting):
