@@ -59,7 +59,7 @@ from mydata_like.core.extra_sources import lies_in, source_key
 from mydata_like.core.file_access import system_path
 from mydata_like.core.formatting import format_path
 from mydata_like.core.frozen import frozen
-from mydata_like.core.model import LOST, EntryState
+from mydata_like.core.model import LOST, Entry, EntryState
 from mydata_like.core.openat import join
 from mydata_like.core.staging_path import KEPT
 from mydata_like.core.token_bucket import TokenBucket
@@ -255,23 +255,25 @@ class _Copied(NamedTuple):
 def _find_copied(
     path: bytes, order: GetOrder, prompts: Prompts | None, cancel: CancelFlag
 ) -> _Copied | None:
-    """Return what the newest ledger says of a local folder or file; None if none knows it."""
+    """Return what the newest ledgers say of a local folder or file; None if none knows it."""
     name = path.rpartition(b"/")[2]
-    for target, settings, shard in _list_ledgers(order.config):
-        with reading(settings, order.config, shard) as ledger:
-            if ledger is None:
-                continue
-            inside = find_key(Path(settings.data.directory or ""), Path(os.fsdecode(path)))
-            keys = [path] if inside is None else [inside, path]
-            found = {
-                it.key[len(key) :].strip(b"/") or name: it
-                for key in keys
-                for it in ledger.iter_entries(key)
-                if it.state is EntryState.VERIFIED and _is_at(it.key, key)
-            }
-            alone = any(it.key in keys for it in found.values())
+    for target, settings, shards in _list_ledgers(order.config):
+        inside = find_key(Path(settings.data.directory or ""), Path(os.fsdecode(path)))
+        keys = [path] if inside is None else [inside, path]
+        found = dict[bytes, Entry]()
+        for shard in shards:
+            with reading(settings, order.config, shard) as ledger:
+                if ledger is None:
+                    continue
+                found |= {
+                    it.key[len(key) :].strip(b"/") or name: it
+                    for key in keys
+                    for it in ledger.iter_entries(key)
+                    if it.state is EntryState.VERIFIED and _is_at(it.key, key)
+                }
         if not found:
             continue
+        alone = any(it.key in keys for it in found.values())
         folder = b"" if order.missing or order.contents or alone else name
         if target is None:
             # Only a server needs it.
@@ -303,18 +305,19 @@ def _is_at(key: bytes, path: bytes) -> bool:
     return key == path or key.startswith(path + b"/")
 
 
-def _list_ledgers(config: Path | None) -> Iterator[tuple[CopyTarget | None, Settings, Shard]]:
-    """Yield the ledgers of the settings and of copies; the target is None for a server."""
+def _list_ledgers(
+    config: Path | None,
+) -> Iterator[tuple[CopyTarget | None, Settings, Sequence[Shard]]]:
+    """Yield the ledgers of the settings, and of each copy; the target is None for a server."""
     settings = load_settings(config, must_exist=False).settings
     target = None
     if settings.destination.takes_tree:
         target = settings.destination.parse(os.fsencode(Path.home()))
-    for shard, _ in list_ledgers(settings, config):
-        yield target, settings, shard
+    yield target, settings, [shard for shard, _ in list_ledgers(settings, config)]
     for folder, address in list_addresses(config):
         copied, _ = check_values({"data.directory": str(folder)})
         if copied is not None:
-            yield parse_destination(address), copied, WHOLE
+            yield parse_destination(address), copied, [WHOLE]
 
 
 class _Get:

@@ -143,6 +143,26 @@ def test_a_file_and_a_folder_come_to_a_target_or_back(open_getting):
     assert seen(getting.scan)[b"a"].content == before[b"a"].content
 
 
+def test_what_the_runs_of_shards_have_sent_comes_back(open_getting):
+    layout = "data.layout=Username / Experiment / Dataset"
+    getting = open_getting({"dataset/a": b"a"}, layout)
+    data = getting.site.data
+    for number in range(2, 10):
+        shutil.copytree(getting.scan, data / "alice" / f"Scan {number}")
+    shards = ("1/2", "2/2")
+    ended = [
+        getting.site.command("run", "--json", "--shard", it, settings=[layout]) for it in shards
+    ]
+    before = seen(data)
+    shutil.rmtree(data / "alice")
+
+    code, found = getting.get("--missing", data)
+
+    assert all(it.sums["sent"] > 0 for it in ended)
+    assert (code, found["fetched"]) == (0, 9)
+    assert seen(data) == before
+
+
 def test_other_bytes_get_no_name(open_getting):
     names = ("same", "changed", "shorter", "longer", "gone")
     getting = open_getting({name: name.encode() * 100 for name in names} | {"large": bytes(LARGE)})
