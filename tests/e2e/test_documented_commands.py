@@ -84,6 +84,8 @@ class Reader:
             "ann@storage.example.org:/archive": f"storage.example.org:{folder}/archive",
             "cd /archive": f"cd {folder}/archive",
             "s3://archive/lab-1": f"s3://{BUCKET}/lab-1",
+            "dataset:12": "dataset:1",
+            "experiment:3": "experiment:1",
         }
         self._write("Scan 0/notes.txt")
         (folder / "FOLDER").mkdir()
