@@ -8,7 +8,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, Union
 from mydata_like.app.cleanup_service import find_key
 from mydata_like.app.directory_lock import directory_locked
 from mydata_like.app.host_login import parse_destination
-from mydata_like.app.known_copies import list_addresses
+from mydata_like.app.known_copies import KNOWN_ID, list_addresses
 from mydata_like.app.ledgers import list_ledgers, reading
 from mydata_like.app.plain_destination import (
     FolderPlace,
@@ -73,6 +73,7 @@ from mydata_like.transfer.folder.received_files import (
     DIFFERS,
     PART,
     RESUMED,
+    HashedFiles,
     ReceivedFiles,
     Reception,
     WantedFile,
@@ -116,14 +117,16 @@ class GetOrder:
 
     `contents` of a folder go to the `target` itself, else the folder does. `bandwidth` is in MB/s,
     0 for no limit, and `channels` 0 for automatic. Existing files are only replaced with `replace`.
-    With `missing`, what was copied from the target is brought back to it. With `sparse`, zeros
-    become holes in all files, else in those that have holes there.
+    With `missing`, what was copied from the target is brought back to it; with an `origin`, what
+    was copied from this local path goes to the target. With `sparse`, zeros become holes in all
+    files, else in those that have holes there.
     """
 
     what: CopyTarget | RecordTarget
     contents: bool
     target: bytes
     missing: bool = False
+    origin: bytes = b""
     config: Path | None = None
     dry_run: bool = False
     bandwidth: float = 0.0
@@ -211,8 +214,8 @@ def get_files(
             lambda known: report(VerifyProgress("records", known)),
         )
         copied: _Copied | None = _Copied(*listed, records=True)
-    elif order.missing:
-        copied = _find_copied(order.target, order, prompts, cancel)
+    elif order.missing or order.origin:
+        copied = _find_copied(order.origin or order.target, order, prompts, cancel)
     else:
         place = open_target(order.what, order.config, order.accepted_keys, prompts)
         try:
@@ -224,8 +227,9 @@ def get_files(
             if copied is None:
                 raise
     if copied is None:
+        path = order.origin or order.target
         raise SettingsError(
-            f"This computer does not know that {format_path(order.target)} was copied.",
+            f"This computer does not know that {format_path(path)} was copied.",
             hint="Write the destination: mydata-like get USER@HOST:PATH FOLDER",
             code="copy.source",
         )
@@ -293,7 +297,8 @@ def _find_copied(
             if it.remote
         }
         if files:
-            opened = open_target(target, order.config, order.accepted_keys, prompts)
+            accepted = order.accepted_keys + settings.transfer.host_keys
+            opened = open_target(target, order.config, accepted, prompts, settings.transfer)
             return _Copied(opened, files, (), folder, alone)
     return None
 
@@ -320,6 +325,61 @@ def _list_ledgers(
             yield parse_destination(address), copied, [WHOLE]
 
 
+def can_be_got(path: Path, config: Path | None) -> bool:
+    """Return whether files of this local path can be brought back from where they were sent.
+
+    Raises `UploaderError` if a ledger cannot be read.
+    """
+    wanted = source_key(path)
+    for _, settings, shards in _list_ledgers(config):
+        inside = find_key(Path(settings.data.directory or ""), path)
+        keys = [wanted] if inside is None else [inside, wanted]
+        for shard in shards:
+            with reading(settings, config, shard) as ledger:
+                if ledger and any(
+                    it.state is EntryState.VERIFIED and _is_at(it.key, key)
+                    for key in keys
+                    for it in ledger.iter_entries(key)
+                ):
+                    return True
+    return False
+
+
+def find_originals(
+    paths: Collection[bytes], name: str, config: Path | None
+) -> Iterator[tuple[bytes, Path, Entry]]:
+    """Yield the local files that were copied to paths of the destination with this id.
+
+    All ledgers are read as a whole. Raises `UploaderError` if one cannot be read.
+    """
+    for _, settings, shards in _list_ledgers(config):
+        top = settings.data.directory or Path()
+        for shard in shards:
+            with reading(settings, config, shard) as ledger:
+                if ledger is None or ledger.find_meta(KNOWN_ID) != name:
+                    continue
+                for entry in ledger.iter_entries():
+                    path = entry.remote.encode("utf-8", "surrogateescape")
+                    if entry.state is EntryState.VERIFIED and path in paths:
+                        yield path, top / os.fsdecode(entry.key), entry
+
+
+def hash_files(
+    place: Place,
+    choose: Callable[[Listing], dict[bytes, WantedFile]],
+    received: HashedFiles,
+    bandwidth: float,
+    cancel: CancelFlag,
+    report: Callable[[VerifyProgress], None],
+) -> GetReport:
+    """Fetch the files that are chosen of what is listed, as `get_files` does; write them nowhere.
+
+    `bandwidth` is in MB/s, 0 for no limit. Raises `UploaderError` if it cannot begin.
+    """
+    order = GetOrder(what=FolderTarget(b""), contents=True, target=b"", bandwidth=bandwidth)
+    return _Get(order, place, cancel, report, choose=choose, received=received).run()
+
+
 class _Get:
     """One `get`."""
 
@@ -330,15 +390,19 @@ class _Get:
         cancel: CancelFlag,
         report: Callable[[VerifyProgress], None],
         copied: _Copied | None = None,
+        *,
+        choose: Callable[[Listing], dict[bytes, WantedFile]] | None = None,
+        received: ReceivedFiles | None = None,
     ) -> None:
         self._order = order
         self._copied = copied  # else all files of a part of the destination are wanted
+        self._find_wanted = choose  # of what is listed, once it is known
         self._place = place
         self._cancel = cancel
         self._stop = cancel.part()  # also set by an error
         self._show = report
         self._sessions = [place.open_files()]
-        self._target = ReceivedFiles(order.target)
+        self._target = received or ReceivedFiles(order.target)
         self._present = True  # the local folder exists
         self._listing = Listing()
         self._part = b""  # what is wanted of the destination
@@ -412,6 +476,8 @@ class _Get:
 
     def _choose(self) -> list[bytes]:
         """Return the files that are wanted, in the order of their paths."""
+        if self._find_wanted is not None:
+            self._copied = _Copied(self._place, self._find_wanted(self._listing))
         part, listing, copied = self._part, self._listing, self._copied
         if copied is not None:
             chosen = sorted(
@@ -487,6 +553,9 @@ class _Get:
     def _open_target(self, stack: ExitStack) -> None:
         """Make the local folder, and lock it."""
         order = self._order
+        if not order.target:
+            self._present = False
+            return
         real, there = os.path.realpath(order.target), os.path.realpath(self._place.path)
         inside = lies_in(real, there) or lies_in(join(real, self._prefix.rstrip(b"/")), there)
         if isinstance(self._place, FolderPlace) and inside:

@@ -4,15 +4,19 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from mydata_like.app.ledgers import list_ledgers, reading
 from mydata_like.app.settings_service import find_places, find_state
+from mydata_like.catalogues.manifest.verify_records import LastRestore as LastRestore
 from mydata_like.catalogues.manifest.verify_records import LastVerify as LastVerify
+from mydata_like.catalogues.manifest.verify_records import RestoreRecord
 from mydata_like.core.destination_files import EVIDENCE
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Settings
 from mydata_like.state.state_files import load_record, save_record, to_plain
+
+T = TypeVar("T")
 
 COPIES: Final = "copies"  # the folder of the state of all copies
 KNOWN_ID: Final = "destination-id"  # the ledger's key for the id in the destination's marker
@@ -20,6 +24,7 @@ WEAKEST: Final = "weakest-evidence"  # that for the weakest kind of evidence of 
 _ADDRESS: Final = "address.json"
 _RUN: Final = "run-*.json"
 _CHECK: Final = "check-*.json"
+_RESTORE: Final = "restore-test-*.json"
 
 
 class CopyRun(NamedTuple):
@@ -42,6 +47,21 @@ class CopyCheck(NamedTuple):
     id: str = ""
 
 
+class CopyRestore(NamedTuple):
+    """The last restore test of a destination that was made on this computer; see `CopyCheck`."""
+
+    destination: str
+    record: RestoreRecord
+    id: str
+
+
+class LastChecks(NamedTuple):
+    """The last check of a destination and its last restore test, as far as there were any."""
+
+    verify: LastVerify | None
+    restore: LastRestore | None
+
+
 class CopyAddress(NamedTuple):
     """Where the files of a ledger of `copy` went, as it is written on the command line."""
 
@@ -49,11 +69,17 @@ class CopyAddress(NamedTuple):
 
 
 class KnownCopy(NamedTuple):
-    """A destination; `check` is None if it was not verified on this computer."""
+    """A destination, and what was last done with it on this computer."""
 
     destination: str
     run: CopyRun | None
     check: LastVerify | None
+    restore_test: LastRestore | None
+
+    @property
+    def checks(self) -> LastChecks:
+        """What was last found there."""
+        return LastChecks(self.check, self.restore_test)
 
     def as_record(self) -> Mapping[str, object]:
         """Return it as plain values for JSON; docs/headless.md describes them."""
@@ -84,27 +110,42 @@ def note_check(check: CopyCheck, config: Path | None) -> None:
     save_record(_find_file(_CHECK, check.destination, config), check)
 
 
+def note_restore(test: CopyRestore, config: Path | None) -> None:
+    """Keep the result of a restore test; an error of the disk is only logged."""
+    save_record(_find_file(_RESTORE, test.destination, config), test)
+
+
+def find_restore(destination: str, name: str, config: Path | None) -> RestoreRecord | None:
+    """Return the last restore test on this computer of a destination with this id."""
+    known = load_record(_find_file(_RESTORE, destination, config), CopyRestore)
+    return known.record if known and known.id == name else None
+
+
 def list_copies(config: Path | None) -> list[KnownCopy]:
     """Return the known destinations in alphabetical order."""
-    runs = [load_record(it, CopyRun) for it in _find_folder(config).glob(_RUN)]
-    run_by_name = {it.destination: it for it in runs if it}
-    check_by_name = {it.destination: it.result for it in _load_checks(config)}
+    run = {it.destination: it for it in _load(_RUN, CopyRun, config)}
+    check = {it.destination: it.result for it in _load(_CHECK, CopyCheck, config)}
+    restore = {it.destination: it.record.result for it in _load(_RESTORE, CopyRestore, config)}
     return [
-        KnownCopy(name, run_by_name.get(name), check_by_name.get(name))
-        for name in sorted({*run_by_name, *check_by_name})
+        KnownCopy(name, run.get(name), check.get(name), restore.get(name))
+        for name in sorted({*run, *check, *restore})
     ]
 
 
-def find_check(settings: Settings, config: Path | None) -> LastVerify | None:
-    """Return the last check of the destination of these settings, whatever it was called then.
+def find_checks(settings: Settings, config: Path | None) -> LastChecks:
+    """Return the last checks of the destination of these settings, whatever it was called then.
 
-    None if this computer has made none, or no run has sent anything there. Raises `UploaderError`
-    if the ledger cannot be read.
+    There are none if this computer has made none, or if no run has sent anything there. Raises
+    `UploaderError` if the ledger cannot be read.
     """
     with reading(settings, config) as ledger:
-        known = ledger.find_meta(KNOWN_ID) if ledger else None
-    found = [it.result for it in _load_checks(config) if known and it.id == known]
-    return max(found, key=lambda it: it.at, default=None)
+        known = (ledger.find_meta(KNOWN_ID) if ledger else None) or None
+    checks = [it.result for it in _load(_CHECK, CopyCheck, config) if it.id == known]
+    tests = [it.record.result for it in _load(_RESTORE, CopyRestore, config) if it.id == known]
+    return LastChecks(
+        max(checks, key=lambda it: it.at, default=None),
+        max(tests, key=lambda it: it.at, default=None),
+    )
 
 
 def note_evidence(ledger: SqliteLedger, evidence: str) -> None:
@@ -127,9 +168,9 @@ def find_evidence(settings: Settings, config: Path | None) -> str:
     return "" if "" in kinds else min(kinds, key=EVIDENCE.index, default="")
 
 
-def _load_checks(config: Path | None) -> list[CopyCheck]:
-    checks = [load_record(it, CopyCheck) for it in _find_folder(config).glob(_CHECK)]
-    return [it for it in checks if it]
+def _load(pattern: str, kind: type[T], config: Path | None) -> list[T]:
+    records = [load_record(it, kind) for it in _find_folder(config).glob(pattern)]
+    return [it for it in records if it is not None]
 
 
 def _find_folder(config: Path | None) -> Path:

@@ -35,7 +35,7 @@ from mydata_like.catalogues.manifest.verify_records import (
     parse_last,
 )
 from mydata_like.core.checksums import Algorithm
-from mydata_like.core.destination_files import SERVICE, ProvenFile
+from mydata_like.core.destination_files import SERVICE, DestinationFiles, ProvenFile
 from mydata_like.core.errors import (
     Cancelled,
     Problem,
@@ -47,7 +47,7 @@ from mydata_like.core.errors import (
 from mydata_like.core.hashing import LANES
 from mydata_like.core.ports import CancelSignal, Clock
 from mydata_like.core.staging_path import KEPT
-from mydata_like.engine.pipeline import call_unless
+from mydata_like.engine.pipeline import CancelFlag, call_unless
 from mydata_like.engine.run import INTERRUPTED, INTERRUPTED_EXIT, SOME_FAILED_EXIT
 from mydata_like.settings.schema import Settings
 
@@ -113,7 +113,7 @@ class Surroundings(NamedTuple):
     """What a check needs beside the destination; `report` is called from any thread."""
 
     clock: Clock
-    cancel: CancelSignal
+    cancel: CancelFlag
     random: Random
     report: Callable[[VerifyProgress], None]
 
@@ -409,7 +409,7 @@ class _Verification:
                 scope = "all"
         result = LastVerify(
             self._now(),
-            f"{_find_user()}@{socket.gethostname()}",
+            name_user(),
             scope,
             report.ended is None,
             report.listed,
@@ -443,12 +443,7 @@ class _Verification:
         self._records.save(self._files)
 
     def _require_marker(self) -> None:
-        if self._files.read(MARKER) is None:
-            raise StagingError(
-                f"The destination {self._place.name} has lost its marker while it was verified.",
-                hint="Check that its disk is mounted; then run again.",
-                code="destination.absent",
-            )
+        require_still_marked(self._files, self._place.name)
 
     def _try(self, action: Callable[[], None]) -> None:
         """Change something at the destination; note if that is impossible, as on a read-only disk.
@@ -473,8 +468,20 @@ def _is_kept(path: bytes) -> bool:
     return path.rpartition(b"/")[2].startswith(_KEPT)
 
 
-def _find_user() -> str:
+def require_still_marked(files: DestinationFiles, name: str) -> None:
+    """Raise `StagingError` if the destination is gone, of which files only seem to be missing."""
+    if files.read(MARKER) is None:
+        raise StagingError(
+            f"The destination {name} has lost its marker while it was verified.",
+            hint="Check that its disk is mounted; then run again.",
+            code="destination.absent",
+        )
+
+
+def name_user() -> str:
+    """Return the user and this computer."""
     try:
-        return getpass.getuser()
+        user = getpass.getuser()
     except (KeyError, OSError, ImportError):  # an account without a name, as in a container
-        return str(os.getuid()) if hasattr(os, "getuid") else "unknown"
+        user = str(os.getuid()) if hasattr(os, "getuid") else "unknown"
+    return f"{user}@{socket.gethostname()}"

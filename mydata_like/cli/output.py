@@ -65,7 +65,7 @@ from mydata_like.settings.schema import Settings
 from mydata_like.settings.sections import TARGETS, DataDestination
 
 if TYPE_CHECKING:
-    from mydata_like.app.known_copies import LastVerify
+    from mydata_like.app.known_copies import LastRestore, LastVerify
     from mydata_like.app.ledger_status import StatusReport
     from mydata_like.settings.layers import ServerDecision
 
@@ -223,6 +223,17 @@ def describe_last_verify(last: "LastVerify") -> str:
     return (
         f"The last verification, on {day} by {last.by}: "
         f"{last.checked:,} of {last.listed:,} files{how}{part}{ended}, {wrong or 'all as listed'}."
+    )
+
+
+def describe_last_restore(last: "LastRestore") -> str:
+    """Return the result of the last restore test of a destination as a sentence."""
+    wrong = ", ".join(f"{number:,} {what}" for what, number in last.wrong.items())
+    ended = "" if last.complete else ", incomplete"
+    day = format_day(datetime.fromtimestamp(last.at, UTC))
+    return (
+        f"The last restore test, on {day} by {last.by}: {last.restored:,} of {last.chosen:,} files "
+        f"came back as listed{ended}{', ' if wrong else ''}{wrong}."
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from mydata_like.app.known_copies import KnownCopy, find_check, list_copies
+from mydata_like.app.known_copies import KnownCopy, LastChecks, find_checks, list_copies
 from mydata_like.app.ledger_status import (
     RUNS_SHOWN,
     Heartbeat,
@@ -15,6 +15,7 @@ from mydata_like.app.settings_service import load_settings, offer_takeover
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.output import (
     describe_decision,
+    describe_last_restore,
     describe_last_verify,
     describe_safety,
     format_local,
@@ -39,7 +40,7 @@ def status(
     if as_json:
         print_json({**found.as_record(), "copies": [it.as_record() for it in list_copies(config)]})
         return
-    lines, check = [], None
+    lines, checks = [], LastChecks(None, None)
     if found.missing:
         lines.append(f"Not set up yet; missing: {', '.join(found.missing)}")
     if offer := offer_takeover(settings, config):
@@ -47,8 +48,8 @@ def status(
     lines.append(f"Data directory: {settings.data.directory or '-'}")
     if settings.destination.takes_tree:
         lines.append(f"Destination: {settings.destination.address or '-'}")
-        if check := find_check(settings, config):
-            lines.append(describe_last_verify(check))
+        checks = find_checks(settings, config)
+        lines += _describe_checks(checks)
     else:
         lines.append(f"Server: {settings.server.url or '-'}")
     if found.awaited:
@@ -66,7 +67,8 @@ def status(
         for it in found.unused
     )
     lines += [*map(describe_decision, found.set_by_server), *_describe_runs(found)]
-    lines += _describe_copies([it for it in list_copies(config) if it.run or it.check != check])
+    others = (it for it in list_copies(config) if it.run or it.checks != checks)
+    lines += _describe_copies([*others])
     print_lines(reword(lines, settings))
 
 
@@ -79,8 +81,14 @@ def _describe_copies(copies: Sequence[KnownCopy]) -> Iterator[str]:
             else "made on another computer"
         )
         yield f"Copy to {copy.destination}: {last}"
-        if copy.check:
-            yield f"  {describe_last_verify(copy.check)}"
+        yield from (f"  {line}" for line in _describe_checks(copy.checks))
+
+
+def _describe_checks(checks: LastChecks) -> Iterator[str]:
+    if checks.verify:
+        yield describe_last_verify(checks.verify)
+    if checks.restore:
+        yield describe_last_restore(checks.restore)
 
 
 def _describe_watch(beat: Heartbeat, now: datetime) -> str:

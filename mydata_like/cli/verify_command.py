@@ -16,6 +16,7 @@ from mydata_like.app.bucket_place import BucketPlace
 from mydata_like.app.host_login import parse_destination
 from mydata_like.app.logging_setup import open_log
 from mydata_like.app.plain_destination import open_target
+from mydata_like.app.restore_test import MOST, RestoreReport, name_fault, run_restore_test
 from mydata_like.app.verify_service import (
     FileFault,
     NotSince,
@@ -29,12 +30,14 @@ from mydata_like.app.verify_service import (
 )
 from mydata_like.cli.options import (
     AcceptHostOption,
+    BandwidthOption,
     ConfigOption,
     JsonOption,
 )
 from mydata_like.cli.output import (
     NAMED_PROBLEMS,
     Shape,
+    describe_last_restore,
     describe_last_verify,
     describe_problem,
     name_destination,
@@ -59,7 +62,7 @@ HOW: Final = {  # the kinds of evidence
     "read-back-cached": "read, possibly from memory, and hashed now: {0.label}",
     "service": "compared with the service's ETags; read where they are no checksums",
 }
-READ: Final = "Note: all objects are downloaded. The service may charge for this."
+READ: Final = "Note: {} objects are downloaded. The service may charge for this."
 ASKED: Final = "Note: objects are not read: the service tells its ETags. To read them, add --read."
 REDRAWN: Final = 0.2  # seconds between two pictures of the progress
 _SHOWN: Final = 8  # digits of a checksum
@@ -98,6 +101,19 @@ def verify(
             "for its ETags. Files on hosts and in folders are always read.",
         ),
     ] = False,
+    restore_test: Annotated[
+        int,
+        typer.Option(
+            "--restore-test",
+            metavar="N",
+            min=0,
+            max=MOST,
+            help="Fetch N files, mostly those that were not verified for the longest time, as get "
+            "does, and compare them here. Nothing is written. Also continues after an "
+            "interruption.",
+        ),
+    ] = 0,
+    bandwidth: BandwidthOption = 0.0,
     accept: AcceptHostOption = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -109,6 +125,10 @@ def verify(
     as it is listed.
     """
     scope = _parse_scope(sample, older)
+    if restore_test and (scope or read):
+        raise typer.BadParameter("--restore-test excludes --sample, --older and --read.")
+    if bandwidth and not restore_test:
+        raise typer.BadParameter("--bandwidth limits what --restore-test fetches.")
     settings = None
     try:
         target = parse_destination(destination)
@@ -119,13 +139,18 @@ def verify(
             if isinstance(place, BucketPlace):
                 place = replace(place, reads=read)
                 if not as_json:
-                    print_lines([READ if read else ASKED])
+                    number = f"{restore_test:,}" if restore_test else "all"
+                    print_lines([READ.format(number) if read or restore_test else ASKED])
             cancel = CancelFlag()
             stack.enter_context(stopped_by_signals(cancel))
             line = ProgressLine(sys.stderr, cancel)
             stack.callback(line.clear)
             around = Surroundings(SystemClock(), cancel, Random(), line.show)  # noqa: S311 - a sample
-            report = verify_destination(place, scope, config, around)
+            report: VerifyReport | RestoreReport
+            if restore_test:
+                report = run_restore_test(place, restore_test, bandwidth, config, around)
+            else:
+                report = verify_destination(place, scope, config, around)
     except UploaderError as error:
         if as_json:
             print_json({"problem": error.problem._asdict()})
@@ -137,7 +162,10 @@ def verify(
             print_json({"problem": INTERRUPTED._asdict()})
         raise typer.Exit(INTERRUPTED_EXIT) from None
     if as_json:
-        print_json({"destination": place.name, **_record(report)})
+        record = _record_test(report) if isinstance(report, RestoreReport) else _record(report)
+        print_json({"destination": place.name, **record})
+    elif isinstance(report, RestoreReport):
+        print_lines(_describe_test(report, settings))
     else:
         print_lines(_describe(report, place.name, settings))
     raise typer.Exit(report.exit_code)
@@ -232,6 +260,49 @@ def _describe(report: VerifyReport, place: str, settings: Settings) -> Iterator[
     if report.ended:
         yield from reword([describe_problem(report.ended)], settings)
         yield _describe_rest(report)
+
+
+def _describe_test(report: RestoreReport, settings: Settings) -> Iterator[str]:
+    """Yield the result of a restore test as lines; the last ones say how many files came back."""
+    result = report.result
+    if report.last is not None:
+        yield describe_last_restore(report.last)
+    for path, problem in report.wrong[:NAMED_PROBLEMS]:
+        fault = name_fault(problem)
+        why = "" if fault in ("missing", "changed") else f": {describe_problem(problem)}"
+        yield f"{fault.capitalize()}: {format_path(path)}{why}"
+    if len(report.wrong) > NAMED_PROBLEMS:
+        yield f"{len(report.wrong) - NAMED_PROBLEMS:,} more did not come back as listed."
+    yield from (f"Damaged: {it.message}" for it in report.damaged)
+    if report.unsaved:
+        yield f"This result cannot be kept at the destination: {describe_problem(report.unsaved)}"
+    if report.ended:
+        yield from reword([describe_problem(report.ended)], settings)
+        left = result.chosen - result.restored - sum(result.wrong.values())
+        yield f"{left:,} files were not fetched yet. The same command continues."
+    here = f"; {result.compared:,} also compared with the files here" if result.compared else ""
+    yield (
+        f"{result.restored:,} of {result.chosen:,} files came back as listed (fetched and hashed "
+        f"now: {report.algorithm.label}), {format_size(report.size)}; a random sample of "
+        f"{result.listed:,}{here}."
+    )
+
+
+def _record_test(report: RestoreReport) -> dict[str, Any]:
+    """Return the result of a restore test as plain values for JSON."""
+    return {
+        **report.result._asdict(),
+        "checksum": report.algorithm.value,
+        "bytes": report.size,
+        "files": [
+            {"path": format_path(path), "fault": name_fault(problem), **problem._asdict()}
+            for path, problem in report.wrong
+        ],
+        "damaged": [it._asdict() for it in report.damaged],
+        "problem": report.ended and report.ended._asdict(),
+        "unsaved": report.unsaved and report.unsaved._asdict(),
+        "last": report.last and report.last._asdict(),
+    }
 
 
 def _describe_rest(report: VerifyReport) -> str:

@@ -67,6 +67,9 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "file.unreadable": ProblemInfo(
         "The operating system denies reading the file.", USER, OPEN_FOLDER
     ),
+    "file.differs-here": ProblemInfo(
+        "The local file has other bytes than its copy, with the same size and time.", USER
+    ),
     "file.cancelled": ProblemInfo(
         "The user held the file back; a later run uploads it.", USER, TRY_AGAIN
     ),

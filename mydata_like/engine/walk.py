@@ -52,7 +52,7 @@ TITLE_LIMIT = 400
 _IGNORED_FILE = re.compile(
     rb"(?i:thumbs\.db|ehthumbs\.db|desktop\.ini)|\.DS_Store|\._.+|~\$.*|\.~lock\..*#"
     rb"|.+\.crdownload|.+\.part"
-    rb"|\.nfs[0-9a-f]{16,24}|\.fuse_hidden[0-9a-f]{16}|\.mydata-like-[0-9a-f]{16}"
+    rb"|\.nfs[0-9a-f]{16,24}|\.fuse_hidden[0-9a-f]{16}|\.mydata-(?:like|get)-[0-9a-f]{16}"
     rb"|\.mydata-like(?:-[0-9a-z-]+)?\.lock",
     re.DOTALL,
 )

@@ -410,6 +410,18 @@
         <translation>Die Prüfung wurde nicht abgeschlossen.</translation>
     </message>
     <message>
+        <source>Proved restorable %1: %2 of %3 files came back as they were sent.</source>
+        <translation>Wiederherstellung geprüft %1: %2 von %3 Dateien kamen zurück, wie sie gesendet wurden.</translation>
+    </message>
+    <message>
+        <source>Restore test %1: only %2 of %3 files came back as they were sent.</source>
+        <translation>Wiederherstellung geprüft %1: Nur %2 von %3 Dateien kamen zurück, wie sie gesendet wurden.</translation>
+    </message>
+    <message>
+        <source>The test was not completed.</source>
+        <translation>Die Prüfung wurde nicht beendet.</translation>
+    </message>
+    <message>
         <source>Stop</source>
         <translation>Anhalten</translation>
     </message>
@@ -696,6 +708,10 @@
         <translation>Beleg speichern …</translation>
     </message>
     <message>
+        <source>Get it back…</source>
+        <translation>Zurückholen …</translation>
+    </message>
+    <message>
         <source>Only this one now</source>
         <translation>Jetzt nur diesen</translation>
     </message>
@@ -957,6 +973,120 @@
             <numerusform>Bisher %Ln Datei, %1. Noch ist nichts gelöscht.</numerusform>
             <numerusform>Bisher %Ln Dateien, %1. Noch ist nichts gelöscht.</numerusform>
         </translation>
+    </message>
+</context>
+<context>
+    <name>GetDialog</name>
+    <message>
+        <source>Get it back</source>
+        <translation>Zurückholen</translation>
+    </message>
+    <message>
+        <source>Where should it go?</source>
+        <translation>Wohin soll es?</translation>
+    </message>
+    <message>
+        <source>To its own &amp;place, as far as it is missing there</source>
+        <translation>An seinen &amp;Platz, soweit es dort fehlt</translation>
+    </message>
+    <message>
+        <source>To &amp;another folder:</source>
+        <translation>In einen &amp;anderen Ordner:</translation>
+    </message>
+    <message>
+        <source>&amp;Choose…</source>
+        <translation>A&amp;uswählen …</translation>
+    </message>
+    <message>
+        <source>What did not come back</source>
+        <translation>Was nicht zurückkam</translation>
+    </message>
+    <message>
+        <source>&amp;Replace…</source>
+        <translation>&amp;Ersetzen …</translation>
+    </message>
+    <message>
+        <source>&amp;Get it back</source>
+        <translation>&amp;Zurückholen</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Progress</source>
+        <translation>Fortschritt</translation>
+    </message>
+    <message>
+        <source>Target folder</source>
+        <translation>Zielordner</translation>
+    </message>
+    <message>
+        <source>Connecting</source>
+        <translation>Verbindung wird hergestellt</translation>
+    </message>
+    <message numerus="yes">
+        <source>Reading the list: %Ln file(s)</source>
+        <translation>
+            <numerusform>Liste wird gelesen: %Ln Datei</numerusform>
+            <numerusform>Liste wird gelesen: %Ln Dateien</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>%1 of %2 files, %3 of %4</source>
+        <translation>%1 von %2 Dateien, %3 von %4</translation>
+    </message>
+    <message>
+        <source>Nothing came back</source>
+        <translation>Nichts kam zurück</translation>
+    </message>
+    <message>
+        <source>It was stopped. The next time, it continues.</source>
+        <translation>Es wurde angehalten. Beim nächsten Mal geht es weiter.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s), %1, are back in %2</source>
+        <translation>
+            <numerusform>%Ln Datei, %1, ist zurück in %2</numerusform>
+            <numerusform>%Ln Dateien, %1, sind zurück in %2</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Each was compared with what was proven.</source>
+        <translation>Jede wurde mit dem verglichen, was bewiesen war.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) were here already.</source>
+        <translation>
+            <numerusform>%Ln Datei war schon hier.</numerusform>
+            <numerusform>%Ln Dateien waren schon hier.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Everything was here already</source>
+        <translation>Alles war schon hier</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) did not come back:</source>
+        <translation>
+            <numerusform>%Ln Datei kam nicht zurück:</numerusform>
+            <numerusform>%Ln Dateien kamen nicht zurück:</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
+    </message>
+</context>
+<context>
+    <name>GetProblemsModel</name>
+    <message>
+        <source>File</source>
+        <translation>Datei</translation>
+    </message>
+    <message>
+        <source>Reason</source>
+        <translation>Grund</translation>
     </message>
 </context>
 <context>
@@ -2113,6 +2243,32 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
+    <name>ReplaceHereQuestion</name>
+    <message>
+        <source>Replace local files</source>
+        <translation>Lokale Dateien ersetzen</translation>
+    </message>
+    <message numerus="yes">
+        <source>Replace %Ln file(s) on this computer?</source>
+        <translation>
+            <numerusform>%Ln Datei auf diesem Computer ersetzen?</numerusform>
+            <numerusform>%Ln Dateien auf diesem Computer ersetzen?</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Each gets the content that was copied. What is in it now is lost, unless it was copied as well.</source>
+        <translation>Jede erhält den Inhalt, der kopiert wurde. Was jetzt in ihr steht, geht verloren, wenn es nicht auch kopiert wurde.</translation>
+    </message>
+    <message>
+        <source>&amp;Replace</source>
+        <translation>&amp;Ersetzen</translation>
+    </message>
+    <message>
+        <source>&amp;Cancel</source>
+        <translation>&amp;Abbrechen</translation>
+    </message>
+</context>
+<context>
     <name>ReplaceQuestion</name>
     <message>
         <source>Replace the server&apos;s copies</source>
@@ -2791,6 +2947,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Save a receipt…</source>
         <translation>Beleg speichern …</translation>
+    </message>
+    <message>
+        <source>Get it back…</source>
+        <translation>Zurückholen …</translation>
     </message>
     <message>
         <source>Copy checksum</source>
@@ -6276,6 +6436,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Seine Administration kann sie installieren (GNU findutils und coreutils).</translation>
     </message>
     <message>
+        <source>Its disk may be failing. The copy is as it was proven: get brings it back.</source>
+        <translation>Möglicherweise ist ihr Datenträger defekt. Die Kopie ist, wie sie bewiesen wurde: get holt sie zurück.</translation>
+    </message>
+    <message>
         <source>Keep the file. The next run sends it, unless its copy on the server is held or kept.</source>
         <translation>Behalten Sie die Datei. Der nächste Lauf sendet sie, es sei denn, sie wird zurückgehalten oder die Kopie auf dem Server soll bleiben.</translation>
     </message>
@@ -7186,6 +7350,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The ledger was written by an older version of this program.</source>
         <translation>Das Hauptbuch wurde von einer älteren Version dieses Programms geschrieben.</translation>
+    </message>
+    <message>
+        <source>The local file %1 has other bytes than its copy, although it has the same size and time.</source>
+        <translation>Die lokale Datei %1 hat andere Bytes als ihre Kopie, obwohl Größe und Zeit gleich sind.</translation>
     </message>
     <message>
         <source>The local file (%1, changed on %2 UTC) differs from the verified copy on the server (%3), which the staging area cannot keep in addition to the new content.</source>

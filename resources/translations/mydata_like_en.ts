@@ -195,6 +195,37 @@
     </message>
 </context>
 <context>
+    <name>GetDialog</name>
+    <message numerus="yes">
+        <source>Reading the list: %Ln file(s)</source>
+        <translation>
+            <numerusform>Reading the list: %Ln file</numerusform>
+            <numerusform>Reading the list: %Ln files</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s), %1, are back in %2</source>
+        <translation>
+            <numerusform>%Ln file, %1, is back in %2</numerusform>
+            <numerusform>%Ln files, %1, are back in %2</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) were here already.</source>
+        <translation>
+            <numerusform>%Ln file was here already.</numerusform>
+            <numerusform>%Ln files were here already.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) did not come back:</source>
+        <translation>
+            <numerusform>%Ln file did not come back:</numerusform>
+            <numerusform>%Ln files did not come back:</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>Headline</name>
     <message numerus="yes">
         <source>%Ln other file(s) are safe there.</source>
@@ -288,6 +319,16 @@
         <translation>
             <numerusform>%Ln folder or file is scanned and then uploaded.</numerusform>
             <numerusform>%Ln folders or files are scanned and then uploaded.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>ReplaceHereQuestion</name>
+    <message numerus="yes">
+        <source>Replace %Ln file(s) on this computer?</source>
+        <translation>
+            <numerusform>Replace %Ln file on this computer?</numerusform>
+            <numerusform>Replace %Ln files on this computer?</numerusform>
         </translation>
     </message>
 </context>

@@ -228,6 +228,24 @@ def test_the_earlier_content_of_a_changed_file_is_kept(site):
     assert site.verify().code == 0
 
 
+def test_a_restore_test_downloads_objects_and_finds_what_is_wrong(site):
+    for number in range(4):
+        site.make(f"{number}.raw", b"%d" % number * 1000)
+    assert site.copy().code == 0
+    right = site.verify("--restore-test", "3")
+    site.put("data/1.raw", b"x" * 1000)
+    site.client.delete_object(Bucket=BUCKET, Key=f"{PREFIX}/data/2.raw")
+
+    ended = site.verify("--restore-test", "4")
+
+    assert right.code == 0, right.output
+    assert "Note: 3 objects are downloaded. The service may charge for this." in right.output
+    assert "3 of 3 files came back as listed (fetched and hashed now: MD5), 3.0 kB" in right.output
+    assert ended.code == 1
+    assert "Changed: data/1.raw\n" in ended.output
+    assert "Missing: data/2.raw\n" in ended.output
+
+
 def test_verify_finds_objects_that_are_missing_or_were_swapped(site):
     for number in range(4):
         site.make(f"{number}", os.urandom(1000))

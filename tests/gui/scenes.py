@@ -12,21 +12,28 @@ from datetime import UTC, datetime
 from enum import Enum
 from functools import partial
 from pathlib import Path
+from random import Random
 
 from PySide6.QtCore import QCoreApplication, QDeadlineTimer, QEventLoop, QRect, QSize, Qt
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
     QLabel,
+    QLineEdit,
     QMainWindow,
     QPushButton,
     QTabWidget,
+    QTreeView,
     QVBoxLayout,
     QWidget,
 )
 
+from mydata_like.app.restore_test import run_restore_test
+from mydata_like.app.settings_destination import open_place
+from mydata_like.app.verify_service import Surroundings
 from mydata_like.core.errors import HELD
 from mydata_like.core.extra_sources import Destination, KnownSource
+from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.drop.drop_dialog import DropDialog
 from mydata_like.gui.drop.import_dialog import ImportDialog
@@ -48,11 +55,14 @@ from mydata_like.gui.tray.notifications import Banner, Notification, Notificatio
 from mydata_like.gui.tray.tray_icon import TrayIcon, TrayState, draw_icon
 from mydata_like.gui.tray.tray_popup import TrayPopup
 from mydata_like.gui.where.free_dialog import FreeDialog
+from mydata_like.gui.where.get_dialog import GetDialog
+from mydata_like.gui.where.status_tasks import GetOffer
 from mydata_like.gui.window import MainWindow, list_pages
 from mydata_like.gui.wizard import SetupWizard
 from mydata_like.gui.wizard.destination_steps import HostStep
 from mydata_like.gui.wizard.mydata_import_dialog import MyDataImportDialog
 from mydata_like.gui.wizard.step_base import Readiness
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.layers import ServerDecision, find_setting
 from tests.gui.ledgers import WrittenLedger
 from tests.gui.speed_records import AES, CHACHA, LATE, OTHER_CIPHER, a_record, findings, keep
@@ -145,6 +155,10 @@ def list_scenes() -> list[Scene]:
         Scene("overview-safe", partial(_open_page, "overview"), Moment.SAFE),
         Scene("problems-held", _show_held, Moment.SAFE),
         Scene("overview-host", _check_destination, Moment.HOST),
+        Scene("where-host", _find_file, Moment.HOST),
+        Scene("folders-host", _choose_folder, Moment.HOST),
+        Scene("get", _ask_where_to_get, Moment.HOST),
+        Scene("get-differs", _get_elsewhere, Moment.HOST),
     ]
 
 
@@ -178,7 +192,11 @@ def _open_page(name: str, stage: Stage) -> QWidget:
 
 
 def _check_destination(stage: Stage) -> QWidget:
-    """Check all files at the destination."""
+    """Fetch a sample of the files at the destination, and check all of them."""
+    settings, config = stage.context.controller.place
+    if settings.destination.takes_tree:
+        around = Surroundings(SystemClock(), CancelFlag(), Random(1), lambda _: None)
+        run_restore_test(open_place(settings, config), 20, 0.0, config, around)
     window = _open_page("overview", stage)
     check = window.findChild(DestinationCheck)
     assert check
@@ -254,6 +272,44 @@ def _free_space(stage: Stage) -> QWidget:
         stage.context, [stage.context.controller.settings.data.directory], stage.window
     )
     dialog.show()
+    return dialog
+
+
+def _choose_folder(stage: Stage) -> QWidget:
+    """Select the first folder, for the actions on it."""
+    window = _open_page("folders", stage)
+    tree = stage.window.find_page("folders").findChild(QTreeView)
+    assert isinstance(tree, QTreeView)
+    _wait_until(lambda: not stage.context.tasks.busy)
+    tree.setCurrentIndex(tree.model().index(0, 0))
+    _wait_until(lambda: not stage.context.tasks.busy)
+    return window
+
+
+def _ask_where_to_get(stage: Stage) -> QWidget:
+    """Ask where the data directory should go, of which nothing is missing."""
+    directory = stage.context.controller.settings.data.directory
+    assert directory
+    dialog = GetDialog(stage.context, GetOffer(directory, missing=False), stage.window)
+    dialog.show()
+    return dialog
+
+
+def _get_elsewhere(stage: Stage) -> QWidget:
+    """Get the data directory back to a folder with another file of the same name."""
+    dialog = _ask_where_to_get(stage)
+    directory = stage.context.controller.settings.data.directory
+    assert directory
+    other = directory.parent / "again"
+    differs = next(it for it in directory.rglob("*") if it.is_file()).relative_to(directory)
+    (other / directory.name / differs).parent.mkdir(parents=True, exist_ok=True)
+    (other / directory.name / differs).write_text("other bytes")
+    field, start = dialog.findChild(QLineEdit), dialog.findChild(QPushButton, "start")
+    assert isinstance(field, QLineEdit)
+    assert isinstance(start, QPushButton)
+    field.setText(str(other))
+    start.click()
+    _wait_until(lambda: not stage.context.tasks.busy)
     return dialog
 
 

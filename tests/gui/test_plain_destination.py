@@ -5,24 +5,33 @@ import os
 import re
 import subprocess
 import sys
+from random import Random
 
 import pytest
 from PySide6.QtCore import QCoreApplication, Qt
-from PySide6.QtWidgets import QTableView, QTreeView
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QLineEdit, QProgressBar, QTableView, QTreeView
 
+from mydata_like.app.restore_test import run_restore_test
+from mydata_like.app.settings_destination import open_place
 from mydata_like.app.settings_service import load_settings, save_settings
+from mydata_like.app.verify_service import Surroundings
 from mydata_like.demo.ssh_servers import PrivateSshd
+from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.gui.drop.drop_dialog import DropDialog
 from mydata_like.gui.drop.drop_model import SourceColumn
 from mydata_like.gui.dry_run import DryRunDialog, PlanModel
 from mydata_like.gui.overview.destination_check import DestinationCheck
 from mydata_like.gui.overview.overview_page import OverviewPage
+from mydata_like.gui.pages.folders_page import FoldersPage
 from mydata_like.gui.pages.where_page import WherePage
 from mydata_like.gui.tables.folder_tree import TOP
 from mydata_like.gui.tables.table_panel import list_levels
 from mydata_like.gui.theme.destination_translator import DestinationTranslator, name_destination
 from mydata_like.gui.theme.widgets import FoldedText
 from mydata_like.gui.where.free_dialog import FreeDialog
+from mydata_like.gui.where.get_dialog import GetDialog, ReplaceHereQuestion
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.schema import DataDestination
 from mydata_like.ssh.keys import create_key
 from tests.gui.conftest import DEADLINE, QUICK
@@ -205,6 +214,158 @@ def test_the_overview_says_when_the_files_there_were_last_checked(host, open_con
     (there / ".mydata-like" / "destination.json").unlink()
     button(another, "Check now").click()
     wait(qtbot, another, "it has no marker. Check the path")
+
+
+@pytest.fixture
+def sent(host, open_context, qtbot):
+    """A context after a run to a host, its data directory and the folder on the host."""
+    config, data, there = host
+    (data / "alice" / "Tomogram 7" / "two.raw").write_bytes(b"two" * 1_000_000)
+    context = open_context(config)
+    controller = context.controller
+    qtbot.waitUntil(lambda: controller.state.phase == "idle")
+    controller.start()
+    qtbot.waitUntil(lambda: controller.state.last is not None and not controller.state.at_work)
+    return context, data, there
+
+
+def open_page(kind, context, qtbot):
+    page = kind(context)
+    qtbot.addWidget(page)
+    page.resize(1000, 700)
+    page.show()
+    return page
+
+
+def find_action(page, text):
+    return next(it for it in page.findChildren(QAction) if it.text() == text)
+
+
+def ask_to_get(page, path, qtbot):
+    """Find a path on the page, and open the dialog that gets it back."""
+    page.look_for(str(path))
+    qtbot.waitUntil(button(page, "Get it back").isVisible)
+    button(page, "Get it back").click()
+    return page.findChild(GetDialog)
+
+
+@needs_sshd
+def test_a_missing_file_comes_back_to_its_place(sent, qtbot):
+    context, data, _ = sent
+    file = data / "alice" / "Tomogram 7" / "two.raw"
+    content = file.read_bytes()
+    file.unlink()
+    page = open_page(WherePage, context, qtbot)
+
+    dialog = ask_to_get(page, file, qtbot)
+    button(dialog, "&Get it back").click()
+    wait(qtbot, dialog, "1 file(s), 3.0 MB, are back in ")
+
+    assert file.read_bytes() == content
+    assert "Each was compared with what was proven." in said(dialog)
+    qtbot.waitUntil(lambda: "It is no longer on this computer" not in said(page))
+    dialog.close()
+
+
+@needs_sshd
+def test_only_what_was_sent_is_offered(sent, qtbot):
+    context, data, _ = sent
+    (data / "alice" / "Tomogram 7" / "new.raw").write_text("new")
+    page = open_page(WherePage, context, qtbot)
+    page.look_for(str(data / "alice" / "Tomogram 7" / "two.raw"))
+    qtbot.waitUntil(button(page, "Get it back").isVisible)
+
+    page.look_for(str(data / "alice" / "Tomogram 7" / "new.raw"))
+    wait(qtbot, page, "No run has found it.")
+    qtbot.waitUntil(lambda: not context.tasks.busy)
+
+    assert not button(page, "Get it back").isVisible()
+
+
+@needs_sshd
+def test_a_folder_goes_elsewhere_and_replaces_only_after_a_question(sent, tmp_path, qtbot):
+    context, data, _ = sent
+    again = tmp_path / "again"
+    folder = data / "alice"
+    (again / "alice" / "Tomogram 7").mkdir(parents=True)
+    differs = again / "alice" / "Tomogram 7" / "two.raw"
+    differs.write_text("something else")
+    page = open_page(FoldersPage, context, qtbot)
+    tree, get = page.findChild(QTreeView), find_action(page, "Get it back…")
+    qtbot.waitUntil(lambda: tree.model().rowCount() == 2)
+
+    tree.setCurrentIndex(tree.model().index(0, 0))
+    qtbot.waitUntil(get.isEnabled)
+    get.trigger()
+    dialog = page.findChild(GetDialog)
+    start, field = button(dialog, "&Get it back"), dialog.findChild(QLineEdit)
+    assert not start.isEnabled()
+    field.setText(str(again))
+    start.click()
+    wait(qtbot, dialog, f" are back in {again}")
+    assert "1 file(s) did not come back:" in said(dialog)
+    assert differs.read_text() == "something else"
+
+    button(dialog, "&Replace…").click()
+    question = dialog.findChild(ReplaceHereQuestion)
+    assert question.text() == "Replace 1 file(s) on this computer?"
+    button(question, "&Cancel").click()
+    assert differs.read_text() == "something else"
+    button(dialog, "&Replace…").click()
+    button(dialog.findChildren(ReplaceHereQuestion)[-1], "&Replace").click()
+    wait(qtbot, dialog, f"1 file(s), 3.0 MB, are back in {again}")
+
+    copied = {it.relative_to(folder): it.read_bytes() for it in folder.rglob("*") if it.is_file()}
+    assert {
+        it.relative_to(again / "alice"): it.read_bytes()
+        for it in (again / "alice").rglob("*")
+        if it.is_file()
+    } == copied
+    dialog.close()
+
+
+@needs_sshd
+def test_getting_back_is_cancelled_and_continued(sent, tmp_path, qtbot):
+    context, data, _ = sent
+    controller = context.controller
+    save_settings(controller.config, {"limits.bandwidth": 0.5})
+    qtbot.waitUntil(lambda: controller.settings.limits.bandwidth == 0.5)
+    page = open_page(WherePage, context, qtbot)
+
+    dialog = ask_to_get(page, data / "alice" / "Tomogram 7" / "two.raw", qtbot)
+    dialog.findChild(QLineEdit).setText(str(tmp_path / "again"))
+    button(dialog, "&Get it back").click()
+    bar = dialog.findChild(QProgressBar)
+    qtbot.waitUntil(lambda: bar.value() > 0)
+    button(dialog, "Cancel").click()
+    wait(qtbot, dialog, "It was stopped. The next time, it continues.")
+
+    assert "Nothing came back" in said(dialog)
+    assert not (tmp_path / "again" / "two.raw").exists()
+    dialog.close()
+
+
+@needs_sshd
+def test_the_overview_says_when_files_were_proved_restorable(sent, qtbot):
+    context, _, there = sent
+    settings, config = context.controller.place
+    page = open_page(OverviewPage, context, qtbot)
+    wait(qtbot, page, "were not checked since they arrived")
+
+    def restore(number):
+        place = open_place(settings, config)
+        around = Surroundings(SystemClock(), CancelFlag(), Random(1), lambda _: None)
+        run_restore_test(place, number, 0.0, config, around)
+        context.controller.ledger_changed.emit()
+
+    restore(3)
+    wait(qtbot, page, "3 of 3 files came back as they were sent.")
+    assert "Proved restorable today" in said(page)
+    (there / "alice" / "Tomogram 7" / "two.raw").unlink()
+    restore(1000)
+    wait(qtbot, page, "Restore test today")
+
+    assert "only 28 of 29 files came back as they were sent." in said(page)
 
 
 @pytest.fixture

@@ -7,11 +7,13 @@ interruption. A segment with a file that was not as listed counts as never check
 files are as listed again. A sample is remembered only where it found such a file. Each uploader
 writes its own file; of what several have noted about a segment, the newest counts.
 
-`last-verify.json` is the result of the last check, by whomever.
+`last-verify.json` is the result of the last check, by whomever, and `last-restore-test.json` that
+of the last restore test, with what the next one has to know.
 """
 
 import json
 import logging
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from mydata_like.catalogues.manifest.segments import FORMAT
@@ -22,7 +24,8 @@ logger = logging.getLogger(__name__)
 
 CHECKS: Final = OWN_FOLDER + b"/checks/"
 LAST: Final = OWN_FOLDER + b"/last-verify.json"
-_NO_TIME: Final = 1 << 33  # seconds since 1970, in the year 2242
+LAST_RESTORE: Final = OWN_FOLDER + b"/last-restore-test.json"
+NO_TIME: Final = 1 << 33  # seconds since 1970, in the year 2242
 
 
 class SegmentRecord(NamedTuple):
@@ -120,7 +123,7 @@ def parse_last(content: bytes | None) -> LastVerify | None:
         return None
     try:
         record = parse_json(content)
-        if record["format"] != FORMAT or not 0 <= int(record["at"]) < _NO_TIME:
+        if record["format"] != FORMAT or not 0 <= int(record["at"]) < NO_TIME:
             return None
         unlisted = record["unlisted"]
         return LastVerify(
@@ -141,3 +144,37 @@ def parse_last(content: bytes | None) -> LastVerify | None:
     except (ValueError, TypeError, KeyError) as error:
         logger.warning("The result of the last check cannot be read: %s", error)
         return None
+
+
+class LastRestore(NamedTuple):
+    """The result of a restore test, in which a sample of the files was fetched and compared.
+
+    `at` is its end in seconds since 1970, `by` the user and computer. `asked` is the size of the
+    sample as it was chosen. Of the `listed` files, `chosen` were to be fetched, and `restored` ones
+    came back as listed, of which `compared` are also here, unchanged. `wrong` has the numbers of
+    the others by what is wrong with them.
+    """
+
+    at: int
+    by: str
+    complete: bool
+    asked: int
+    listed: int
+    chosen: int
+    restored: int
+    compared: int
+    wrong: Mapping[str, int]
+
+
+class RestoreRecord(NamedTuple):
+    """The last restore test, and what the next one has to know.
+
+    `first` are the files, in base64, that it fetches first: those that did not come back as listed,
+    in this test or an earlier one, with what is wrong, and those that were left, with "". `tested`
+    has the times of recent tests of files, by digests of their paths.
+    """
+
+    format: int
+    result: LastRestore
+    first: Mapping[str, str]
+    tested: Mapping[str, int]

@@ -1,4 +1,4 @@
-"""The last check of a destination without a server, on the Overview, and the button for another."""
+"""The last checks of a destination without a server, on the Overview, and a button for another."""
 
 from __future__ import annotations
 
@@ -30,26 +30,27 @@ from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from mydata_like.app.known_copies import LastVerify
+    from mydata_like.app.known_copies import LastRestore, LastVerify
     from mydata_like.app.verify_service import VerifyProgress, WrongFile
 
 MOST_NAMED = 20  # files that are not as they were sent
 
 
 class CheckResult(NamedTuple):
-    """The last check; after one in this window also what is wrong, and why it ended early."""
+    """The last checks; after one in this window also what is wrong, and why it ended early."""
 
     last: LastVerify | None
+    restore: LastRestore | None = None
     wrong: Sequence[WrongFile] = ()
     ended: Problem | None = None
 
 
 def find_last(settings: Settings, config: Path | None) -> CheckResult:
-    """Return the last check of the destination; raises `UploaderError`."""
+    """Return the last checks of the destination; raises `UploaderError`."""
     # Imported here, in the background, since the window appears without it.
-    from mydata_like.app.known_copies import find_check
+    from mydata_like.app.known_copies import find_checks
 
-    return CheckResult(find_check(settings, config))
+    return CheckResult(*find_checks(settings, config))
 
 
 def check(
@@ -162,13 +163,22 @@ class DestinationCheck(QWidget):
         if result.ended is not None:
             problem = describe_problem(result.ended)
             self._show(f"{problem.sentence} {problem.hint}".strip(), "warning", "waiting")
-        elif result.last is None:
-            self._show(self.tr("The files there were not checked since they arrived."))
-        elif result.last.is_good:
-            self._show(self._describe(result.last), "check", "good")
-        else:
+            return
+        last, restore = result.last, result.restore
+        text = self.tr("The files there were not checked since they arrived.")
+        if last is not None:
+            text = self._describe(last)
+        if last is not None and not last.is_good:
             advice = self.tr("The next run sends or lists again what is still on this computer.")
-            self._show(f"{self._describe(result.last)} {advice}", "warning", "waiting")
+            text = f"{text} {advice}"
+        if restore is not None:
+            text = f"{text}\n{self._describe_restore(restore)}"
+        if (last is not None and not last.is_good) or (restore is not None and restore.wrong):
+            self._show(text, "warning", "waiting")
+        elif last is not None:
+            self._show(text, "check", "good")
+        else:
+            self._show(text)
 
     def _name(self, file: WrongFile) -> str:
         words = {
@@ -195,6 +205,15 @@ class DestinationCheck(QWidget):
             wrong = wrong or self.tr("%Ln part(s) of their list damaged", None, last.damaged)
         said = texts.filled(text, texts.moment(moment_of(last.at)), *files, wrong)
         return said if last.complete else f"{said} {self.tr('The check was not completed.')}"
+
+    def _describe_restore(self, restore: LastRestore) -> str:
+        """Return when files were last fetched to compare them, and the result."""
+        text = self.tr("Proved restorable %1: %2 of %3 files came back as they were sent.")
+        if restore.wrong:
+            text = self.tr("Restore test %1: only %2 of %3 files came back as they were sent.")
+        files = texts.count(restore.restored), texts.count(restore.chosen)
+        said = texts.filled(text, texts.moment(moment_of(restore.at)), *files)
+        return said if restore.complete else f"{said} {self.tr('The test was not completed.')}"
 
     def _show(self, text: str, name: str = "info", status: Status = "skipped") -> None:
         """Show a text, quiet unless it is a warning."""

@@ -22,7 +22,9 @@ from mydata_like.gui.tables.queue_actions import HoldBackToast, QueueActions
 from mydata_like.gui.tables.table_panel import ActionRow, StartButton, dataset_address, path_of
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import EmptyMessage, action, allow_action
+from mydata_like.gui.where.get_dialog import GetDialog
 from mydata_like.gui.where.receipt_saver import ReceiptSaver
+from mydata_like.gui.where.status_tasks import GetOffer, find_offer
 from mydata_like.gui.window_state import KeptColumns
 
 translate = QCoreApplication.translate
@@ -52,6 +54,7 @@ class FoldersPage(Page):
         self._saver = ReceiptSaver(context, self)
         save = self.tr("Save a receipt…")
         self._receipt = action(self, "export", save, self._save_receipt)
+        self._get = action(self, "import", self.tr("Get it back…"), self._get_back)
         self._only = action(self, "start", self.tr("Only this one now"), self._start_only)
         self._queue = QueueActions(self._tree, HoldBackToast(context.controller))
         again = self.tr("Send after all")
@@ -61,7 +64,9 @@ class FoldersPage(Page):
         )
         self._queue_actions = (*self._queue.all, self._send_again)  # in a run of this window
         self._view_actions = (self._files, self._open, self._web, self._copy, self._receipt)
-        self._actions = (self._only, *self._queue_actions, *self._view_actions)
+        self._actions = (self._only, *self._queue_actions, *self._view_actions, self._get)
+        self._offer: GetOffer | None = None
+        self._offer_query = LedgerQuery(context, self, find_offer, self._about_group)
 
         tree = self._tree
         tree.setModel(self._model)
@@ -87,6 +92,8 @@ class FoldersPage(Page):
         self._query.answered.connect(self._take)
         self._query.failed.connect(self._fail)
         self._model.wanted.connect(self._load_children)
+        self._offer_query.answered.connect(self._take_offer)
+        tree.selectionModel().currentChanged.connect(self._ask_for_offer)
         tree.selectionModel().currentChanged.connect(self._update_actions)
         tree.customContextMenuRequested.connect(self._show_menu)
         self._controller.run_changed.connect(self._on_run_changed)
@@ -145,8 +152,22 @@ class FoldersPage(Page):
         self._stack.setCurrentIndex(0 if self._model.rowCount() else 1)
         self._update_actions()
 
+    def _about_group(self) -> tuple[Path] | None:
+        return (path_of(self._controller, self._path),) if self._group is not None else None
+
+    @Slot()
+    def _ask_for_offer(self) -> None:
+        self._offer = None
+        self._offer_query.ask_now()
+
+    @Slot(object)
+    def _take_offer(self, offer: GetOffer | None) -> None:
+        self._offer = offer
+        self._update_actions()
+
     @Slot()
     def _update_actions(self) -> None:
+        allow_action(self._get, allowed=self._offer is not None)
         for one in self._view_actions:
             allow_action(one, allowed=self._group is not None)
         if self._controller.settings.destination.takes_tree:
@@ -194,6 +215,11 @@ class FoldersPage(Page):
     @Slot()
     def _open_folder(self) -> None:
         self._controller.open_path(path_of(self._controller, self._path))
+
+    @Slot()
+    def _get_back(self) -> None:
+        if self._offer is not None:
+            GetDialog(self._context, self._offer, self).show()
 
     @Slot()
     def _open_on_server(self) -> None:

@@ -35,8 +35,14 @@ from mydata_like.gui.theme.widgets import (
 )
 from mydata_like.gui.where import status_tasks
 from mydata_like.gui.where.free_dialog import FreeDialog
+from mydata_like.gui.where.get_dialog import GetDialog
 from mydata_like.gui.where.receipt_saver import ReceiptSaver
-from mydata_like.gui.where.status_tasks import CleanupProgress, CleanupResults, StatusAnswer
+from mydata_like.gui.where.status_tasks import (
+    CleanupProgress,
+    CleanupResults,
+    GetOffer,
+    StatusAnswer,
+)
 from mydata_like.gui.where.status_view import StatusText, StatusView, describe_check
 from mydata_like.gui.window_state import KeptSplitter
 
@@ -122,6 +128,8 @@ class WherePage(Page):
         self._path: Path | None = None  # whose status is shown, or shown when it is known
         self._status_known = False
         self._status_query = LedgerQuery(context, self, status_tasks.load_status, self._about)
+        self._offer: GetOffer | None = None
+        self._offer_query = LedgerQuery(context, self, status_tasks.find_offer, self._about_shown)
         self._check_task = BackgroundTask()
         self._query = ""  # the text of the field, which shows hidden characters as escapes
         self._search_task = BackgroundTask()
@@ -150,11 +158,13 @@ class WherePage(Page):
         self._list.selectionModel().currentChanged.connect(self._choose)
         self._view.card.check.clicked.connect(self._check)
         self._view.card.free.clicked.connect(self._free)
+        self._view.get.clicked.connect(self._get)
         self._view.folder.clicked.connect(self._open_folder)
         self._view.receipt.clicked.connect(self._save_receipt)
         self._view.page.clicked.connect(self._open_page)
         self._status_query.answered.connect(self._take_status)
         self._status_query.failed.connect(self._fail_status)
+        self._offer_query.answered.connect(self._take_offer)
 
         self._show_message(self.tr("Type part of a name, or drop a file or folder here."))
 
@@ -260,7 +270,18 @@ class WherePage(Page):
         if self._view.status != status:  # otherwise the result of a check is still valid
             self._view.takes_tree = self._controller.settings.destination.takes_tree
             self._view.show_status(status)
+            self._take_offer(None)
+            self._offer_query.ask_now()
         self._stack.setCurrentIndex(1)
+
+    def _about_shown(self) -> tuple[Path] | None:
+        status = self._view.status
+        return None if status is None else (status.path,)
+
+    @Slot(object)
+    def _take_offer(self, offer: GetOffer | None) -> None:
+        self._offer = offer
+        self._view.get.setVisible(offer is not None)
 
     def _forget_check(self) -> None:
         """Drop a check and its result, which apply to one file at one time."""
@@ -307,6 +328,13 @@ class WherePage(Page):
             dialog.freed.connect(self._status_query.ask_now)
             dialog.finished.connect(self._status_query.ask_now)
             dialog.open()
+
+    @Slot()
+    def _get(self) -> None:
+        if self._offer is not None:
+            dialog = GetDialog(self._context, self._offer, self)
+            dialog.received.connect(self._status_query.ask_now)
+            dialog.show()
 
     @Slot()
     def _open_folder(self) -> None:

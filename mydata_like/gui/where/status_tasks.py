@@ -1,16 +1,24 @@
-"""The status of local files, and which may be deleted, as tasks for the background."""
+"""The status of local files, which may be deleted, and the way back: tasks for the background."""
 
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from mydata_like.core.copy_arguments import FolderTarget
 from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.errors import Cancelled
+from mydata_like.core.extra_sources import source_key
 from mydata_like.core.file_status import FileStatus, LocalState, PathStatus, Suggestion
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.settings.schema import Settings
+
+if TYPE_CHECKING:
+    from mydata_like.app.get_service import GetReport
+    from mydata_like.app.verify_service import VerifyProgress
 
 MAX_SUGGESTIONS = 200
 
@@ -60,6 +68,63 @@ def load_status(settings: Settings, config: Path | None, path: Path) -> PathStat
     from mydata_like.app.file_status_service import find_status
 
     return find_status(settings, config, path)
+
+
+class GetOffer(NamedTuple):
+    """A path that can be got back, and whether it is missing here."""
+
+    path: Path
+    missing: bool
+
+
+@dataclass
+class GetProgress:
+    """How far it is to get files back, readable from another thread."""
+
+    latest: "VerifyProgress | None" = None
+
+
+def find_offer(settings: Settings, config: Path | None, path: Path) -> GetOffer | None:
+    """Return what can be got back, None if nothing; raises `UploaderError`."""
+    # Imported here, in the background, since this takes a fifth of a second.
+    from mydata_like.app.get_service import can_be_got
+
+    return GetOffer(path, not os.path.lexists(path)) if can_be_got(path, config) else None
+
+
+def get_back(
+    settings: Settings,
+    config: Path | None,
+    path: Path,
+    progress: GetProgress,
+    cancel: CancelFlag,
+    *,
+    target: Path | None,
+    replace: bool,
+) -> "GetReport | None":
+    """Get a file or folder back, to its own place without a target; raises `UploaderError`.
+
+    Return None if that was cancelled before it began.
+    """
+    # Imported here, in the background, since this takes a fifth of a second.
+    from mydata_like.app.get_service import GetOrder, get_files
+    from mydata_like.engine.channels import find_planned
+
+    bandwidth, _ = find_planned(settings.limits, datetime.now(UTC).astimezone())
+    origin = source_key(path)
+    order = GetOrder(
+        what=FolderTarget(origin),
+        contents=False,
+        target=source_key(target) if target else origin,
+        missing=target is None,
+        origin=origin,
+        config=config,
+        bandwidth=bandwidth / 1e6,
+        replace=replace,
+    )
+    with suppress(Cancelled):
+        return get_files(order, None, cancel, lambda seen: setattr(progress, "latest", seen))
+    return None
 
 
 def clean_up(

@@ -393,7 +393,9 @@ class StatusView(QWidget):
         self.page = QPushButton(icon("open"), self.tr("Open on the server"), self)
         self.folder = QPushButton(icon("folder"), self.tr("Open folder"), self)
         self.receipt = QPushButton(icon("export"), self.tr("Save a receipt…"), self)
+        self.get = QPushButton(icon("import"), self.tr("Get it back…"), self)
         self._copy = QPushButton(icon("copy"), self.tr("Copy checksum"), self)
+        self.get.hide()
         self._copy.clicked.connect(self._copy_checksum)
         self.card = StatusCard(self)
         gap = self.fontMetrics().height()
@@ -406,7 +408,7 @@ class StatusView(QWidget):
             self._facts,
             self._state_counts,
             Gap(gap // 2),
-            hbox(self.page, self.folder, self._copy, self.receipt, 1, spacing=SPACE),
+            hbox(self.page, self.folder, self._copy, self.get, self.receipt, 1, spacing=SPACE),
             Gap(gap),
             self.card,
             1,

@@ -277,12 +277,15 @@ class IncomingFile:
         while view:
             view = view[os.write(self._descriptor, view) :]
 
+    @property
+    def is_right(self) -> bool:
+        """Whether size and checksum are those of the manifest."""
+        same_size = self._received == self.file.size
+        return same_size and self._checksum.hexdigest() == self.file.checksum
+
     def finish(self, mode: int, modified_ns: int | None, *, flush: bool) -> bool:
         """Return whether the bytes are right; such a file is complete then, with mode and time."""
-        right = self._received == self.file.size and (
-            self._checksum.hexdigest() == self.file.checksum
-        )
-        if not right:
+        if not self.is_right:
             return False
         self._write(memoryview(self._rest))
         if self.sparse:
@@ -308,6 +311,72 @@ class IncomingFile:
         self.close()
         with suppress(OSError):
             self._place.unlink()
+
+
+class HashedFiles(ReceivedFiles):
+    """Files that are hashed when they arrive, and written nowhere.
+
+    `right` has the checksums of those that were as listed, by their paths.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(b"")
+        self.right: dict[bytes, str] = {}
+        self.begun: dict[bytes, HashedFile] = {}  # large ones, until their last byte
+
+    @contextmanager
+    def receiving(self, *, replace: bool, sparse: bool) -> "Iterator[Reception]":
+        """Yield what receives some files."""
+        yield _HashingReception(self)
+
+    def sync(self) -> None:
+        """Do nothing: nothing was written."""
+
+
+class _HashingReception(Reception):
+    def __init__(self, files: HashedFiles) -> None:
+        super().__init__(files, FolderCache(), replace=False, sparse=False)
+        self._hashed = files
+
+    @contextmanager
+    def open(self, file: WantedFile) -> "Iterator[IncomingFile]":
+        """Begin to hash a file; a large one is continued after an error."""
+        incoming = self._hashed.begun.pop(file.path, None)
+        incoming = incoming or HashedFile(file, self._hashed.algorithm)
+        incoming.resume()
+        try:
+            yield incoming
+        except BaseException:
+            if file.size >= RESUMED:
+                self._hashed.begun[file.path] = incoming
+            raise
+
+    def _name(self, file: WantedFile) -> None:
+        self._hashed.right[file.path] = file.checksum
+
+
+class HashedFile(IncomingFile):
+    """A file that is hashed when it arrives, and written nowhere."""
+
+    def __init__(self, file: WantedFile, algorithm: Algorithm) -> None:
+        super().__init__(file, NameInFolder(b"", None), -1, algorithm)
+
+    def resume(self) -> None:
+        """Continue after the bytes that have arrived."""
+        self.offset = self._received
+
+    def write(self, piece: bytes) -> bool:
+        """Hash the next bytes; return False if there are more than there should be."""
+        self._received += len(piece)
+        self._checksum.update(piece)
+        return self._received <= self.file.size
+
+    def finish(self, mode: int, modified_ns: int | None, *, flush: bool) -> bool:
+        """Return whether the bytes are right."""
+        return self.is_right
+
+    def remove(self) -> None:
+        """Do nothing: nothing was written."""
 
 
 def _last(path: bytes) -> bytes:

@@ -32,7 +32,7 @@ def patterns(path: Path, *lines: str) -> Path:
     "name",
     [
         *("Thumbs.db", "thumbs.DB", ".DS_Store", "desktop.ini", "~$plan.docx", ".~lock.a.ods#"),
-        *("._image.tif", "image.tif.crdownload", "image.tif.part"),
+        *("._image.tif", "image.tif.crdownload", "image.tif.part", ".mydata-get-0123456789abcdef"),
     ],
 )
 def test_litter_is_left_out_unless_it_is_wanted(name):

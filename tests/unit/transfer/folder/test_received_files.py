@@ -8,7 +8,12 @@ import pytest
 
 from mydata_like.core.destination_files import StoredContent
 from mydata_like.core.errors import StagingError
-from mydata_like.transfer.folder.received_files import RESUMED, ReceivedFiles, WantedFile
+from mydata_like.transfer.folder.received_files import (
+    RESUMED,
+    HashedFiles,
+    ReceivedFiles,
+    WantedFile,
+)
 from tests.privileges import needs_bytes
 
 pytestmark = [needs_bytes]
@@ -142,3 +147,27 @@ def test_zeros_become_holes_and_stay_zeros(files, tmp_path):
     found = tmp_path / "here" / "sub" / "file"
     assert found.read_bytes() == content
     assert found.stat().st_blocks * 512 < RESUMED
+
+
+def test_a_file_that_is_only_hashed_continues_after_an_error():
+    files, file = HashedFiles(), want(LARGE)
+    break_off(files, file, LARGE[: 2 * RESUMED])
+
+    assert receive(files, file, LARGE) == (True, [], 2 * RESUMED)
+    assert files.right == {file.path: file.checksum}
+
+
+@pytest.mark.parametrize("content", [LARGE[:-1], LARGE + b"x", b"x" + LARGE[1:]])
+def test_other_bytes_of_a_file_that_is_only_hashed_are_not_right(content):
+    files, file = HashedFiles(), want(LARGE)
+
+    assert receive(files, file, content) == (False, [], 0)
+    assert files.right == {}
+    assert receive(files, file, LARGE) == (True, [], 0)
+
+
+def test_a_small_file_that_is_only_hashed_begins_again():
+    files, file = HashedFiles(), want(b"content")
+    break_off(files, file, b"con")
+
+    assert receive(files, file, b"content") == (True, [], 0)
