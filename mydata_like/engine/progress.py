@@ -218,6 +218,7 @@ class RunProgress:
         self._paused = False
         self._restart_rates()
         self.time_left = TimeLeft()
+        self._bandwidth = 0.0
         self._transfers: dict[int, ActiveTransfer] = {}
         self._sent_before: dict[int, int] = {}  # bytes of earlier attempts, by transfer
         self._done_before: dict[int, int] = {}  # with those that had not to be sent
@@ -244,7 +245,7 @@ class RunProgress:
             FolderFailed: self._count_folder,
             FolderFound: _ignore,
             FolderSkipped: self._count_folder,
-            LimitsChanged: _ignore,
+            LimitsChanged: self._note_limits,
             NextListed: _ignore,
             Notice: _ignore,
             RetryScheduled: _ignore,
@@ -291,7 +292,12 @@ class RunProgress:
                 awake=self.awake,
             )
             sums.remaining = self.time_left.estimate(
-                now, sums.done, sums.left, backlog=sums.backlog, paused=self._paused
+                now,
+                sums.done,
+                sums.left,
+                backlog=sums.backlog,
+                paused=self._paused,
+                limit=self._bandwidth,
             )
             return sums
 
@@ -460,6 +466,9 @@ class RunProgress:
 
     def _start(self, event: RunStarted) -> None:
         self._begun, self._shard = self._clock.monotonic(), event.shard
+
+    def _note_limits(self, event: LimitsChanged) -> None:
+        self._bandwidth = event.bandwidth
 
     def _pause(self, _: RunPaused) -> None:
         self._paused, self.measured = True, None

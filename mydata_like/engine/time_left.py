@@ -6,6 +6,7 @@ estimate by bytes or by files alone wrong by any factor.
 """
 
 import math
+from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
@@ -14,12 +15,14 @@ BELIEF: Final = 0.0005  # weight of what earlier runs have shown against what th
 SAMPLES: Final = 64  # of the run so far, spread evenly
 SPACING: Final = 1.0  # seconds between samples, at first
 EARLIEST: Final = 3.0  # seconds until the first estimate of a run without history
-RECENT: Final = 10.0  # seconds, or a quarter of the run, from which the speed is taken
+FLOW: Final = 5.0  # seconds of work after which the speed of this run counts, no earlier one's
+RECENT: Final = 8.0  # seconds over which the present rates are measured
+LEAST, MOST = 0.5, 3.0  # an estimate, at least and at most, by the time at the present rates
 BACKLOG: Final = 10  # files that wait for the server while its own speed can be measured,
 FULL: Final = 40  # the same, if requests are full and several of them are on their way
 RECORDS: Final = 50  # records for which an earlier run counts against those of this run,
 GUESS: Final = 3  # and for which a guess counts
-SMOOTHING: Final = 4.0  # seconds in which an estimate follows a change
+SMOOTHING: Final = 3.0  # seconds in which an estimate follows a change
 RISE: Final = 1.2  # factor by which an estimate may rise at once without more work
 SHORT: Final = 10.0  # seconds below which a rise does not matter
 
@@ -73,6 +76,8 @@ class TimeLeft:
         self.measured: Costs | None = None  # of this run
         self._samples: list[tuple[float, Work]] = []  # seconds of work, and the work done
         self._spacing = SPACING
+        self._recent: deque[tuple[float, Work]] = deque()  # the same, since the limit is the same
+        self._limit = 0.0
         self._busy = 0.0  # seconds in which the run was not paused since it began to work
         self._seen: tuple[float, Work, int] | None = None  # the latest moment, work, backlog
         self._shown: tuple[float, float, Work] | None = None  # busy seconds, estimate, work left
@@ -81,38 +86,53 @@ class TimeLeft:
         self._waiting_since: float | None = None
 
     def estimate(
-        self, now: float, done: Work, left: Work, *, backlog: int, paused: bool
+        self,
+        now: float,
+        done: Work,
+        left: Work,
+        *,
+        backlog: int,
+        paused: bool,
+        limit: float = 0.0,
     ) -> float | None:
         """Return the seconds for the work that is left, None if they are not known yet.
 
-        `backlog` is the number of files that have arrived and are not verified. The estimate
-        follows a change slowly, unless there is more work.
+        `backlog` is the number of files that have arrived and are not verified; `limit` is that of
+        all channels in bytes a second, 0 for none. The estimate follows a change slowly, unless
+        there is more work or another limit, and as far as the present rates allow.
         """
+        same = limit == self._limit
+        if not same:
+            self._limit = limit
+            self._recent.clear()
         if any(done) or self._seen is not None:
             self._observe(now, done, backlog, paused=paused)
         if not left.records:
             return 0.0
         expected = before = passed = 0.0
-        steady = self._shown is not None and not _exceeds(left, self._shown[2])
+        steady = same and self._shown is not None and not _exceeds(left, self._shown[2])
         if self._shown is not None:
             then, before, _ = self._shown
             passed = self._busy - then
             expected = max(0.0, before - passed)
             if steady and passed < SPACING:
                 return expected
+        guessed = self.measured is None
         costs = self._find_costs(done)
         if costs is None:
             return None
+        steady = steady and (self.measured is None or not guessed)
         # If fewer files arrive now than on average later, because large ones are sent first, the
         # server works longest after these.
-        then, earlier = self._find_recent()
-        arrivals = (done.files - earlier.files) / max(SPACING, self._busy - then)
+        lasted, recent = self._measure_recent(done)
+        arrivals = recent.files / max(SPACING, lasted)
         large = costs.byte * left.bytes
         late = max(0.0, left.files - arrivals * large)
         seconds = max(costs.seconds_for(left), large + costs.record * late)
         if steady:
             seconds = expected + (seconds - expected) * (1 - math.exp(-passed / SMOOTHING))
             seconds = min(seconds, max(SHORT, before * RISE))
+        seconds = self._bound(seconds, done, left, backlog)
         self._shown = self._busy, seconds, left
         return seconds
 
@@ -133,6 +153,10 @@ class TimeLeft:
         if backlog < BACKLOG:
             self._waiting_since = None
         self._seen = now, done, backlog
+        if not self._recent or self._busy - self._recent[-1][0] >= SPACING:
+            self._recent.append((self._busy, done))
+        while len(self._recent) > 1 and self._recent[1][0] <= self._busy - RECENT:
+            self._recent.popleft()
         if not self._samples or self._busy - self._samples[-1][0] >= self._spacing:
             self._samples.append((self._busy, done))
         if len(self._samples) > SAMPLES:
@@ -144,7 +168,8 @@ class TimeLeft:
 
         Those of a byte and a file follow if sending has become faster or slower recently.
         """
-        if self._busy < EARLIEST or not _exceeds(done, self._samples[0][1]):
+        early = self._busy < (FLOW if self.history else EARLIEST)
+        if early or not _exceeds(done, self._samples[0][1]):
             return self.history
         usual, weight = self.history or USUAL, RECORDS if self.history else GUESS
         record = (self._served + weight * usual.record) / (self._records + weight)
@@ -152,23 +177,47 @@ class TimeLeft:
             (self._explain(done, Costs(0.0, file, record)) for file in FILE_COSTS),
             key=lambda it: self._error(it) + BELIEF * math.log(it.file / usual.file) ** 2,
         )
-        began, before = self._find_recent()
-        if began < self._busy - RECENT and _exceeds(done, before):
-            sent = Work(done.bytes - before.bytes, done.files - before.files, 0)
-            trend = (self._busy - began) / (costs.seconds_for(sent) or self._busy - began)
+        lasted, recent = self._measure_recent(done)
+        if lasted >= FLOW and _exceeds(recent, NO_WORK):
+            sending = costs._replace(record=0.0).seconds_for(recent)
+            trend = lasted / (sending or lasted)
             costs = costs._replace(byte=costs.byte * trend, file=costs.file * trend)
+        if lasted >= FLOW and recent.records > 0:  # the server is at least that fast
+            costs = costs._replace(record=min(record, lasted / recent.records))
         self.measured = costs
-        if self.history is None:
-            return costs
-        share = min(1.0, self._busy / (10 * EARLIEST))  # the beginning of a run says little
-        mixed = (mine * share + its * (1 - share) for mine, its in zip(costs, usual, strict=True))
-        return Costs(*mixed)._replace(record=record)
+        return costs
 
-    def _find_recent(self) -> tuple[float, Work]:
-        """Return the sample from which on the run counts as recent; the first if it is short."""
-        recent = self._busy - max(RECENT, self._busy / 4)
-        earlier = (it for it in reversed(self._samples) if it[0] <= recent)
-        return next(earlier, self._samples[0] if self._samples else (self._busy, NO_WORK))
+    def _measure_recent(self, done: Work) -> tuple[float, Work]:
+        """Return the last seconds of work, as far as the limit was the same, and what they did."""
+        if not self._recent:
+            return 0.0, NO_WORK
+        began, before = self._recent[0]
+        files, records = done.files - before.files, done.records - before.records
+        return self._busy - began, Work(done.bytes - before.bytes, files, records)
+
+    def _bound(self, seconds: float, done: Work, left: Work, backlog: int) -> float:
+        """Return an estimate within what the present rates and the limit say about what is left.
+
+        If the costs stay the same, sending takes neither longer than bytes or files by their rate,
+        whichever takes longer, nor less than the other.
+        """
+        lasted, recent = self._measure_recent(done)
+        rate = recent.bytes / lasted if lasted >= FLOW else 0.0
+        if lasted >= FLOW and (recent.bytes > 0 or recent.files > 0):
+            spans = [
+                amount * lasted / moved if moved > 0 else math.inf
+                for amount, moved in zip(left[:2], recent[:2], strict=True)
+                if amount > 0 or moved > 0
+            ]
+            if recent.records > 0:
+                server = left.records * lasted / recent.records
+            else:
+                server = math.inf if backlog >= BACKLOG else 0.0
+            least, most = min(spans), max(*spans, server)
+            if least < math.inf:
+                seconds = min(max(seconds, LEAST * least), MOST * most)
+        # What is compressed on its way passes a limit faster.
+        return max(seconds, left.bytes / max(self._limit, rate)) if self._limit else seconds
 
     def _explain(self, done: Work, costs: Costs) -> Costs:
         """Return the costs by which what was sent took as long as it did; `file` is a maximum."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from enum import Enum, Flag, StrEnum, auto
@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
 HISTORY_SECONDS: Final = 600.0
 SAMPLE_SECONDS: Final = 0.45  # the minimum length of a sample
-RISE: Final = 1.2  # times an earlier estimate of the time left is a rise,
+RISE: Final = 1.5  # times an earlier estimate of the time left is a rise,
 RECENT: Final = 30.0  # seconds for which an answer of the server shows that it is reachable
-MIN_RISE: Final = 10.0  # if it is this many seconds
+MIN_RISE: Final = 10.0  # if it is this many seconds,
+LASTING: Final = 5.0  # and all estimates of so many seconds are that high
 GROWTH: Final = 1.1  # times an earlier number is a change that explains one
 RISE_SECONDS: Final = 30.0  # how far back a rise is looked for
 
@@ -60,6 +61,11 @@ class Rise(StrEnum):
     SLOWER = "sending has become slower"
     SERVER = "all is sent, and the server takes longer than expected"
     REST = "what is left takes longer than expected"  # the costs of bytes, files or records
+
+
+def _find_lowest(reports: Iterable[RunProgressed]) -> RunProgressed:
+    """Return the report with the least time left; there must be one, and all know it."""
+    return min(reports, key=lambda report: report.remaining or 0.0)
 
 
 def explain_rise(earlier: RunProgressed, now: RunProgressed) -> Rise:
@@ -113,14 +119,16 @@ class LiveRun:
         }
 
     def _compare_reports(self, now: float) -> None:
-        """Find out whether the time left has risen since its lowest recent estimate."""
+        """Find out whether the time left has risen since its lowest estimate, and lastingly."""
         self._reports.append((now, self.progress.reported))
         while now - self._reports[0][0] > RISE_SECONDS:
             self._reports.popleft()
-        known = [report for _, report in self._reports if report.remaining is not None]
-        if known:
-            lowest = min(known, key=lambda report: report.remaining or 0.0)
-            self.rise = explain_rise(lowest, self.progress.reported)
+        known = [(at, it) for at, it in self._reports if it.remaining is not None]
+        before = [report for at, report in known if now - at > LASTING]
+        latest = [report for at, report in known if now - at <= LASTING]
+        self.rise = Rise.NONE
+        if before and latest:
+            self.rise = explain_rise(_find_lowest(before), _find_lowest(latest))
 
     def view(self) -> LiveView:
         """Return the current view."""

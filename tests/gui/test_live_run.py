@@ -16,6 +16,7 @@ from mydata_like.engine.progress import NO_PROGRESS
 from mydata_like.gui.engine_process import parse_line
 from mydata_like.gui.run_state import (
     HISTORY_SECONDS,
+    LASTING,
     RISE_SECONDS,
     ChannelRates,
     LiveRun,
@@ -125,7 +126,7 @@ REPORT = replace(
 @pytest.mark.parametrize(
     ("changes", "rise"),
     [
-        ({"remaining": 70.0}, Rise.NONE),  # less than a fifth
+        ({"remaining": 80.0}, Rise.NONE),  # less than a half
         ({"remaining": None}, Rise.NONE),
         ({"remaining": 90.0, "wanted_bytes": 2 * 10**8}, Rise.FOUND),
         ({"remaining": 90.0, "wanted": 200}, Rise.FOUND),
@@ -140,10 +141,19 @@ def test_a_rise_of_the_time_left_has_a_reason(changes, rise):
 
 
 def test_a_rise_counts_from_the_lowest_estimate_of_the_last_seconds(run, clock):
-    for remaining, rate in ((60.0, 2e6), (40.0, 2e6), (55.0, 1e6)):
+    def report(remaining, rate=2e6):
         run.progress.add(replace(REPORT, remaining=remaining, byte_rate=rate))
         clock.move(1)
         run.sample()
+
+    report(60.0)
+    report(40.0)
+    for _ in range(int(LASTING)):  # a rise that does not last
+        report(65.0, 1e6)
+    report(41.0)
+    assert run.rise is Rise.NONE
+    for _ in range(int(LASTING) + 1):
+        report(65.0, 1e6)
     assert run.rise is Rise.SLOWER
 
     clock.move(RISE_SECONDS + 1)

@@ -6,6 +6,7 @@ from statistics import median
 import pytest
 
 from mydata_like.engine.time_left import (
+    MOST,
     RISE,
     SHORT,
     Costs,
@@ -141,6 +142,55 @@ def test_the_time_until_a_large_file_is_verified_is_no_speed_of_the_server():
     assert estimate < 20
 
 
+def copy_at(model, rates, left, *, limits=None, size=MB):
+    """Send files of a size at these rates in MB/s, one a second; return the estimates."""
+    sent, found = 0, []
+    for second, rate in enumerate(rates, 1):
+        sent += rate * MB
+        done, rest = (Work(it, it / size, int(it / size)) for it in (sent, left - sent))
+        limit = limits[second - 1] if limits else 0.0
+        found.append((ask(model, second, done, rest, limit=limit), rest.bytes))
+    return found
+
+
+def test_an_earlier_run_counts_only_until_this_one_has_sent_for_some_seconds():
+    model = TimeLeft()
+    model.history = Costs(0.5 / MB, 0.005, 0.001)  # 2 MB a second; this run sends 30
+    found = copy_at(model, [30] * 15, 1_500 * MB)
+    assert found[0][0] > 500
+    assert all(estimate <= MOST * left / (30 * MB) + 1 for estimate, left in found[5:])
+    assert found[10][0] == pytest.approx(found[10][1] / (30 * MB), rel=0.3)
+
+
+def test_an_earlier_run_of_large_files_says_nothing_about_tiny_ones():
+    model = TimeLeft()
+    model.history = Costs(0.5 / MB, 0.1, 0.1)
+    found = copy_at(model, [0.8] * 12, 80 * MB, size=1_000)  # 800 files a second
+    assert all(estimate <= MOST * left / 800_000 + 1 for estimate, left in found[5:])
+
+
+def test_a_limit_that_is_set_counts_at_once():
+    model = TimeLeft()
+    limits = [40.0 * MB] * 10 + [4.0 * MB] * 5
+    found = copy_at(model, [40] * 10 + [4] * 5, 900 * MB, limits=limits)
+    assert all(estimate >= left / (4 * MB) - 1 for estimate, left in found[10:])
+
+
+def test_what_is_compressed_passes_a_limit_faster():
+    model = TimeLeft()
+    found = copy_at(model, [12] * 20, 600 * MB, limits=[4.0 * MB] * 20)
+    assert found[-1][0] == pytest.approx(found[-1][1] / (12 * MB), rel=0.2)
+
+
+def test_an_estimate_follows_a_line_that_becomes_slower_and_faster():
+    model = TimeLeft()
+    found = copy_at(model, [6] * 20 + [1.5] * 30 + [6] * 15, 400 * MB)
+    for second, rate in ((15, 6), (31, 1.5), (45, 1.5), (62, 6)):
+        estimate, left = found[second]
+        assert estimate == pytest.approx(left / (rate * MB), rel=0.4)
+    assert found[-1][0] == pytest.approx(found[-1][1] / (6 * MB), rel=0.25)
+
+
 def test_the_costs_of_the_latest_run_that_has_some_are_found():
     costs = Costs(1e-6, 0.1, 0.2)
     assert find_costs([{}, {"byte_cost": "x"}, record_costs(costs), record_costs(TRUE)]) == costs
@@ -153,7 +203,7 @@ def test_the_costs_of_the_latest_run_that_has_some_are_found():
 def test_estimates_of_recorded_runs_are_near_the_truth(first):
     replays = [replay(file, first=first) for file in list_recordings()]
     errors = [error for each in replays for error in each.each]
-    assert len(replays) == 10
+    assert len(replays) == 14
     assert median(errors) <= MEDIAN
     assert max(nine_tenths(each.each) for each in replays) <= NINE_TENTHS
     assert max(each.rise for each in replays) <= RISE
