@@ -538,7 +538,13 @@ class _Builder:
                 context.catalogue.note_new,
             ),
             bundle=Bundle(settings.archive, ledger),
-            pack=Pack(settings.transfer, clock, context.choices, self._archives),
+            pack=Pack(
+                settings.transfer,
+                clock,
+                context.choices,
+                self._archives,
+                context.channels.find_batch_size,
+            ),
             send=Send(
                 context,
                 settings.transfer.attempts,

@@ -19,7 +19,7 @@ from mydata_like.core.errors import (
 from mydata_like.core.events import LimitsChanged
 from mydata_like.core.model import Payload
 from mydata_like.core.ports import Channel, Clock, Emit, Progress, Transport
-from mydata_like.engine.channel_tuner import ChannelTuner, ThroughputMeter
+from mydata_like.engine.channel_tuner import ChannelTuner, ThroughputMeter, ThroughputSample
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.pipeline import Condition, Lock, WorkQueue
 from mydata_like.settings.schedule_section import parse_speed
@@ -30,6 +30,11 @@ GROWTH = 1.3  # headroom for the other channels, relative to what they use now
 SMALLEST_SHARE = 0.02  # minimum share of the total, for channels that use almost nothing
 NOTABLE = 0.01  # smaller relative changes of a share are not applied
 HELD = 1e-3  # bytes a second of a channel while nothing may be sent
+RATE_SECONDS = 5.0  # over which the present rate is averaged
+BATCH_SECONDS = 10.0  # that a batch takes: what a stop or a lost connection costs
+SMALL_BATCH = 2 << 20  # bytes, until the rate is known, and of a slow line
+FAST = 2e6  # bytes a second of a channel, from which on more channels do not delay the first files
+BUFFERED = 4 << 20  # bytes that a connection takes at once, however slow the line is
 
 
 @dataclass(slots=True, eq=False)
@@ -191,6 +196,10 @@ class ChannelPool:
         self._emit = emit
         self._limits = limits
         self._describe_capacity = describe_capacity
+        self._rate = 0.0  # bytes a second, lately
+        self._measured = self.gauge.read()
+        self._first_payload: Payload | None = None
+        self._proven = False  # whether the line is fast, or a payload has arrived
         self._planned = (0.0, "")  # the bandwidth in the settings, when it was last applied
         self._channels = channels
         self._changing = Lock()  # for the limits
@@ -234,6 +243,7 @@ class ChannelPool:
     def keep(self) -> None:
         """Follow holds and the timetable, redistribute bandwidth, continue the channel search."""
         planned = find_planned(self._limits, self._gate.clock.now().astimezone())
+        self._measure_rate()
         with self._changing:
             if planned != self._planned:
                 self._planned = planned
@@ -242,6 +252,41 @@ class ChannelPool:
                 self._report(reason)
         self.follow_holds()
         self.bandwidth.divide_anew()
+
+    def _measure_rate(self) -> None:
+        before, self._measured = self._measured, self.gauge.read()
+        self._prove(self._measured)
+        seconds = self._measured.moment - before.moment
+        if seconds > 0 and not self.resting:
+            rate = (self._measured.bytes - before.bytes) / seconds
+            self._rate += (rate - self._rate) * min(1.0, seconds / RATE_SECONDS)
+
+    def _prove(self, sample: ThroughputSample, *, arrived: bool = False) -> None:
+        """Find out whether a run may use as many channels as it usually starts with.
+
+        On a slow line, these would only keep the first files from arriving.
+        """
+        fast = sample.bytes - BUFFERED > FAST * sample.busy
+        if self._proven or not (arrived or fast):
+            return
+        with self._changing:
+            self._proven, tuner = True, self._channels
+            if isinstance(tuner, ChannelTuner) and (reason := self._start(tuner)):
+                self._follow_limit()
+                self._report(reason)
+
+    def _start(self, tuner: ChannelTuner) -> str:
+        """Start with more channels if the way or the files are such; return the reason."""
+        if not self._proven:
+            return ""
+        reason = tuner.begin(self._transport.round_trip, self.ceiling)
+        if self._first_payload is not None:
+            reason = tuner.expect(self._first_payload, self.ceiling) or reason
+        return reason
+
+    def find_batch_size(self) -> float:
+        """Return the bytes that a channel sends in a short time, so that a batch arrives soon."""
+        return max(SMALL_BATCH, BATCH_SECONDS * self._rate / max(1, self.limit))
 
     def follow_holds(self) -> None:
         """Stop what is being sent if nothing may be sent now; let it continue otherwise."""
@@ -293,9 +338,7 @@ class ChannelPool:
             tuner.interrupt()
             return ""
         before, ceiling = tuner.channels, self.ceiling
-        reason = tuner.begin(self._transport.round_trip, ceiling) or tuner.look(
-            self.gauge.read(), ceiling, self.bandwidth.total
-        )
+        reason = self._start(tuner) or tuner.look(self._measured, ceiling, self.bandwidth.total)
         if tuner.channels != before:
             self._follow_limit()
         return reason
@@ -407,10 +450,7 @@ class ChannelPool:
 
         The files of the payload count in proportion to the bytes that are sent.
         """
-        tuner = self._channels
-        if isinstance(tuner, ChannelTuner) and (reason := tuner.expect(payload, self.ceiling)):
-            self._follow_limit()
-            self._report(reason)
+        self._first_payload = self._first_payload or payload
         counted, share = 0, 0.0
         with self.bandwidth.used_by(channel) as flow:
 
@@ -421,8 +461,12 @@ class ChannelPool:
                 flow.moved += sent - counted
                 self.gauge.add(sent - counted, (done - share) * payload.files)
                 counted, share = sent, done
+                if not self._proven:
+                    self._prove(self.gauge.read())
 
             yield reach
+            if not self._proven:
+                self._prove(self.gauge.read(), arrived=True)
 
     def open_another(self) -> Channel | None:
         """Open a channel unless the limit is reached.

@@ -1,7 +1,8 @@
 """The stage that packs wanted files into payloads: large ones alone, tiny ones in batches."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, count
+from math import inf
 from typing import TypeVar
 
 from mydata_like.core.archives import ArchiveFormat
@@ -21,26 +22,33 @@ LINGER = 0.05  # seconds for which an open batch waits for more files while a ch
 class Pack:
     """The stage that groups files; what needs no transfer passes through.
 
-    A batch is closed when it is full (bytes or files), when it reaches its maximum age, when a
-    channel is idle and no more files arrive, or when it has the last file that the user prefers.
-    Files that the user retries join the others.
+    A batch is closed when it is full (files, or bytes, of which there are fewer on a slow line),
+    when it reaches its maximum age, when a channel is idle and no more files arrive, or when it has
+    the last file that the user prefers. Files that the user retries join the others.
     """
 
     def __init__(
-        self, settings: Transfer, clock: Clock, choices: UserOverrides, form: ArchiveFormat
+        self,
+        settings: Transfer,
+        clock: Clock,
+        choices: UserOverrides,
+        form: ArchiveFormat,
+        find_size: Callable[[], float] = lambda: inf,
     ) -> None:
+        """Create the stage; `find_size` returns how many bytes of a batch arrive soon."""
         self._form = form
+        self._find_size = find_size
         self._settings = settings
         self._clock = clock
         self._choices = choices
         self._ids = count(1)
 
     def __call__(self, source: StageInput[Batch]) -> Iterator[Packed]:
-        order, batch = self._choices.order, _Batch(self._settings, self._clock)
+        order, batch = self._choices.order, _Batch(self._settings, self._clock, self._find_size)
         while order or order.is_reordered or not source.finished:
             if order.is_reordered:
                 order.put_back()
-                batch = _Batch(self._settings, self._clock)
+                batch = _Batch(self._settings, self._clock, self._find_size)
             first = None if order else source.poll(LINGER if batch.members else CHECK_INTERVAL)
             is_idle = first is None and not order
             ready = () if is_idle else _take_ready(source, order)
@@ -123,7 +131,9 @@ def _take_ready(source: StageInput[T], order: SendOrder) -> Iterator[T]:
 class _Batch:
     """A growing batch of tiny files, bounded by number, bytes and age."""
 
-    def __init__(self, settings: Transfer, clock: Clock) -> None:
+    def __init__(self, settings: Transfer, clock: Clock, find_size: Callable[[], float]) -> None:
+        self._find_size = find_size
+        self._most = 0.0  # bytes
         self._settings = settings
         self._clock = clock
         self.members: list[FileRecord] = []
@@ -139,11 +149,12 @@ class _Batch:
         if not self.members:
             return True
         full = len(self.members) >= self._settings.batch_limit
-        return not full and self._size + item.file.size <= self._settings.batch_bytes
+        return not full and self._size + item.file.size <= self._most
 
     def add(self, item: FileRecord) -> None:
         if not self.members:
             self._born = self._clock.monotonic()
+            self._most = min(self._settings.batch_bytes, self._find_size())
         self.members.append(item)
         self._size += item.file.size
 

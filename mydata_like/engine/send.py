@@ -30,7 +30,7 @@ from mydata_like.engine.user_overrides import CANCELLED, STOPPING, CutOffError
 # The problem codes of a channel whose session was closed because of another channel, and of one
 # that the host refuses, while others are open.
 BLAMELESS_CODES: Final = frozenset({"channel.dropped", "channel.refused"})
-GAIN: Final = 64 << 20  # minimum bytes by which an attempt must get further
+GAIN: Final = 1 << 20  # minimum bytes by which an attempt must get further
 STEPS: Final = 256  # most attempts that a payload needs at that rate
 BLAMELESS: Final = 20  # factor for the allowed number of failures that are not the payload's own
 
@@ -149,6 +149,8 @@ class Space:
 
 
 WAITING = LEFT_FOR_LATER | {CANCELLED.code, STOPPING.code}
+# A line that was lost too often says nothing about a file, which waits for a better one.
+LOST: Final = frozenset({"link.lost", "link.stalled"})
 CHECK_INTERVAL = 1.0  # seconds between checks of an idle worker for more work
 TOGETHER = 2  # attempts of a batch, after which the rest of it is sent one by one
 
@@ -494,9 +496,10 @@ class Send:
         for file in wanted.files:
             self._leave(file, problem)
         if problem == CANCELLED or problem.code not in WAITING:
-            outcome = "waiting" if problem == CANCELLED else "failed"
+            waits = problem == CANCELLED or problem.code in LOST
+            outcome = "waiting" if waits else "failed"
             self._choices.keep(wanted, outcome, transfer)
 
     def _leave(self, file: LocalFile, problem: Problem) -> None:
-        kind = FileWaiting if problem.code in WAITING else FileFailed
+        kind = FileWaiting if problem.code in WAITING | LOST else FileFailed
         self._emit(kind(path=file.key, size=file.size, problem=problem))

@@ -8,11 +8,13 @@ import pytest
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import LimitsChanged
+from mydata_like.core.model import Payload
 from mydata_like.engine.channel_tuner import ChannelTuner
-from mydata_like.engine.channels import ChannelPool, find_planned
+from mydata_like.engine.channels import BATCH_SECONDS, SMALL_BATCH, ChannelPool, find_planned
 from mydata_like.engine.gate import Gate
 from mydata_like.settings.transfer_sections import Limits as Settings
 from tests.fakes.clock import FakeClock
+from tests.unit.engine.files import a_wanted
 
 MB = 1_000_000
 WEEK = Settings(bandwidth=50, timetable=("monday-friday 09:00-17:00 5", "friday 16:00-23:00 0"))
@@ -155,13 +157,63 @@ def test_the_channels_begin_with_two_and_climb_while_that_pays():
 
 def test_with_a_long_round_trip_channels_begin_with_more_once_it_is_measured():
     bench = Climbing()
-    bench.channels.keep()
+    bench.go(1)
     bench.transport.round_trip = 0.028
 
     bench.channels.keep()
 
     assert bench.told == [(4, 0)]
     assert bench.events[0].reason == "a round trip takes 28 ms: starting with 4"
+
+
+LARGE = Payload(1, (a_wanted("large", size=100 * MB),), batched=False)
+
+
+class Carrier:
+    number = 1
+
+    def limit(self, rate):
+        pass
+
+
+def test_on_a_slow_line_a_run_starts_with_few_channels_until_something_has_arrived():
+    bench = Climbing()
+    bench.transport.round_trip = 0.028
+    with bench.channels.carrying(Carrier(), LARGE) as reach, bench.channels.gauge.one_at_work():
+        for second in range(1, 30):
+            bench.clock.move(1)
+            reach(second * MB)
+            bench.channels.keep()
+            assert bench.count == 2
+
+    assert bench.told == [(4, 0)]
+
+
+def test_on_a_fast_line_a_run_starts_with_more_channels_before_anything_has_arrived():
+    bench = Climbing()
+    with bench.channels.carrying(Carrier(), LARGE) as reach, bench.channels.gauge.one_at_work():
+        bench.clock.move(0.1)
+        reach(4 * MB)  # as much as the connection may have taken at once
+        assert bench.count == 2
+        reach(10 * MB)
+        assert bench.events[0].reason == "large files: starting with 4"
+
+
+def test_a_batch_is_as_large_as_what_a_channel_sends_in_some_seconds():
+    bench = Bench(2)
+    gauge = bench.channels.gauge
+    assert bench.channels.find_batch_size() == SMALL_BATCH
+
+    for _ in range(120):
+        bench.clock.move(0.5)
+        gauge.add(1 * MB, 0)
+        bench.channels.keep()
+    assert bench.channels.find_batch_size() == pytest.approx(BATCH_SECONDS * 1 * MB, rel=0.01)
+
+    bench.gate.hold("person", Problem("run.paused", "The user paused the run."))
+    bench.clock.move(600)
+    bench.channels.keep()
+    assert bench.channels.find_batch_size() == pytest.approx(BATCH_SECONDS * 1 * MB, rel=0.01)
 
 
 def test_the_user_sets_the_number_and_releases_it():

@@ -48,6 +48,14 @@ def test_channels_share_tiny_files_where_each_sends_one_after_the_other():
     assert [len(payload) for payload in names(packed)] == [25, 25, 10]
 
 
+def test_on_a_slow_line_batches_are_smaller():
+    clock, sizes = FakeClock(), iter([60, 60, 1000])
+    tiny = [[a_wanted(str(number), size=30) for number in range(8)]]
+    packed = Pack(SETTINGS, clock, UserOverrides(id), TarArchives(), lambda: next(sizes))
+
+    assert [len(payload) for payload in names(packed(ListSource(tiny, clock)))] == [2, 2, 4]
+
+
 def pack_with(order_by, items):
     """Return the names of the payloads; `order_by` acts when the first one is sent."""
     choices, clock = UserOverrides(id), FakeClock()

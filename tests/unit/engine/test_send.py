@@ -37,6 +37,7 @@ from tests.fakes.source import ListSource
 from tests.unit.engine.files import CHECKSUM, a_staged, a_wanted, as_registered
 
 CUT = Problem("link.lost", "The line was cut.")
+UNPROVEN = Problem("staging.unproven", "The file did not arrive.")
 CHANGED = Problem("file.changed", "The file changed while it was read.")
 FULL = Problem("staging.full", "The staging area has no space for it.")
 DENIED = Problem("staging.denied", "The staging area refuses this name.")
@@ -204,11 +205,19 @@ def test_a_file_that_the_staging_area_refuses_fails_alone():
 
 
 def test_attempts_are_bounded():
-    bench = Bench(*[{0: (CUT, True)}] * 9, attempts=3)
+    bench = Bench(*[{0: (UNPROVEN, True)}] * 9, attempts=3)
 
     assert bench(batch("a")) == []
     assert len(bench.transport.sent) == 3
-    assert bench.of_kind(FileFailed)[0].problem == CUT
+    assert bench.of_kind(FileFailed)[0].problem == UNPROVEN
+
+
+def test_a_file_whose_line_was_cut_too_often_waits_for_a_better_one():
+    bench = Bench(*[{0: (CUT, True)}] * 9, attempts=3)
+
+    assert bench(batch("a")) == []
+    assert bench.of_kind(FileFailed) == []
+    assert bench.of_kind(FileWaiting)[0].problem == CUT
 
 
 def breaking_at(size):
