@@ -241,9 +241,9 @@ def timed(act: Callable[[], object], done: Callable[[], bool]) -> float:
     return (perf_counter() - begun) * 1000
 
 
-def wait(done: Callable[[], bool]) -> None:
-    """Run the event loop until `done` is true."""
-    deadline = perf_counter() + LONGEST
+def wait(done: Callable[[], bool], longest: float = LONGEST) -> None:
+    """Run the event loop until `done` is true, for so many seconds at most."""
+    deadline = perf_counter() + longest
     app = QApplication.instance() or QApplication([])
     app.processEvents()
     while not done():

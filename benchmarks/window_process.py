@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
@@ -63,11 +64,20 @@ def _use(program: Program, app: QApplication, rest: float) -> dict[str, float]:
     program.window.show()
     program.window.show_page("transfers")
     program.controller.start()
-    wait(lambda: program.controller.state.sums.sent > _SENT)
+    # How long the engine takes for that says nothing about the window.
+    wait(lambda: _has_sent(program) or _has_ended(program), inf)
     found = _look_at_run(program, app)
     program.window.hide()
     pass_time(_SETTLING)
     return found | _look_at_rest(program, rest)
+
+
+def _has_sent(program: Program) -> bool:
+    return program.controller.state.sums.sent > _SENT
+
+
+def _has_ended(program: Program) -> bool:
+    return program.controller.state.phase in (Phase.IDLE, Phase.BROKEN)
 
 
 def _look_at_run(program: Program, app: QApplication) -> dict[str, float]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtTest import QAbstractItemModelTester
 
 from mydata_like.core.model import EntryState
@@ -141,6 +141,21 @@ def test_the_ledger_is_not_read_repeatedly(qtbot, model, written):
         model.refresh()
 
     assert written.opened == 2
+
+
+def test_the_ledger_is_not_read_while_nobody_sees_the_rows(qtbot, model, written):
+    written.fill(3)
+    show(qtbot, model, written)
+    waits = next(timer for timer in model.findChildren(QTimer) if timer.isActive())
+
+    model.refresh()
+    model.rest()
+    with qtbot.waitSignal(waits.timeout, timeout=10_000):
+        pass
+    assert not model.busy
+
+    with qtbot.waitSignal(model.relocated, timeout=10_000):
+        model.refresh()
 
 
 def test_fewer_rows_than_before_leave_no_gap(qtbot, tested, written):

@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QShowEvent
+from PySide6.QtGui import QAction, QGuiApplication, QHideEvent, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QLabel,
@@ -153,6 +153,10 @@ class TablePanel(QWidget):
             self.model.refresh()
         else:
             self._apply()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self.model.rest()
 
     def show_view(self, view: View, only: str = "") -> None:
         """Show the rows of this view that pass the user's own filters.

@@ -186,6 +186,10 @@ class WindowedModel(ColumnsModel):
         if not self._refresh_timer.isActive():
             self._refresh()
 
+    def rest(self) -> None:
+        """Leave changes of the ledger to the next `refresh`, because the rows are not visible."""
+        self._stale = False
+
     def close(self) -> None:
         """Close the ledger."""
         self._cancel_pending()
