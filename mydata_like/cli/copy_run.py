@@ -16,6 +16,7 @@ from mydata_like.cli.output import (
     print_json,
     print_lines,
     reword,
+    reword_event,
 )
 from mydata_like.cli.report import open_report
 from mydata_like.cli.stdin_commands import follow_commands, stopped_by_signals
@@ -62,6 +63,7 @@ def run_order(
         report = stack.enter_context(open_report(shape, progress, settings, dry_run=order.dry_run))
 
         def emit(event: Event) -> None:
+            event = reword_event(event, settings)
             report.show(event)
             log_event(event)
 
@@ -77,9 +79,10 @@ def run_order(
         follow_commands(shape, controller.handle)
         end, problems, algorithm = run_copy(order, place, observer)
     if shape is Shape.JSON:
-        print_json({**event_record(end.finished), "checksum": algorithm.value})
+        finished = reword_event(end.finished, settings)
+        print_json({**event_record(finished), "checksum": algorithm.value})
     elif shape is Shape.TEXT:
-        print_lines(f"Failed: {describe_problem(it)}" for it in problems)
+        print_lines(reword((f"Failed: {describe_problem(it)}" for it in problems), settings))
         files = place.open_files()
         ended = _summarise(end.finished, progress.totals, files, algorithm, order)
         print_lines(reword(ended, settings))

@@ -7,6 +7,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import Enum
 from threading import Lock
@@ -514,6 +515,15 @@ def reword(lines: Iterable[str], settings: Settings) -> Iterator[str]:
     for line in lines:
         is_plain = settings.destination.takes_tree
         yield find.sub(lambda found: words[found[0]], line) if is_plain else line
+
+
+def reword_event(event: Event, settings: Settings) -> Event:
+    """Return an event whose problem, if it has one, is worded as `reword` does."""
+    problem = getattr(event, "problem", None)
+    if problem is None or not settings.destination.takes_tree:
+        return event
+    message, hint = reword([problem.message, problem.hint], settings)
+    return replace(event, problem=problem._replace(message=message, hint=hint))
 
 
 def name_destination(target: CopyTarget, address: str) -> Settings:

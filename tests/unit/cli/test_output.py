@@ -20,6 +20,7 @@ from mydata_like.cli.output import (
     log_line,
     name_destination,
     reword,
+    reword_event,
     summarise,
 )
 from mydata_like.cli.progress_bars import _Picture
@@ -394,6 +395,17 @@ def test_sentences_name_a_destination_without_a_server(address, place):
         "Failed: /on the server/a of the staging area/b: The host ended scp.",
     ]
     assert list(reword(lines, Settings())) == lines
+
+
+def test_problems_in_events_name_the_destination_too():
+    full = Problem("staging.full", "The staging area has no space for a.", "Ask its host.")
+    failed = FileFailed(path=b"a", size=1, problem=full)
+    place = name_destination(parse_target("/mnt/x", windows=False, home=b""), "/mnt/x")
+
+    assert reword_event(failed, place).problem.message == "The destination has no space for a."
+    assert reword_event(failed, Settings()) == failed
+    begun = FilesSeen(folder=b"d", files=1, bytes=1)
+    assert reword_event(begun, place) is begun
 
 
 def test_a_run_whose_files_were_contradicted_since_does_not_call_them_safe():
