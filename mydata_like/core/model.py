@@ -699,7 +699,7 @@ class Outcome(NamedTuple):
 # The problem of a file that was found and is not known to be verified: it exists only here.
 UNSENT: Final = Problem(
     "waiting.unsent",
-    "The file was found and is not verified yet.",
+    "Not sent yet.",
     "The next run sends it.",
 )
 

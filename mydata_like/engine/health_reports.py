@@ -124,8 +124,15 @@ def describe_week(week: Week) -> Problem:
             "Check the schedule: mydata-like status",
         )
     if week.safety in (Safety.AT_RISK, Safety.PROBLEM) or not week.well:
-        ended = f"{week.runs - week.well:,} of {week.runs:,} runs of the last week did not succeed"
+        failed = week.runs - week.well
+        ended = f"{failed:,} of {week.runs:,} runs of the last week did not succeed"
+        if week.runs == 1:
+            ended = "The only run of the last week did not succeed"
+        if not failed:
+            ended = "All runs of the last week succeeded"
         files = f"{week.unsafe:,} files are not safe on the server yet."
+        if week.unsafe == 1:
+            files = "1 file is not safe on the server yet."
         return Problem(
             "monitor.unsafe",
             f"{ended}; {files} {week.problem}".strip(),
@@ -134,18 +141,17 @@ def describe_week(week: Week) -> Problem:
     if not week.sent:
         return Problem(
             "monitor.nothing-came",
-            f"No new data in the last week: {week.runs:,} runs found no new file.",
+            "No new data in the last week: no run found a new file.",
             "If the instrument produced data, check that it writes to data.directory.",
         )
     if week.safety is not Safety.SAFE:
         return Problem(
             "monitor.unsafe",
-            f"{week.sent:,} files were sent in the last week, but no run over the whole data "
-            "directory has finished: it is unknown whether all files are safe.",
+            "Files were sent in the last week, but no run over the whole data directory has "
+            "finished: it is unknown whether all files are safe.",
             "Start a run over the data directory: mydata-like run",
         )
-    return Problem(
-        "monitor.all-well",
-        f"All is well: {week.sent:,} files of the last week are safe on the server "
-        f"({week.runs:,} runs).",
-    )
+    sent = f"{week.sent:,} files of the last week are safe on the server."
+    if week.sent == 1:
+        sent = "1 file of the last week is safe on the server."
+    return Problem("monitor.all-well", f"All is well: {sent}")

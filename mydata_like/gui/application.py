@@ -198,7 +198,7 @@ class Program(QObject):
         banner = self.presence.banner
         if not self.controller.state.at_work or banner.shows_problem:
             return
-        text = self.tr("%Ln folder(s) or file(s) are scanned and then uploaded.", "", len(paths))
+        text = self.tr("What you added is scanned and then uploaded.")
         if len(paths) == 1:
             name = texts.plain(Path(os.fsdecode(paths[0])).name)
             text = self.tr("“%1” is scanned and then uploaded.").replace("%1", name)

@@ -14,14 +14,14 @@ translate = QCoreApplication.translate
 
 def indicator_mark(state: RunState) -> RowIcon:
     """Return the text, icon and colour of the server's state."""
-    unknown = RowIcon(translate("contact", "Server not contacted yet"), "server", "skipped")
+    unknown = RowIcon("", "server", "skipped")
     match state.server:
         case ServerIndicator.REACHABLE if state.heard:
             return RowIcon(translate("contact", "Server reachable"), "check", "good")
         case ServerIndicator.REACHABLE if state.answered is not None:
             # A time stays true without a timer.
             text = translate("contact", "Server answered %1")
-            return unknown._replace(word=text.replace("%1", texts.moment(state.answered)))
+            return RowIcon(text.replace("%1", texts.moment(state.answered)), "server", "skipped")
         case ServerIndicator.UNREACHABLE:
             return RowIcon(translate("contact", "Server not reachable"), "error", "problem")
         case ServerIndicator.SILENT:
@@ -59,6 +59,7 @@ class ServerIndicatorLabel(QWidget):
         mark = indicator_mark(state)
         self._label.setText(mark.word)
         self._icon.show_icon(mark.icon)
+        self._icon.setVisible(bool(mark.word))
 
     @Slot()
     def _on_settings_changed(self) -> None:

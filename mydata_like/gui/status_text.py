@@ -28,26 +28,101 @@ class ProblemText(NamedTuple):
 
 
 def describe_problem(problem: Problem) -> ProblemText:
-    """Return the text of a problem: addresses of hosts, fingerprints and commands are details."""
+    """Return the text of a problem; what only experts understand is a detail."""
     said = (problem.message, problem.hint)
     text = ProblemText(*(with_labels(texts.engine_text(one)) for one in said))
-    if problem.code.startswith("link."):
-        return ProblemText(
-            translate("sentences", "The server's storage does not answer."),
-            translate("sentences", "Your files are kept."),
-            "\n".join(filter(None, text[:2])),
-        )
-    if problem.code != "host-key.changed":
+    sentence, hint = _word_plainly(problem.code)
+    if not sentence:
         return text
-    return ProblemText(
-        translate("sentences", "The staging host has a different key than the trusted one."),
-        translate(
-            "sentences",
-            "Another computer may be impersonating it. Nothing was sent to it. Ask "
-            "your administrator whether its key was replaced.",
-        ),
-        "\n".join(text[:2]),
-    )
+    details = (text.sentence, text.hint if hint else "")
+    return ProblemText(sentence, hint or text.hint, "\n".join(filter(None, details)))
+
+
+def _word_plainly(code: str) -> tuple[str, str]:
+    """Return the sentence and the hint for a problem whose own text is for experts, or nothing.
+
+    Without a hint, that of the problem is plain.
+    """
+    kept = translate("sentences", "Your files are kept.")
+    ask = translate("sentences", "Your files are kept. Send the details to your administrator.")
+    match code:
+        case "host-key.changed":
+            return (
+                translate("sentences", "The server's storage has changed its identity."),
+                translate("sentences", "Nothing is sent until your administrator confirms it."),
+            )
+        case "host-key.unknown":
+            return (
+                translate("sentences", "The server's storage is new to this computer."),
+                translate("sentences", "Nothing is sent until you confirm its fingerprint."),
+            )
+        case "uploader.not-approved":
+            return (
+                translate("sentences", "Waiting for your facility to let this computer in."),
+                translate(
+                    "sentences",
+                    "“Check key and approval” has a message for them, which you can copy.",
+                ),
+            )
+        case "uploader.not-admitted":
+            return (
+                translate(
+                    "sentences",
+                    "Your facility has approved this computer, but the server's storage does "
+                    "not let it in yet.",
+                ),
+                translate("sentences", "The program tries again automatically."),
+            )
+        case "uploader.revoked" | "uploader.expired":
+            return (
+                translate("sentences", "Your facility no longer lets this computer in."),
+                translate("sentences", "Your files are kept. Ask your facility to approve it."),
+            )
+        case "ssh.key-refused" | "ssh.expired":
+            return (
+                translate("sentences", "The server's storage does not let this computer in."),
+                ask,
+            )
+        case (
+            "ssh.exec-refused"
+            | "ssh.sftp-refused"
+            | "ssh.no-channel"
+            | "ssh.no-agreement"
+            | "staging.denied"
+            | "staging.refused"
+            | "staging.protocol"
+            | "staging.shell"
+            | "staging.flood"
+            | "staging.incomplete"
+            | "staging.no-host"
+        ):
+            return (
+                translate("sentences", "The server's storage does not accept the files."),
+                ask,
+            )
+        case "staging.full":
+            return translate("sentences", "The server is full."), ""
+        case "staging.unproven" | "staging.missing":
+            return translate("sentences", "A file did not arrive as it was sent."), kept
+        case "waiting.recheck":
+            return translate("sentences", "The server may have lost this file."), ""
+        case "verify.failed":
+            return (
+                translate("sentences", "The server's copy is damaged, although it was sent twice."),
+                "",
+            )
+        case "ledger.damaged":
+            return (
+                translate("sentences", "The list of what was sent was damaged."),
+                translate(
+                    "sentences",
+                    "The next run asks the server for its files, which takes a little longer.",
+                ),
+            )
+        case _ if code.startswith(("link.", "channel.")):
+            return translate("sentences", "The server's storage does not answer."), kept
+        case _:
+            return "", ""
 
 
 def overview_sentence(state: RunState) -> str:
@@ -118,12 +193,11 @@ def _describe_rest(state: RunState) -> str:
     last, risk = state.last, state.at_risk
     if state.data_problem is not None:
         return describe_problem(state.data_problem).sentence.rstrip(".")
-    if state.awaited is not None and last is not None and last.sent:
-        return translate(
-            "sentences", "%Ln file(s) sent over HTTP; SSH awaits its approval", None, last.sent
-        )
     if state.awaited is not None:
-        return translate("sentences", "Waiting for the administrator's approval")
+        if last is None or last.problem is not None or not last.verified:
+            return describe_problem(state.awaited).sentence.rstrip(".")
+        safe = translate("sentences", "%Ln file(s) are safe", None, last.verified)
+        return _describe_open(state, last) or safe
     if state.interrupted is None and last is not None and last.problem is None:
         return _describe_open(state, last) or _describe_safe(state, last)
     # No run has sent everything: say why, and which files exist only here as a result.
@@ -135,7 +209,7 @@ def _describe_rest(state: RunState) -> str:
     if not risk.files:
         return why
     text = translate(
-        "sentences", "%1; %Ln file(s), %2, exist only on this computer", None, risk.files
+        "sentences", "%1. %Ln file(s) (%2) are still only on this computer", None, risk.files
     )
     return texts.filled(text, why, texts.size(risk.bytes))
 
@@ -156,10 +230,10 @@ def _describe_open(state: RunState, last: PastRunState) -> str:
         return translate("sentences", "%Ln file(s) wait for the next run", None, last.waiting)
     if sources:
         return translate(
-            "sentences", "%Ln added folder(s) or file(s) are not finished", None, sources
+            "sentences", "%Ln upload(s) that you added are not finished", None, sources
         )
     if at_risk:
-        return translate("sentences", "%Ln file(s) exist only on this computer", None, at_risk)
+        return translate("sentences", "%Ln file(s) are still only on this computer", None, at_risk)
     return ""
 
 

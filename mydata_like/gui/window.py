@@ -306,7 +306,9 @@ class MainWindow(QMainWindow):
         if before is not None and before is not page:
             before.hide_page()
         self._stack.setCurrentWidget(page)
-        self._server.setVisible(name != "overview")  # which shows it at the server's name
+        # The page shows these itself.
+        for part in (self._server, self._sentence, self._speed):
+            part.setVisible(name != "overview")
         self._context.memory.setValue(PAGE, name)
         page.show_page()
 

@@ -325,7 +325,7 @@ class Transfer(Section):
     )
     batch_bytes: int = setting(
         "Batch size",
-        "A batch is sent when it has this size.",
+        "A batch is sent when it has this size, or as much as is sent in ten seconds.",
         default=16 * 1024 * 1024,
         check=Range(1, 1024 * 1024 * 1024),
         unit="bytes",
@@ -349,6 +349,11 @@ class Transfer(Section):
     def batch_limit(self) -> int:
         """The number of files in a batch: few where a channel sends them one after the other."""
         return min(self.batch_files, _BATCH_LIMITS.get(self.method, self.batch_files))
+
+    @property
+    def sends_unapproved(self) -> bool:
+        """Whether files are sent in a slower way until the uploader is approved."""
+        return self.method == "auto"
 
     def conflicts(self) -> Iterator[tuple[str, str]]:
         if self.method == "folder" and self.folder is None:

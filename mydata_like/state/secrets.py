@@ -328,7 +328,7 @@ def choose_vault(backend: Any) -> KeyringStore:
             vault: KeyringStore = candidate
             return vault
     raise SettingsError(
-        f"This computer has no keyring that stores secrets safely (found: {_name(backend)}).",
+        "This computer has no keyring that stores secrets safely.",
         hint=_KEYRING_ADVICE,
         code="settings.no-keyring",
     )

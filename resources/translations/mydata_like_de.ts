@@ -474,16 +474,27 @@
             <numerusform>Suche läuft: bisher %Ln Dateien zu senden, %1</numerusform>
         </translation>
     </message>
-    <message numerus="yes">
-        <source>Upload %Ln folder(s) or file(s)</source>
-        <translation>
-            <numerusform>%Ln Ordner oder Datei hochladen</numerusform>
-            <numerusform>%Ln Ordner oder Dateien hochladen</numerusform>
-        </translation>
-    </message>
     <message>
         <source>Double-click the name of a folder there to change it.</source>
         <translation>Doppelklicken Sie auf den Namen eines Ordners am Ziel, um ihn zu ändern.</translation>
+    </message>
+    <message numerus="yes">
+        <source>Upload %Ln folder(s)</source>
+        <translation>
+            <numerusform>%Ln Ordner hochladen</numerusform>
+            <numerusform>%Ln Ordner hochladen</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Upload %Ln file(s)</source>
+        <translation>
+            <numerusform>%Ln Datei hochladen</numerusform>
+            <numerusform>%Ln Dateien hochladen</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Upload %1 and %2</source>
+        <translation>%1 und %2 hochladen</translation>
     </message>
     <message>
         <source>Nothing can be uploaded before the set-up is complete.</source>
@@ -1100,10 +1111,6 @@
         <translation>Nächster automatischer Versuch: %1.</translation>
     </message>
     <message>
-        <source>Over HTTP, until the administrator approves SSH.</source>
-        <translation>Über HTTP, bis die Administration SSH freigibt.</translation>
-    </message>
-    <message>
         <source>It takes longer, since more files were found.</source>
         <translation>Es dauert länger, weil mehr Dateien gefunden wurden.</translation>
     </message>
@@ -1156,6 +1163,14 @@
     <message>
         <source>Resu&amp;me</source>
         <translation>Wei&amp;ter</translation>
+    </message>
+    <message>
+        <source>You can start already; until then, uploads are slower.</source>
+        <translation>Sie können schon starten; bis dahin geht das Hochladen langsamer.</translation>
+    </message>
+    <message>
+        <source>Uploads get faster once your facility approves this computer.</source>
+        <translation>Das Hochladen wird schneller, sobald Ihre Einrichtung diesen Computer zulässt.</translation>
     </message>
     <message>
         <source>The next run continues where it stopped.</source>
@@ -2127,12 +2142,9 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>Your changes can be restored.</source>
         <translation>Ihre Änderungen können wiederhergestellt werden.</translation>
     </message>
-    <message numerus="yes">
-        <source>%Ln folder(s) or file(s) are scanned and then uploaded.</source>
-        <translation>
-            <numerusform>%Ln Ordner oder Datei wird durchsucht und dann hochgeladen.</numerusform>
-            <numerusform>%Ln Ordner oder Dateien werden durchsucht und dann hochgeladen.</numerusform>
-        </translation>
+    <message>
+        <source>What you added is scanned and then uploaded.</source>
+        <translation>Was Sie hinzugefügt haben, wird durchsucht und dann hochgeladen.</translation>
     </message>
     <message>
         <source>“%1” is scanned and then uploaded.</source>
@@ -3075,6 +3087,17 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
             <numerusform>%Ln Dateien</numerusform>
         </translation>
     </message>
+    <message numerus="yes">
+        <source>%Ln upload(s)</source>
+        <translation>
+            <numerusform>%Ln Upload</numerusform>
+            <numerusform>%Ln Uploads</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>You added them, and they are not finished.</source>
+        <translation>Sie haben sie hinzugefügt, und sie sind nicht abgeschlossen.</translation>
+    </message>
     <message>
         <source>Not known yet</source>
         <translation>Noch unbekannt</translation>
@@ -3120,17 +3143,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Files and folders that were not left out on purpose.</source>
         <translation>Dateien und Ordner, die niemand absichtlich ausgelassen hat.</translation>
-    </message>
-    <message numerus="yes">
-        <source>%Ln folder(s) or file(s)</source>
-        <translation>
-            <numerusform>%Ln Ordner oder Datei</numerusform>
-            <numerusform>%Ln Ordner oder Dateien</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>They were added and are not finished.</source>
-        <translation>Hinzugefügt und noch nicht fertig.</translation>
     </message>
     <message>
         <source>The next run finds out.</source>
@@ -3673,10 +3685,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Wartet auf Freigabe</translation>
     </message>
     <message>
-        <source>Server not contacted yet</source>
-        <translation>Server noch nicht kontaktiert</translation>
-    </message>
-    <message>
         <source>Server answered %1</source>
         <translation>Server hat %1 geantwortet</translation>
     </message>
@@ -4026,10 +4034,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>%1 files (%2) of interrupted transfers were removed from the staging area because they had not changed for %3 days.</source>
         <translation>%1 Dateien (%2) unterbrochener Übertragungen wurden aus dem Annahmebereich entfernt, weil sie sich seit %3 Tagen nicht geändert hatten.</translation>
-    </message>
-    <message>
-        <source>%1 files were sent in the last week, but no run over the whole data directory has finished: it is unknown whether all files are safe.</source>
-        <translation>%1 Dateien wurden in der letzten Woche gesendet, aber kein Lauf über den ganzen Datenordner wurde fertig: Ob alle Dateien sicher sind, ist unbekannt.</translation>
     </message>
     <message>
         <source>%1 from the server is ignored: %2.</source>
@@ -4498,10 +4502,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Add the key to an SSH agent (ssh-add), and switch transfer.ssh_agent on. On Windows, use a key file without a passphrase.</source>
         <translation>Fügen Sie den Schlüssel einem SSH-Agenten hinzu (ssh-add), und schalten Sie transfer.ssh_agent ein. Unter Windows verwenden Sie eine Schlüsseldatei ohne Passphrase.</translation>
-    </message>
-    <message>
-        <source>All is well: %1 files of the last week are safe on the server (%2 runs).</source>
-        <translation>Alles in Ordnung: %1 Dateien der letzten Woche sind sicher auf dem Server (%2 Läufe).</translation>
     </message>
     <message>
         <source>Allow one of the AES ciphers, or use the other SSH implementation.</source>
@@ -5464,10 +5464,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Nicht mehr nötig:</translation>
     </message>
     <message>
-        <source>No new data in the last week: %1 runs found no new file.</source>
-        <translation>Keine neuen Daten in der letzten Woche: %1 Läufe fanden keine neue Datei.</translation>
-    </message>
-    <message>
         <source>No one is there to answer during an upload. The host&apos;s administrator can exempt this account from the second factor, or renew its password if that has expired.</source>
         <translation>Während eines Uploads ist niemand da, um zu antworten. Die Administration des Rechners kann dieses Konto vom zweiten Faktor ausnehmen oder sein Passwort erneuern, wenn es abgelaufen ist.</translation>
     </message>
@@ -5836,10 +5832,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Die Datei am Ziel ist nicht die, die nachgewiesen wurde.</translation>
     </message>
     <message>
-        <source>The file was found and is not verified yet.</source>
-        <translation>Die Datei wurde gefunden und ist noch nicht geprüft.</translation>
-    </message>
-    <message>
         <source>The folder %1 does not exist yet: the first run makes it.</source>
         <translation>Den Ordner %1 gibt es noch nicht: Der erste Lauf legt ihn an.</translation>
     </message>
@@ -6088,6 +6080,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 von %2 nachgewiesenen Dateien sind nicht mehr am Ziel.</translation>
     </message>
     <message>
+        <source>%1 of %2 runs of the last week did not succeed; 1 file is not safe on the server yet.</source>
+        <translation>%1 von %2 Läufen der letzten Woche waren nicht erfolgreich; 1 Datei ist noch nicht sicher auf dem Server.</translation>
+    </message>
+    <message>
+        <source>%1 of %2 runs of the last week did not succeed; 1 file is not safe on the server yet. %3</source>
+        <translation>%1 von %2 Läufen der letzten Woche waren nicht erfolgreich; 1 Datei ist noch nicht sicher auf dem Server. %3</translation>
+    </message>
+    <message>
         <source>%1 proven files are no longer at the destination.</source>
         <translation>%1 nachgewiesene Dateien sind nicht mehr am Ziel.</translation>
     </message>
@@ -6198,6 +6198,30 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Add this line to ~/.ssh/authorized_keys of %1 on %2: %3</source>
         <translation>Fügen Sie diese Zeile in ~/.ssh/authorized_keys von %1 auf %2 ein: %3</translation>
+    </message>
+    <message>
+        <source>All is well: %1 files of the last week are safe on the server.</source>
+        <translation>Alles in Ordnung: %1 Dateien der letzten Woche sind sicher auf dem Server.</translation>
+    </message>
+    <message>
+        <source>All is well: 1 file of the last week is safe on the server.</source>
+        <translation>Alles in Ordnung: 1 Datei der letzten Woche ist sicher auf dem Server.</translation>
+    </message>
+    <message>
+        <source>All runs of the last week succeeded; %1 files are not safe on the server yet.</source>
+        <translation>Alle Läufe der letzten Woche waren erfolgreich; %1 Dateien sind noch nicht sicher auf dem Server.</translation>
+    </message>
+    <message>
+        <source>All runs of the last week succeeded; %1 files are not safe on the server yet. %2</source>
+        <translation>Alle Läufe der letzten Woche waren erfolgreich; %1 Dateien sind noch nicht sicher auf dem Server. %2</translation>
+    </message>
+    <message>
+        <source>All runs of the last week succeeded; 1 file is not safe on the server yet.</source>
+        <translation>Alle Läufe der letzten Woche waren erfolgreich; 1 Datei ist noch nicht sicher auf dem Server.</translation>
+    </message>
+    <message>
+        <source>All runs of the last week succeeded; 1 file is not safe on the server yet. %1</source>
+        <translation>Alle Läufe der letzten Woche waren erfolgreich; 1 Datei ist noch nicht sicher auf dem Server. %1</translation>
     </message>
     <message>
         <source>Another command has used %1 since %2</source>
@@ -6342,6 +6366,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Files that are still on this computer are sent again now.</source>
         <translation>Dateien, die noch auf diesem Computer sind, werden jetzt noch einmal gesendet.</translation>
+    </message>
+    <message>
+        <source>Files were sent in the last week, but no run over the whole data directory has finished: it is unknown whether all files are safe.</source>
+        <translation>In der letzten Woche wurden Dateien gesendet, aber kein Lauf über das ganze Datenverzeichnis wurde abgeschlossen: ob alle Dateien sicher sind, ist nicht bekannt.</translation>
     </message>
     <message>
         <source>Fix its permissions, or move it away.</source>
@@ -6490,6 +6518,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>No folder at the destination can have the name %1.</source>
         <translation>Kein Ordner am Ziel kann den Namen %1 haben.</translation>
+    </message>
+    <message>
+        <source>No new data in the last week: no run found a new file.</source>
+        <translation>Keine neuen Daten in der letzten Woche: kein Lauf hat eine neue Datei gefunden.</translation>
+    </message>
+    <message>
+        <source>Not sent yet.</source>
+        <translation>Noch nicht gesendet.</translation>
     </message>
     <message>
         <source>Nothing was replaced. Rename or delete one of the two.</source>
@@ -7524,6 +7560,22 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Die Adresse des Objektspeichers kann nicht verwendet werden: %1</translation>
     </message>
     <message>
+        <source>The only run of the last week did not succeed; %1 files are not safe on the server yet.</source>
+        <translation>Der einzige Lauf der letzten Woche war nicht erfolgreich; %1 Dateien sind noch nicht sicher auf dem Server.</translation>
+    </message>
+    <message>
+        <source>The only run of the last week did not succeed; %1 files are not safe on the server yet. %2</source>
+        <translation>Der einzige Lauf der letzten Woche war nicht erfolgreich; %1 Dateien sind noch nicht sicher auf dem Server. %2</translation>
+    </message>
+    <message>
+        <source>The only run of the last week did not succeed; 1 file is not safe on the server yet.</source>
+        <translation>Der einzige Lauf der letzten Woche war nicht erfolgreich; 1 Datei ist noch nicht sicher auf dem Server.</translation>
+    </message>
+    <message>
+        <source>The only run of the last week did not succeed; 1 file is not safe on the server yet. %1</source>
+        <translation>Der einzige Lauf der letzten Woche war nicht erfolgreich; 1 Datei ist noch nicht sicher auf dem Server. %1</translation>
+    </message>
+    <message>
         <source>The parts of %1 uploads that were interrupted a week ago or earlier were removed from the bucket.</source>
         <translation>Die Teile von %1 Uploads, die vor einer Woche oder länger unterbrochen wurden, wurden aus dem Bucket entfernt.</translation>
     </message>
@@ -8128,8 +8180,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Dieser Computer weiß nichts davon, dass %1 kopiert wurde.</translation>
     </message>
     <message>
-        <source>This computer has no keyring that stores secrets safely (found: %1).</source>
-        <translation>Dieser Computer hat keinen Schlüsselbund, der Geheimnisse sicher speichert (gefunden: %1).</translation>
+        <source>This computer has no keyring that stores secrets safely.</source>
+        <translation>Dieser Computer hat keinen Schlüsselbund, der Geheimnisse sicher aufbewahrt.</translation>
     </message>
     <message>
         <source>This computer has no record of any upload from this data directory.</source>
@@ -9486,14 +9538,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 <context>
     <name>sentences</name>
     <message>
-        <source>The staging host has a different key than the trusted one.</source>
-        <translation>Der Annahmerechner hat einen anderen Schlüssel als den, dem vertraut wird.</translation>
-    </message>
-    <message>
-        <source>Another computer may be impersonating it. Nothing was sent to it. Ask your administrator whether its key was replaced.</source>
-        <translation>Vielleicht gibt sich ein anderer Computer für ihn aus. An diesen wurde nichts gesendet. Fragen Sie Ihren Administrator, ob der Schlüssel ersetzt wurde.</translation>
-    </message>
-    <message>
         <source>Reading the settings</source>
         <translation>Die Einstellungen werden gelesen</translation>
     </message>
@@ -9541,6 +9585,82 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>Your files are kept.</source>
         <translation>Ihre Dateien bleiben erhalten.</translation>
     </message>
+    <message>
+        <source>Your files are kept. Send the details to your administrator.</source>
+        <translation>Ihre Dateien bleiben erhalten. Schicken Sie die Einzelheiten Ihrem Administrator.</translation>
+    </message>
+    <message>
+        <source>The server&apos;s storage has changed its identity.</source>
+        <translation>Der Speicher des Servers hat seine Identität geändert.</translation>
+    </message>
+    <message>
+        <source>Nothing is sent until your administrator confirms it.</source>
+        <translation>Es wird nichts gesendet, bis Ihr Administrator sie bestätigt.</translation>
+    </message>
+    <message>
+        <source>The server&apos;s storage is new to this computer.</source>
+        <translation>Der Speicher des Servers ist diesem Computer noch unbekannt.</translation>
+    </message>
+    <message>
+        <source>Nothing is sent until you confirm its fingerprint.</source>
+        <translation>Es wird nichts gesendet, bis Sie seinen Fingerabdruck bestätigen.</translation>
+    </message>
+    <message>
+        <source>Waiting for your facility to let this computer in.</source>
+        <translation>Ihre Einrichtung muss diesen Computer noch zulassen.</translation>
+    </message>
+    <message>
+        <source>“Check key and approval” has a message for them, which you can copy.</source>
+        <translation>Unter „Schlüssel und Freigabe prüfen“ steht eine Nachricht an sie, die Sie kopieren können.</translation>
+    </message>
+    <message>
+        <source>Your facility has approved this computer, but the server&apos;s storage does not let it in yet.</source>
+        <translation>Ihre Einrichtung hat diesen Computer zugelassen, aber der Speicher des Servers lässt ihn noch nicht hinein.</translation>
+    </message>
+    <message>
+        <source>The program tries again automatically.</source>
+        <translation>Das Programm versucht es von selbst wieder.</translation>
+    </message>
+    <message>
+        <source>Your facility no longer lets this computer in.</source>
+        <translation>Ihre Einrichtung lässt diesen Computer nicht mehr zu.</translation>
+    </message>
+    <message>
+        <source>Your files are kept. Ask your facility to approve it.</source>
+        <translation>Ihre Dateien bleiben erhalten. Bitten Sie Ihre Einrichtung, ihn wieder zuzulassen.</translation>
+    </message>
+    <message>
+        <source>The server&apos;s storage does not let this computer in.</source>
+        <translation>Der Speicher des Servers lässt diesen Computer nicht hinein.</translation>
+    </message>
+    <message>
+        <source>The server&apos;s storage does not accept the files.</source>
+        <translation>Der Speicher des Servers nimmt die Dateien nicht an.</translation>
+    </message>
+    <message>
+        <source>The server is full.</source>
+        <translation>Der Server ist voll.</translation>
+    </message>
+    <message>
+        <source>A file did not arrive as it was sent.</source>
+        <translation>Eine Datei kam nicht so an, wie sie gesendet wurde.</translation>
+    </message>
+    <message>
+        <source>The server may have lost this file.</source>
+        <translation>Der Server hat diese Datei vielleicht verloren.</translation>
+    </message>
+    <message>
+        <source>The server&apos;s copy is damaged, although it was sent twice.</source>
+        <translation>Die Kopie auf dem Server ist beschädigt, obwohl sie zweimal gesendet wurde.</translation>
+    </message>
+    <message>
+        <source>The list of what was sent was damaged.</source>
+        <translation>Die Liste dessen, was gesendet wurde, war beschädigt.</translation>
+    </message>
+    <message>
+        <source>The next run asks the server for its files, which takes a little longer.</source>
+        <translation>Der nächste Lauf fragt den Server nach seinen Dateien; das dauert etwas länger.</translation>
+    </message>
     <message numerus="yes">
         <source>Sending %Ln file(s), about %1 left</source>
         <translation>
@@ -9577,17 +9697,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>%1 of %2 sent, %3 %, at %4</source>
         <translation>%1 von %2 gesendet, %3 %, mit %4</translation>
     </message>
-    <message numerus="yes">
-        <source>%Ln file(s) sent over HTTP; SSH awaits its approval</source>
-        <translation>
-            <numerusform>%Ln Datei über HTTP gesendet; die Freigabe für SSH steht aus</numerusform>
-            <numerusform>%Ln Dateien über HTTP gesendet; die Freigabe für SSH steht aus</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>Waiting for the administrator&apos;s approval</source>
-        <translation>Die Freigabe durch die Administration steht aus</translation>
-    </message>
     <message>
         <source>Ready to start</source>
         <translation>Bereit zum Start</translation>
@@ -9595,13 +9704,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The last run was interrupted</source>
         <translation>Der letzte Lauf brach ab</translation>
-    </message>
-    <message numerus="yes">
-        <source>%1; %Ln file(s), %2, exist only on this computer</source>
-        <translation>
-            <numerusform>%1; %Ln Datei, %2, gibt es nur auf diesem Computer</numerusform>
-            <numerusform>%1; %Ln Dateien, %2, gibt es nur auf diesem Computer</numerusform>
-        </translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s) need your attention</source>
@@ -9622,20 +9724,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>
             <numerusform>%Ln Datei wartet auf den nächsten Lauf</numerusform>
             <numerusform>%Ln Dateien warten auf den nächsten Lauf</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>%Ln added folder(s) or file(s) are not finished</source>
-        <translation>
-            <numerusform>%Ln hinzugefügter Ordner (oder Datei) ist nicht fertig</numerusform>
-            <numerusform>%Ln hinzugefügte Ordner oder Dateien sind nicht fertig</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>%Ln file(s) exist only on this computer</source>
-        <translation>
-            <numerusform>%Ln Datei gibt es nur auf diesem Computer</numerusform>
-            <numerusform>%Ln Dateien gibt es nur auf diesem Computer</numerusform>
         </translation>
     </message>
     <message>
@@ -9717,6 +9805,34 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Everything up to %1 is safe on the server, except for the files whose copies on the server you kept.</source>
         <translation>Alles bis %1 ist sicher auf dem Server, außer den Dateien, deren Kopien auf dem Server Sie behalten haben.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) are safe</source>
+        <translation>
+            <numerusform>%Ln Datei ist sicher</numerusform>
+            <numerusform>%Ln Dateien sind sicher</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%1. %Ln file(s) (%2) are still only on this computer</source>
+        <translation>
+            <numerusform>%1. %Ln Datei (%2) ist noch nur auf diesem Computer</numerusform>
+            <numerusform>%1. %Ln Dateien (%2) sind noch nur auf diesem Computer</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln upload(s) that you added are not finished</source>
+        <translation>
+            <numerusform>%Ln hinzugefügter Upload ist nicht abgeschlossen</numerusform>
+            <numerusform>%Ln hinzugefügte Uploads sind nicht abgeschlossen</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) are still only on this computer</source>
+        <translation>
+            <numerusform>%Ln Datei ist noch nur auf diesem Computer</numerusform>
+            <numerusform>%Ln Dateien sind noch nur auf diesem Computer</numerusform>
+        </translation>
     </message>
     <message>
         <source>%1 Last compared with it %2.</source>
@@ -10004,10 +10120,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Files smaller than this are sent together; 0 sends each file alone.</source>
         <translation>Kleinere Dateien werden zusammen gesendet; 0 sendet jede einzeln.</translation>
-    </message>
-    <message>
-        <source>A batch is sent when it has this size.</source>
-        <translation>Ein Bündel wird gesendet, wenn es diese Größe hat.</translation>
     </message>
     <message>
         <source>Files per batch</source>
@@ -10682,6 +10794,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Größe eines Bündels</translation>
     </message>
     <message>
+        <source>A batch is sent when it has this size, or as much as is sent in ten seconds.</source>
+        <translation>Ein Bündel wird gesendet, wenn es diese Größe hat, oder so viel enthält, wie in zehn Sekunden gesendet wird.</translation>
+    </message>
+    <message>
         <source>A batch is sent when it has this many files: at most 100 to a mounted folder, and 25 to object storage.</source>
         <translation>Ein Bündel wird gesendet, wenn es so viele Dateien enthält: in einen eingehängten Ordner höchstens 100, in einen Objektspeicher höchstens 25.</translation>
     </message>
@@ -10925,12 +11041,20 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>das Berechnen der Prüfsummen auf diesem Computer</translation>
     </message>
     <message>
+        <source>the connection to the server&apos;s storage</source>
+        <translation>die Verbindung zum Speicher des Servers</translation>
+    </message>
+    <message>
         <source>the disk of the server</source>
         <translation>die Festplatte des Servers</translation>
     </message>
     <message>
         <source>the mounted folder</source>
         <translation>der eingehängte Ordner</translation>
+    </message>
+    <message>
+        <source>the server in earlier runs</source>
+        <translation>der Server, in früheren Läufen</translation>
     </message>
     <message>
         <source>Large files</source>
@@ -11023,6 +11147,18 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 im Ordner konnte nicht entfernt werden; der nächste Test entfernt es.</translation>
     </message>
     <message>
+        <source>%1: %2. The limit is %3 (%4).</source>
+        <translation>%1: %2. Die Grenze ist %3 (%4).</translation>
+    </message>
+    <message>
+        <source>%1: %2.</source>
+        <translation>%1: %2.</translation>
+    </message>
+    <message>
+        <source>%1: not sent. The limit is %3 (%4).</source>
+        <translation>%1: nicht gesendet. Die Grenze ist %3 (%4).</translation>
+    </message>
+    <message>
         <source>Choose the number of channels automatically.</source>
         <translation>Die Zahl der Kanäle automatisch wählen.</translation>
     </message>
@@ -11057,14 +11193,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Comparison</source>
         <translation>Vergleich</translation>
-    </message>
-    <message>
-        <source>the connection to the staging host</source>
-        <translation>die Verbindung zum Annahmerechner</translation>
-    </message>
-    <message>
-        <source>the server&apos;s API in earlier runs</source>
-        <translation>die API des Servers in früheren Läufen</translation>
     </message>
     <message numerus="yes">
         <source>%Ln session(s)</source>
@@ -11132,18 +11260,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>%1 on the staging host could not be removed; the next test removes it.</source>
         <translation>%1 auf dem Annahmerechner konnte nicht entfernt werden; der nächste Test entfernt es.</translation>
-    </message>
-    <message>
-        <source>%1: sent at %2. The slowest part is %3, with %4 alone.</source>
-        <translation>%1: mit %2 übertragen. Am langsamsten ist %3, allein %4.</translation>
-    </message>
-    <message>
-        <source>%1: sent at %2.</source>
-        <translation>%1: mit %2 übertragen.</translation>
-    </message>
-    <message>
-        <source>%1: not sent. The slowest part measured is %3, with %4 alone.</source>
-        <translation>%1: nicht übertragen. Am langsamsten von dem, was gemessen wurde, ist %3, allein %4.</translation>
     </message>
     <message>
         <source>Nothing could be measured.</source>

@@ -56,10 +56,17 @@
 <context>
     <name>DropDialog</name>
     <message numerus="yes">
-        <source>Upload %Ln folder(s) or file(s)</source>
-        <translation>
-            <numerusform>Upload %Ln folder or file</numerusform>
-            <numerusform>Upload %Ln folders or files</numerusform>
+        <source>Upload %Ln folder(s)</source>
+        <translation type="unfinished">
+            <numerusform></numerusform>
+            <numerusform></numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Upload %Ln file(s)</source>
+        <translation type="unfinished">
+            <numerusform></numerusform>
+            <numerusform></numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -313,16 +320,6 @@
     </message>
 </context>
 <context>
-    <name>Program</name>
-    <message numerus="yes">
-        <source>%Ln folder(s) or file(s) are scanned and then uploaded.</source>
-        <translation>
-            <numerusform>%Ln folder or file is scanned and then uploaded.</numerusform>
-            <numerusform>%Ln folders or files are scanned and then uploaded.</numerusform>
-        </translation>
-    </message>
-</context>
-<context>
     <name>ReplaceHereQuestion</name>
     <message numerus="yes">
         <source>Replace %Ln file(s) on this computer?</source>
@@ -427,10 +424,10 @@
         </translation>
     </message>
     <message numerus="yes">
-        <source>%Ln folder(s) or file(s)</source>
-        <translation>
-            <numerusform>%Ln folder or file</numerusform>
-            <numerusform>%Ln folders or files</numerusform>
+        <source>%Ln upload(s)</source>
+        <translation type="unfinished">
+            <numerusform></numerusform>
+            <numerusform></numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -702,17 +699,31 @@
         </translation>
     </message>
     <message numerus="yes">
-        <source>%Ln file(s) sent over HTTP; SSH awaits its approval</source>
-        <translation>
-            <numerusform>%Ln file sent over HTTP; SSH awaits its approval</numerusform>
-            <numerusform>%Ln files sent over HTTP; SSH awaits its approval</numerusform>
+        <source>%Ln file(s) are safe</source>
+        <translation type="unfinished">
+            <numerusform></numerusform>
+            <numerusform></numerusform>
         </translation>
     </message>
     <message numerus="yes">
-        <source>%1; %Ln file(s), %2, exist only on this computer</source>
-        <translation>
-            <numerusform>%1; %Ln file, %2, exists only on this computer</numerusform>
-            <numerusform>%1; %Ln files, %2, exist only on this computer</numerusform>
+        <source>%1. %Ln file(s) (%2) are still only on this computer</source>
+        <translation type="unfinished">
+            <numerusform></numerusform>
+            <numerusform></numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln upload(s) that you added are not finished</source>
+        <translation type="unfinished">
+            <numerusform></numerusform>
+            <numerusform></numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) are still only on this computer</source>
+        <translation type="unfinished">
+            <numerusform></numerusform>
+            <numerusform></numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -734,20 +745,6 @@
         <translation>
             <numerusform>%Ln file waits for the next run</numerusform>
             <numerusform>%Ln files wait for the next run</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>%Ln added folder(s) or file(s) are not finished</source>
-        <translation>
-            <numerusform>%Ln added folder or file is not finished</numerusform>
-            <numerusform>%Ln added folders or files are not finished</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>%Ln file(s) exist only on this computer</source>
-        <translation>
-            <numerusform>%Ln file exists only on this computer</numerusform>
-            <numerusform>%Ln files exist only on this computer</numerusform>
         </translation>
     </message>
     <message numerus="yes">

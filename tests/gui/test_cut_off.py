@@ -235,7 +235,7 @@ def test_after_a_stop_in_the_first_run_what_was_not_sent_is_at_risk(site, window
     assert f"{len(unsafe)} file(s)" in said
     assert any("stopped" in text and f"{len(unsafe)} file(s)" in text for text in said)
     assert not any("safe" in text or text == "Nothing" for text in said)
-    qtbot.waitUntil(lambda: "exist only on this computer" in tray.icon.toolTip())
+    qtbot.waitUntil(lambda: "still only on this computer" in tray.icon.toolTip())
     assert choose_icon(controller.state).state is TrayState.AT_RISK
 
 

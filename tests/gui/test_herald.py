@@ -88,7 +88,7 @@ def test_a_message_says_what_happened_and_what_to_do():
     message = herald().on_problem(FULL, 0)
 
     assert message.title == "Action required"
-    assert message.text == "The staging area is full. Tell the administrator."
+    assert message.text == ("The server is full. Tell the administrator.")
 
 
 def test_of_one_kind_there_is_one_message_in_ten_minutes():

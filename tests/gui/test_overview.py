@@ -131,14 +131,17 @@ def test_every_limit_of_a_run_has_words():
     assert all(limit_word(name) for name in LIMITS)
 
 
+UNAPPROVED = Problem("uploader.not-approved", "The key SHA256:x awaits approval.", "Approve it.")
+
+
 @pytest.mark.parametrize(
     ("state", "words"),
     [
         (RunState(phase=Phase.UNSET), "Not set up"),
         (RunState(phase=Phase.RUNNING, sums=MIDWAY), "4 min left"),
         (RunState(phase=Phase.PAUSED, problem=WHY), "It cannot be read"),
-        (RunState(phase=Phase.IDLE, awaited=WHY), "administrator's approval"),
-        (RunState(phase=Phase.IDLE, awaited=WHY, last=run_that(sent=3)), "sent over HTTP"),
+        (RunState(phase=Phase.IDLE, awaited=UNAPPROVED), "let this computer in"),
+        (RunState(phase=Phase.IDLE, awaited=UNAPPROVED, last=run_that(sent=3)), "are safe"),
         (RunState(phase=Phase.IDLE), "Ready"),
     ],
 )
@@ -527,7 +530,7 @@ def test_a_run_that_was_cut_off_is_said_with_what_exists_only_here(qtbot):
     state = RunState(phase=Phase.IDLE, last=run_that(), interrupted=CUT, at_risk=risk)
 
     assert overview_sentence(state) == (
-        f"The last run was interrupted; 34 file(s), {texts.size(170e6)}, exist only on this "
+        f"The last run was interrupted. 34 file(s) ({texts.size(170e6)}) are still only on this "
         "computer"
     )
     assert "34 file(s)" in said_of(qtbot, state)
@@ -625,6 +628,22 @@ def changed_key(tmp_path):
     return raised.value.problem, (known.fingerprint, other.fingerprint)
 
 
+@pytest.mark.parametrize(
+    ("last", "said"),
+    [(None, "You can start already"), (run_that(sent=3), "Uploads get faster once")],
+)
+def test_while_the_approval_is_pending_the_next_step_is_named(controller, qtbot, last, said):
+    headline = Headline(controller, None)
+    qtbot.addWidget(headline)
+    controller.turn(phase=Phase.IDLE, awaited=UNAPPROVED, last=last)
+    headline.show_state(controller.state)
+    headline.show()
+
+    (_, hint) = shown_texts(headline)
+    assert hint.startswith(said)
+    assert "“Check key and approval” has a message" in hint
+
+
 @pytest.mark.parametrize("ended", [False, True])
 def test_another_host_key_is_a_sentence_with_fingerprints_folded_below(
     controller, qtbot, changed_key, ended
@@ -640,7 +659,7 @@ def test_another_host_key_is_a_sentence_with_fingerprints_folded_below(
     headline.show()
 
     sentence, hint = shown_texts(headline)
-    assert sentence == "The staging host has a different key than the trusted one"
+    assert sentence == "The server's storage has changed its identity"
     assert "administrator" in hint
     assert "--accept-host-key" not in hint
 

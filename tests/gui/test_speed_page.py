@@ -91,10 +91,9 @@ def test_the_latest_test_is_shown_with_its_sentence(still_context, open_page):
     assert page._middle.currentIndex() == RESULT
     assert page._result.report == read_report(a_record(1))
     assert page._sentence.text().replace(",", "") == (
-        "Large files: sent at 84.0 MB/s. The slowest part is the connection to the staging host "
-        "with 112.0 MB/s alone.\n"
-        "Tiny files: sent at 4000 files/s. The slowest part is the server's API in earlier runs "
-        "with 190 files/s alone."
+        "Large files: 84.0 MB/s. The limit is the connection to the server's storage "
+        "(112.0 MB/s).\n"
+        "Tiny files: 4000 files/s. The limit is the server in earlier runs (190 files/s)."
     )
 
 
@@ -115,7 +114,7 @@ def test_without_the_way_to_the_server_it_says_what_is_known_before_it(view):
     report = view(a_record(0, replace(findings(), measured=measured, compared=()))).report
 
     assert speedtest_texts.limit_sentence(report).startswith(
-        "Large files: not sent. The slowest part measured is the disk of this computer"
+        "Large files: not sent. The limit is the disk of this computer"
     )
     assert report.advice == []
 
@@ -123,7 +122,7 @@ def test_without_the_way_to_the_server_it_says_what_is_known_before_it(view):
 def test_a_mounted_folder_takes_the_place_of_network_and_server(view):
     shown = view(a_record(0, in_folder()))
 
-    assert "The slowest part is the mounted folder" in speedtest_texts.limit_sentence(shown.report)
+    assert "The limit is the mounted folder" in speedtest_texts.limit_sentence(shown.report)
     assert [bar.partition(":")[0] for bar in bars(shown)] == [
         "Disk of this computer",
         "Checksums",
@@ -222,7 +221,7 @@ def test_it_is_copied_as_text_for_support(view):
     shown._copy.click()
 
     text = QGuiApplication.clipboard().text()
-    assert "Large files: sent at 84.0 MB/s." in text
+    assert "Large files: 84.0 MB/s." in text
     assert "Connection: 112.0 MB/s (the slowest)" in text
     assert "Checksums, MD5 on all cores: 2.3 GB/s" in text
     assert f"- {UNKNOWN}" in text
@@ -317,7 +316,7 @@ def test_a_test_in_quiet_hours_is_made_if_the_user_insists(context, site, open_p
     qtbot.waitUntil(lambda: page._middle.currentIndex() == RESULT)
 
     assert page._notice.isHidden()
-    assert page._sentence.text().startswith("Large files: sent at ")
+    assert page._sentence.text().startswith("Large files: ")
     assert any("this is the slowest" in bar for bar in bars(page._result))
     assert context.controller.state.phase == "idle"
 

@@ -126,14 +126,14 @@ def test_the_menu_tells_the_story_of_the_overview(controller, tray):
 
 
 def test_the_sentence_is_passed_on_unchanged(controller, tray, qtbot):
-    controller.turn(phase=Phase.PAUSED, problem=Problem("staging.full", "R&D is full"))
+    controller.turn(phase=Phase.PAUSED, problem=Problem("source.gone", "R&D is full"))
 
     qtbot.waitUntil(lambda: tray.icon.toolTip() == "R&D is full")
     assert tray.sentence.text() == "R&&D is full"
 
 
 def test_some_desktops_find_markup_in_tool_tips_and_find_none(controller, tray, qtbot):
-    controller.turn(phase=Phase.PAUSED, problem=Problem("staging.full", "<b>x</b> is full"))
+    controller.turn(phase=Phase.PAUSED, problem=Problem("source.gone", "<b>x</b> is full"))
 
     qtbot.waitUntil(lambda: "is full" in tray.icon.toolTip())
     assert "<" not in tray.icon.toolTip()

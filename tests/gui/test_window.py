@@ -138,7 +138,7 @@ def test_a_run_of_another_program_shows_an_answer_only_by_its_progress():
     start = datetime(2027, 1, 1, 12, tzinfo=UTC)
     elsewhere = replace(RUNNING, elsewhere=True, run="r", sums=replace(NO_PROGRESS, registered=5))
     seen = with_server(RunState(), elsewhere, start)
-    assert indicator_mark(seen).word == "Server not contacted yet"
+    assert indicator_mark(seen).word == ""
 
     more = replace(seen, sums=replace(NO_PROGRESS, registered=6))
     assert indicator_mark(with_server(seen, more, start)).word == "Server reachable"
@@ -212,7 +212,17 @@ def test_when_idle_the_status_line_shows_the_next_run_and_no_speed(window, still
 
     assert window._next.text().startswith("Next run ")
     assert window._speed.text() == ""
-    assert window.findChild(ServerIndicatorLabel).text == "Server not contacted yet"
+    assert window.findChild(ServerIndicatorLabel).text == ""
+
+
+def test_the_status_line_does_not_repeat_the_overview(window, still_context):
+    still_context.controller.run_changed.emit(replace(RUNNING, server=ServerIndicator.REACHABLE))
+
+    shown = (window._sentence, window._speed, window._server)
+    window.show_page("transfers")
+    assert not any(part.isHidden() for part in shown)
+    window.show_page("overview")
+    assert all(part.isHidden() for part in shown)
 
 
 def test_of_another_server_nothing_is_known_yet(context, site, qtbot):
@@ -228,7 +238,7 @@ def test_of_another_server_nothing_is_known_yet(context, site, qtbot):
     with qtbot.waitSignal(context.controller.settings_changed):
         context.controller.reload_settings()
 
-    assert sign.text == "Server not contacted yet"
+    assert sign.text == ""
     assert "https://other.example" in sign.toolTip()
 
 
@@ -236,7 +246,7 @@ def test_after_a_run_the_server_is_known_to_answer(context, qtbot):
     window = MainWindow(context)
     qtbot.addWidget(window)
     sign = window.findChild(ServerIndicatorLabel)
-    assert sign.text == "Server not contacted yet"
+    assert sign.text == ""
 
     context.controller.start()
 

@@ -1,14 +1,17 @@
 """Texts from outside, as the window shows them."""
 
+import re
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextDocumentFragment
 
 from mydata_like.app.onboarding import LayoutSample
 from mydata_like.core.deletion import DeletedFile
-from mydata_like.core.errors import SettingsError
+from mydata_like.core.errors import Problem, SettingsError
 from mydata_like.core.file_status import Suggestion
 from mydata_like.gui.pages.where_page import SuggestionsModel
+from mydata_like.gui.status_text import describe_problem
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import ElidedLabel
 from mydata_like.gui.where.free_dialog import CleanupResultsModel
@@ -67,3 +70,19 @@ def test_an_error_says_what_to_do_on_a_line_of_its_own():
 
 def test_a_name_that_looks_like_a_placeholder_is_shown_as_it_is():
     assert texts.filled("%1: %2", "%2.tif", "It is locked.") == "%2.tif: It is locked."
+
+
+EXPERTS = (
+    *("host-key.changed", "host-key.unknown", "uploader.not-approved", "uploader.not-admitted"),
+    *("uploader.revoked", "ssh.key-refused", "ssh.no-agreement", "staging.denied", "staging.full"),
+    *("staging.unproven", "verify.failed", "ledger.damaged", "link.lost", "channel.stalled"),
+)
+
+
+@pytest.mark.parametrize("code", EXPERTS)
+def test_what_only_experts_understand_is_a_detail(code):
+    said = describe_problem(Problem(code, "The key SHA256:x of the staging host.", "Do y."))
+
+    shown = f"{said.sentence} {said.hint}"
+    assert not re.search(r"staging|SSH|SHA256|channel|ledger|record|checksum", shown)
+    assert "The key SHA256:x of the staging host." in said.details

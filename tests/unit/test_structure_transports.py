@@ -101,7 +101,6 @@ EXCEPTIONS = {
         "app.transports.transport_access",
         "cli.changed_command",
         "engine.changed_files",
-        "gui.status_text",
         "catalogues.mytardis.api",
     },
     # The user confirms a host's key; the workers' senders; what they share with a mounted folder.

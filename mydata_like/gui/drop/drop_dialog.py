@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import (
+    QCoreApplication,
     QItemSelectionModel,
     QModelIndex,
     QPersistentModelIndex,
@@ -58,6 +59,8 @@ WIDTHS = {  # in characters; the name gets the rest
     SourceColumn.FILES: 8,
     SourceColumn.SIZE: 10,
 }
+
+translate = QCoreApplication.translate
 
 
 class DropDialog(Dialog):
@@ -158,10 +161,23 @@ class DropDialog(Dialog):
         extra = [self._failure, self._check_failure, self._find_obstacle()]
         self.notes.show_notes([*(note for note in extra if note), *notes])
         self.notes.setVisible(bool(self.notes.notes))
-        count = sum(row.wanted or row.preview is None for row in self.model.rows)
-        self._title.setText(self.tr("Upload %Ln folder(s) or file(s)", "", count))
+        self._title.setText(self._describe_rows())
         self._sum.setText(self._sum_up())
         self.upload.setEnabled(self._is_ready())
+
+    def _describe_rows(self) -> str:
+        """Return what is uploaded; what is not scanned yet counts as a folder."""
+        wanted = [row for row in self.model.rows if row.wanted or row.preview is None]
+        files = sum(row.preview is not None and row.preview.alone for row in wanted)
+        folders = len(wanted) - files
+        if not files:
+            return self.tr("Upload %Ln folder(s)", "", folders)
+        if not folders:
+            return self.tr("Upload %Ln file(s)", "", files)
+        named = translate("problems", "%Ln folder(s)", None, folders)
+        return texts.filled(
+            self.tr("Upload %1 and %2"), named, translate("problems", "%Ln file(s)", None, files)
+        )
 
     @Slot(object)
     def _take_preview(self, progress: tuple[int, SourcePreview]) -> None:

@@ -89,6 +89,8 @@ class Headline(QWidget):
             return self.tr("Another program or the service executes this run.")
         if problem := _find_problem(state):
             hint = describe_problem(problem).hint
+            if state.phase is Phase.IDLE and problem == state.awaited:
+                hint = self._explain_waiting(state, hint)
             if state.at_work:
                 amount = amount_sentence(state)
                 again = next_try_sentence(state, SystemClock().now())
@@ -101,10 +103,22 @@ class Headline(QWidget):
             return self._explain_idle(state)
         amount, more = amount_sentence(state), self._explain_rise(state.rise)
         if state.awaited is not None:
-            more = self.tr("Over HTTP, until the administrator approves SSH.")
+            more = self._explain_slow_way()
         said = f"{amount}. {more}" if amount and more else amount
         until = end_sentence(state, SystemClock().now())
         return f"{said.rstrip('.')}. {until}" if said and until else said or until
+
+    def _explain_waiting(self, state: RunState, hint: str) -> str:
+        """Return what the user can do while the approval is pending."""
+        if not self._controller.settings.transfer.sends_unapproved:
+            return hint
+        if state.last is not None and state.last.verified:
+            return f"{self._explain_slow_way()} {hint}"
+        start = self.tr("You can start already; until then, uploads are slower.")
+        return f"{start} {hint}"
+
+    def _explain_slow_way(self) -> str:
+        return self.tr("Uploads get faster once your facility approves this computer.")
 
     def _explain_rise(self, rise: Rise) -> str:
         return {

@@ -49,6 +49,7 @@ class RouteRow(QWidget):
         mark = indicator_mark(state)
         self._mark.show_icon(mark.icon)
         self._word.setText(mark.word)
+        self._mark.setVisible(bool(mark.word))
         status: Status = "working" if state.at_work else "skipped"
         if state.phase is Phase.BROKEN or state.server is ServerIndicator.UNREACHABLE:
             status = "problem"

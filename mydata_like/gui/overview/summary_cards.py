@@ -78,8 +78,8 @@ class SummaryRow(QWidget):
             fact = self.tr("%Ln left out", None, newest.left_behind)
             return fact, self.tr("Files and folders that were not left out on purpose.")
         if state.sources:
-            fact = self.tr("%Ln folder(s) or file(s)", None, len(state.sources))
-            return fact, self.tr("They were added and are not finished.")
+            fact = self.tr("%Ln upload(s)", None, len(state.sources))
+            return fact, self.tr("You added them, and they are not finished.")
         if newest is not None and newest.unsafe:
             return self.tr("%Ln file(s)", None, newest.unsafe), ""
         return self._describe_nothing(state)

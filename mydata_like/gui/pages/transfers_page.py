@@ -66,7 +66,7 @@ class TransfersModel(RowsModel[Row]):
             Column("name", self.tr("Name"), self._name, width=34),
             Column("progress", self.tr("Progress"), _if_active(self._progress), width=10),
             Column("sent", self.tr("Sent"), self._sent, width=23),
-            Column("time-left", self.tr("Time left"), _if_active(self._time_left), width=13),
+            Column("time-left", self.tr("Time left"), _if_active(self._time_left), width=18),
             _figure("speed", self.tr("Speed"), lambda it: texts.rate(it.rate), 11),
             _figure("channel", self.tr("Channel"), lambda it: texts.count(it.channel), 9),
             _figure("attempt", self.tr("Attempt"), lambda it: texts.count(it.attempt), 9),

@@ -269,7 +269,7 @@ class SecretRow(FormRow):
             return self.tr("Needed before a run can start")
         said = texts.engine_text(place.problem.message)
         if place.problem.problem_code == NO_KEYRING:
-            return f"{said} {self.tr('Without a keyring, it can be stored in a file.')}"
+            return self.tr("Without a keyring, it can be stored in a file.")
         return f"{said} {setting_labels.with_labels(texts.engine_text(place.problem.hint))}".strip()
 
     def _name_place(self, place: str) -> str:

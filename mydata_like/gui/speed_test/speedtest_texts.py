@@ -40,10 +40,10 @@ def stage_phrase(stage: str) -> str:
     return {
         "source": translate("speed", "the disk of this computer"),
         "hash": translate("speed", "computing checksums on this computer"),
-        "network": translate("speed", "the connection to the staging host"),
+        "network": translate("speed", "the connection to the server's storage"),
         "server disk": translate("speed", "the disk of the server"),
         "folder": translate("speed", "the mounted folder"),
-        "API": translate("speed", "the server's API in earlier runs"),
+        "API": translate("speed", "the server in earlier runs"),
     }.get(stage, stage)
 
 
@@ -229,13 +229,11 @@ def limit_sentence(report: SpeedTestReport) -> str:
         speed = report.speeds.get(workload, NOTHING)
         together, limit = speed.rates.get(TOGETHER), speed.limit
         if together and limit:
-            text = translate("speed", "%1: sent at %2. The slowest part is %3, with %4 alone.")
+            text = translate("speed", "%1: %2. The limit is %3 (%4).")
         elif together:
-            text = translate("speed", "%1: sent at %2.")
+            text = translate("speed", "%1: %2.")
         elif limit:
-            text = translate(
-                "speed", "%1: not sent. The slowest part measured is %3, with %4 alone."
-            )
+            text = translate("speed", "%1: not sent. The limit is %3 (%4).")
         else:
             continue
         text = text.replace("%1", workload_title(workload)).replace("%3", stage_phrase(limit))

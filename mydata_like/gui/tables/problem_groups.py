@@ -139,7 +139,7 @@ class ProblemFilter(QWidget):
                 self._list.addItems([""] * len(shown))
             for number, group in enumerate(self.groups):
                 item, mark = self._list.item(number), mark_of_group(group)
-                message = texts.engine_text(group.problem.message)
+                message = describe_problem(group.problem).sentence
                 said = f"{mark.word}, {describe_group(group)}: {message}"
                 item.setText(f"{texts.count(group.files)}   {message}")
                 item.setIcon(mark.icon)

@@ -146,7 +146,8 @@ class NotificationPolicy:
         concerns: Callable[[RunState], bool] = is_at_rest
         if state.awaited is not None:
             title = translate("notifications", "Waiting for approval")
-            text = texts.problem_text(state.awaited)
+            said = describe_problem(state.awaited)
+            text = f"{said.sentence} {said.hint}"
             concerns = partial(has_problem, state.awaited)
         else:
             title = translate("notifications", "Approved")

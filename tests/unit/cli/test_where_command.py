@@ -195,7 +195,7 @@ def test_what_was_found_and_not_sent_is_a_part_of_the_answer(place):
     assert file["problem"]["code"] == "waiting.unsent"
     told = call(place, "alice/S").output
     assert "alice/S/new.tif\n  not on the server" in told
-    assert "found: The file was found and is not verified yet. The next run sends it." in told
+    assert "found: Not sent yet. The next run sends it." in told
 
 
 def test_bytes_that_changed_since_they_were_verified_are_never_called_safe(place):

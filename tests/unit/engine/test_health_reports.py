@@ -135,3 +135,18 @@ def test_the_week_names_what_exists_only_here_and_why_nothing_can_be_read():
     message = describe_week(week).message
     assert "34 files are not safe" in message
     assert message.endswith("The data directory is gone.")
+
+
+@pytest.mark.parametrize(
+    ("week", "said"),
+    [
+        (
+            Week.of([end(failed=1)], Safety.PROBLEM, 1),
+            "The only run of the last week did not succeed; 1 file is not safe on the server yet.",
+        ),
+        (Week.of([end()], Safety.AT_RISK, 2), "All runs of the last week succeeded; 2 files are"),
+        (Week.of([end(sent=1)], Safety.SAFE), "All is well: 1 file of the last week is safe"),
+    ],
+)
+def test_a_single_run_or_file_is_named_as_one(week, said):
+    assert describe_week(week).message.startswith(said)
