@@ -13,8 +13,8 @@ from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
 
-FILES, SIZE = 30, 200_000  # one batch
-SLOW = ("transfer.channels=1", "limits.bandwidth=1")
+FILES, SIZE = 30, 60_000  # one batch
+SLOW = ("transfer.channels=1", "limits.bandwidth=0.3")
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def _count_omitted(carried):
 
 @pytest.mark.parametrize("end", [kill_group, Popen.terminate], ids=["killed", "stopped"])
 def test_a_batch_is_continued_with_the_files_that_are_missing(site, end):
-    whole = _cut_off(site, 2_000_000, end)
+    whole = _cut_off(site, 600_000, end)
     assert 0 < len(whole) < FILES
 
     carried = site.carry()
@@ -71,7 +71,7 @@ def test_a_batch_is_continued_with_the_files_that_are_missing(site, end):
 
 
 def test_a_file_whose_bytes_on_the_host_are_wrong_is_sent_again(site):
-    first, *others = _cut_off(site, 2_000_000)
+    first, *others = _cut_off(site, 600_000)
     content = bytearray(first.read_bytes())
     content[SIZE // 2] ^= 1
     first.write_bytes(content)
@@ -83,7 +83,7 @@ def test_a_file_whose_bytes_on_the_host_are_wrong_is_sent_again(site):
 
 
 def test_a_file_that_has_changed_since_is_sent_again(site):
-    first, *others = _cut_off(site, 2_000_000)
+    first, *others = _cut_off(site, 600_000)
     (changed,) = [path for path in site.data.rglob("*.tif") if path.name == first.name]
     changed.write_bytes(b"other bytes" * (SIZE // 11))
 
@@ -94,8 +94,8 @@ def test_a_file_that_has_changed_since_is_sent_again(site):
 
 
 def test_a_run_that_is_killed_twice_sends_no_file_twice(site):
-    whole = _cut_off(site, 2_000_000)
-    more = _cut_off(site, 4_000_000)
+    whole = _cut_off(site, 600_000)
+    more = _cut_off(site, 1_200_000)
     assert len(whole) < len(more) < FILES
 
     carried = site.carry()
@@ -107,7 +107,7 @@ def test_a_run_that_is_killed_twice_sends_no_file_twice(site):
 def test_new_content_of_verified_files_is_continued_too(site):
     check_carried(site, site.carry())
     _write(site.data / "alice" / "Tomogram 1", 1_700_000_000)
-    whole = _cut_off(site, 2_000_000, settings=(*SLOW, "data.brake=0"))
+    whole = _cut_off(site, 600_000, settings=(*SLOW, "data.brake=0"))
     assert 0 < len(whole) < FILES
 
     carried = site.carry("data.brake=0")
@@ -121,7 +121,7 @@ def test_after_a_lost_line_the_same_run_continues_the_batch(site):
     lost = []
 
     def lose(event):
-        if isinstance(event, TransferProgressed) and event.bytes > 2_000_000 and not lost:
+        if isinstance(event, TransferProgressed) and event.bytes > 600_000 and not lost:
             lost.append(event)
             site.sshd.kill_sessions()
 
