@@ -27,7 +27,7 @@ from mydata_like.app.unfinished_deletion import open_grounds, restore_unfinished
 from mydata_like.catalogues.mytardis.client import ApiClient
 from mydata_like.catalogues.mytardis.reverify import Reverification, Reverify
 from mydata_like.catalogues.mytardis.server_check import ServerCheck
-from mydata_like.core.data_directory import spell_as_listed
+from mydata_like.core.data_directory import find_key
 from mydata_like.core.deletion import CleanupCandidate, DeletedFile, KeptFile
 from mydata_like.core.errors import Problem, RunError
 from mydata_like.core.extra_sources import lies_in, source_key
@@ -78,18 +78,6 @@ class CleanupService:
         if key is None:
             return iter([CleanupCandidate(os.fsencode(path), 0, OUTSIDE)])
         return self.grounds.find(key)
-
-
-def find_key(root: Path, path: Path) -> bytes | None:
-    """Return the ledger's key of a path in the data directory, None for a path outside.
-
-    Links are not resolved; only the name of the path matters.
-    """
-    try:
-        below = Path(os.path.normpath(Path.cwd() / path)).relative_to(os.path.normpath(root))
-    except ValueError:
-        return None
-    return b"" if below == Path() else os.fsencode(spell_as_listed(root, below).as_posix())
 
 
 def find_source_key(sources: Iterable[bytes], path: Path) -> bytes | None:

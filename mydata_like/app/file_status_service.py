@@ -15,9 +15,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from mydata_like.app.cleanup_service import find_key
 from mydata_like.app.ledgers import list_ledgers
 from mydata_like.app.source_service import find_sources
+from mydata_like.core.data_directory import find_key
 from mydata_like.core.errors import Problem, SettingsError
 from mydata_like.core.extra_sources import lies_in, source_key
 from mydata_like.core.file_access import system_path

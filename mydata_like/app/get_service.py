@@ -16,7 +16,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, Union
 
-from mydata_like.app.cleanup_service import find_key
 from mydata_like.app.directory_lock import directory_locked
 from mydata_like.app.host_login import parse_destination
 from mydata_like.app.known_copies import KNOWN_ID, list_addresses
@@ -34,7 +33,7 @@ from mydata_like.catalogues.manifest.listing import Listing, read_listing, requi
 from mydata_like.catalogues.manifest.segments import MARKER
 from mydata_like.core.checksums import Algorithm
 from mydata_like.core.copy_arguments import CopyTarget, FolderTarget
-from mydata_like.core.data_directory import WHOLE, Shard
+from mydata_like.core.data_directory import WHOLE, Shard, find_key
 from mydata_like.core.destination_files import (
     HOLE,
     OCCUPIED,

@@ -8,11 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from mydata_like.app.cleanup_service import find_key
 from mydata_like.app.file_status_service import Disk
 from mydata_like.app.held_choices import find_choices, select_choices, write_choice
 from mydata_like.app.ledgers import list_ledgers, reading
-from mydata_like.core.data_directory import WHOLE
+from mydata_like.core.data_directory import WHOLE, find_key
 from mydata_like.core.errors import ItemError, Problem
 from mydata_like.core.extra_sources import lies_in, source_key
 from mydata_like.core.file_status import LocalFacts

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from mydata_like.app.cleanup_service import find_key
 from mydata_like.app.ledgers import list_ledgers
 from mydata_like.app.run_connection import connected
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate
@@ -14,7 +13,7 @@ from mydata_like.app.run_service import open_run, to_all
 from mydata_like.app.transports.ssh_kind import list_endpoints
 from mydata_like.app.transports.transport_access import TransportAccess
 from mydata_like.core.checksums import Algorithm
-from mydata_like.core.data_directory import Shard
+from mydata_like.core.data_directory import Shard, find_key
 from mydata_like.core.errors import RunError
 from mydata_like.core.events import Event, FileFailed, FileSkipped, FileVerified, FileWaiting
 from mydata_like.core.extra_sources import source_key

@@ -97,6 +97,18 @@ def spell_as_listed(root: Path, below: Path) -> Path:
     return spelled
 
 
+def find_key(root: Path, path: Path) -> bytes | None:
+    """Return the ledger's key of a path in the data directory, None for a path outside.
+
+    Links are not resolved; only the name of the path matters.
+    """
+    try:
+        below = Path(os.path.normpath(Path.cwd() / path)).relative_to(os.path.normpath(root))
+    except ValueError:
+        return None
+    return b"" if below == Path() else os.fsencode(spell_as_listed(root, below).as_posix())
+
+
 def spell_completely(path: Path) -> Path:
     """Return a complete path as its folders list it, with the letter of a drive in upper case."""
     anchor = Path(path.anchor.upper() if path.drive.endswith(":") else path.anchor)

@@ -57,16 +57,16 @@
     <name>DropDialog</name>
     <message numerus="yes">
         <source>Upload %Ln folder(s)</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Upload %Ln folder</numerusform>
+            <numerusform>Upload %Ln folders</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Upload %Ln file(s)</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Upload %Ln file</numerusform>
+            <numerusform>Upload %Ln files</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -425,9 +425,9 @@
     </message>
     <message numerus="yes">
         <source>%Ln upload(s)</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln upload</numerusform>
+            <numerusform>%Ln uploads</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -700,30 +700,30 @@
     </message>
     <message numerus="yes">
         <source>%Ln file(s) are safe</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file is safe</numerusform>
+            <numerusform>%Ln files are safe</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%1. %Ln file(s) (%2) are still only on this computer</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%1. %Ln file (%2) is still only on this computer</numerusform>
+            <numerusform>%1. %Ln files (%2) are still only on this computer</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln upload(s) that you added are not finished</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln upload that you added is not finished</numerusform>
+            <numerusform>%Ln uploads that you added are not finished</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s) are still only on this computer</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%Ln file is still only on this computer</numerusform>
+            <numerusform>%Ln files are still only on this computer</numerusform>
         </translation>
     </message>
     <message numerus="yes">

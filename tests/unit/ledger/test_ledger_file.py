@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mydata_like.core.model import DatasetId
+from mydata_like.core.model import UNSENT, DatasetId
 from mydata_like.core.queries import View
 from mydata_like.ledger import sql
 from mydata_like.ledger.file_queries import FileQueries
@@ -72,7 +72,10 @@ def test_what_version_9_had_of_each_file_is_kept(file: Path, root: int) -> None:
     assert [
         (path, it and it.kind, *(it.problem if it else ()), it and (it.at, it.size, it.modified_ns))
         for path, it in above
-    ] == [(*row[:5], row[5:]) for row in outcomes]
+    ] == [
+        (path, kind, *(UNSENT if kind == "found" else problem), (at, size, modified))
+        for path, kind, *problem, at, size, modified in outcomes
+    ]
 
 
 def count_rows(file: Path) -> Counter[tuple[object, ...]]:
