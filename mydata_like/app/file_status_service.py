@@ -304,7 +304,7 @@ class _Lookup:
 
     def _page_of(self, dataset: int) -> str:
         """Return the address of a dataset's page; empty if there is no server."""
-        if self._settings.destination.takes_tree:
+        if self._settings.destination.takes_tree or not self._settings.server.url:
             return ""
         return f"{self._settings.server.url}/dataset/{dataset}"
 

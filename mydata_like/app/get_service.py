@@ -66,7 +66,7 @@ from mydata_like.engine.pipeline import CancelFlag, Lock, ahead, begin, call_unl
 from mydata_like.engine.run import INTERRUPTED, INTERRUPTED_EXIT, SOME_FAILED_EXIT
 from mydata_like.engine.walk import compile_patterns
 from mydata_like.hostos.clock import SystemClock
-from mydata_like.settings.schema import Settings, check_values
+from mydata_like.settings.schema import Settings
 from mydata_like.transfer.destination_problems import ABSENT
 from mydata_like.transfer.folder.received_files import (
     DIFFERS,
@@ -318,10 +318,8 @@ def _list_ledgers(
     if settings.destination.takes_tree:
         target = settings.destination.parse(os.fsencode(Path.home()))
     yield target, settings, [shard for shard, _ in list_ledgers(settings, config)]
-    for folder, address in list_addresses(config):
-        copied, _ = check_values({"data.directory": str(folder)})
-        if copied is not None:
-            yield parse_destination(address), copied, [WHOLE]
+    for copied, address in list_addresses(config):
+        yield parse_destination(address), copied, [WHOLE]
 
 
 def can_be_got(path: Path, config: Path | None) -> bool:

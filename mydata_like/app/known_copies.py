@@ -13,7 +13,7 @@ from mydata_like.catalogues.manifest.verify_records import LastVerify as LastVer
 from mydata_like.catalogues.manifest.verify_records import RestoreRecord
 from mydata_like.core.destination_files import EVIDENCE
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
-from mydata_like.settings.schema import Settings
+from mydata_like.settings.schema import Settings, check_values
 from mydata_like.state.state_files import load_record, save_record, to_plain
 
 T = TypeVar("T")
@@ -92,12 +92,13 @@ def note_address(folder: Path, address: str) -> None:
     save_record(folder / _ADDRESS, CopyAddress(address))
 
 
-def list_addresses(config: Path | None) -> Iterator[tuple[Path, str]]:
-    """Yield the folder and the destination of each ledger of copies, the newest first."""
+def list_addresses(config: Path | None) -> Iterator[tuple[Settings, str]]:
+    """Yield settings that lead to the ledger of each copy, and its destination; newest first."""
     found = _find_folder(config).glob(f"*/{_ADDRESS}")
     for file in sorted(found, key=lambda it: it.stat().st_mtime, reverse=True):
-        if record := load_record(file, CopyAddress):
-            yield file.parent, record.address
+        settings, _ = check_values({"data.directory": str(file.parent)})
+        if settings and (record := load_record(file, CopyAddress)):
+            yield settings, record.address
 
 
 def note_run(run: CopyRun, config: Path | None) -> None:

@@ -42,7 +42,7 @@ from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.machine_info import read_account
 from mydata_like.hostos.removable_drives import find_drive
 from mydata_like.settings.atomic_write import read_plain, write_private
-from mydata_like.settings.schema import Settings, check_values
+from mydata_like.settings.schema import Settings
 from mydata_like.transfer.tar import is_plain
 
 RECEIPTS: Final = "receipts"  # the folder of the state with those of removable drives
@@ -269,10 +269,8 @@ def _list_destinations(
         yield (destination.address, _EVIDENCE[find_evidence(settings, config)]), settings
     else:
         yield (f"MyTardis server {server.url}, account {server.username}", _SERVER), settings
-    for folder, address in list_addresses(config):
-        copied, _ = check_values({"data.directory": str(folder)})
-        if copied is not None:
-            yield (address, _EVIDENCE[find_evidence(copied, config)]), copied
+    for copied, address in list_addresses(config):
+        yield (address, _EVIDENCE[find_evidence(copied, config)]), copied
 
 
 def _find_doubt(status: FileStatus) -> str:

@@ -25,6 +25,7 @@ from mydata_like.cli.output import (
 )
 from mydata_like.core.formatting import LIMITS, format_duration, format_size
 from mydata_like.hostos.clock import SystemClock
+from mydata_like.settings.schema import Settings
 
 OVERDUE = 120.0  # seconds after the last heartbeat; the watch writes two a minute
 
@@ -35,12 +36,16 @@ def status(
     as_json: JsonOption = False,
 ) -> None:
     """Show what is set up, whether a run is active, and how the last runs ended."""
-    settings = load_settings(config, assignments or ()).settings
+    settings, copies = load_settings(config, assignments or ()).settings, list_copies(config)
     found = look_at_state(settings, config, assignments or ())
     if as_json:
-        print_json({**found.as_record(), "copies": [it.as_record() for it in list_copies(config)]})
+        print_json({**found.as_record(), "copies": [it.as_record() for it in copies]})
         return
-    lines, checks = [], LastChecks(None, None)
+    lines, checks = list[str](), LastChecks(None, None)
+    if copies and settings == Settings():  # people who only copy miss nothing
+        lines = ["Runs are not set up. These copies were made:", *_describe_copies(copies)]
+        print_lines(lines)
+        return
     if found.missing:
         lines.append(f"Not set up yet; missing: {', '.join(found.missing)}")
     if offer := offer_takeover(settings, config):
@@ -67,7 +72,7 @@ def status(
         for it in found.unused
     )
     lines += [*map(describe_decision, found.set_by_server), *_describe_runs(found)]
-    others = (it for it in list_copies(config) if it.run or it.checks != checks)
+    others = (it for it in copies if it.run or it.checks != checks)
     lines += _describe_copies([*others])
     print_lines(reword(lines, settings))
 

@@ -8,11 +8,14 @@ from typing import Annotated
 import typer
 
 from mydata_like.app.file_status_service import find_files, find_status
+from mydata_like.app.host_login import parse_destination
+from mydata_like.app.known_copies import list_addresses
 from mydata_like.app.settings_service import load_settings
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.output import (
     describe_problem,
     format_comparison,
+    name_destination,
     print_json,
     print_lines,
     reword,
@@ -22,6 +25,7 @@ from mydata_like.core.file_status import FileSafety, FileStatus, KnownOutcome, U
 from mydata_like.core.formatting import format_path, format_size
 from mydata_like.core.model import EntryState
 from mydata_like.hostos.clock import SystemClock
+from mydata_like.settings.schema import Settings
 
 UNKNOWN_EXIT = 1
 _SAFETY = {
@@ -68,7 +72,8 @@ def where(
     this is what the ledger knows.
     """
     settings = load_settings(config, assignments or ()).settings
-    found = find_files(settings, config, text)
+    places = list(_find(settings, config, text))
+    found = [file for _, files in places for file in files]
     # A path is meant from the current folder on, else from the data directory.
     path = Path.cwd() / text if os.path.lexists(text) else Path(text)
     nothing = None if found else find_status(settings, config, path)
@@ -82,8 +87,21 @@ def where(
         elif nothing.unknown is not None:
             print_lines([_UNKNOWN[nothing.unknown]])
     else:
-        print_lines(reword((line for file in found for line in _describe(file)), settings))
+        for words, files in places:
+            print_lines(reword((line for file in files for line in _describe(file)), words))
     raise typer.Exit(0 if found else UNKNOWN_EXIT)
+
+
+def _find(
+    settings: Settings, config: Path | None, text: str
+) -> Iterator[tuple[Settings, list[FileStatus]]]:
+    """Yield what is known of files at each destination that has some, with words for it."""
+    copies = list(list_addresses(config))
+    if (settings.data.directory or not copies) and (found := find_files(settings, config, text)):
+        yield settings, found
+    for copied, address in copies:
+        if found := find_files(copied, config, text):
+            yield name_destination(parse_destination(address), address), found
 
 
 def _describe(file: FileStatus) -> Iterator[str]:
