@@ -291,7 +291,11 @@ def main(words: list[str]) -> int:
         sys.stdout.write(found + "\n")
         return 0
     with TemporaryDirectory(prefix="mydata-like-self-test-") as home:
-        return max([_try(name, home) for name in words or PARTS])
+        try:
+            return max([_try(name, home) for name in words or PARTS])
+        except BrokenPipeError:  # as of `head -1`; Python would flush what is left once more
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
 
 
 def _try(name: str, home: str) -> int:

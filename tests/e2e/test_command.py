@@ -224,6 +224,14 @@ def test_a_reader_of_events_that_goes_away_leaves_no_mess(site):
     check_complete(site, site.run())
 
 
+def test_a_reader_of_the_self_test_that_goes_away_leaves_no_mess():
+    words = [sys.executable, "-m", "mydata_like", "--self-test", "program", "program"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline().startswith(b"ok")
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
 def test_a_served_demonstration_takes_runs_until_it_is_stopped(tmp_path):
     config = tmp_path / "settings.toml"
     words = (sys.executable, "-m", "mydata_like", "demo", "--serve", "--write-config", config)
