@@ -152,7 +152,7 @@ def wait_for_other(qtbot, controller):
 
 def test_a_run_of_another_program_is_shown_and_left_alone(context, site, qtbot):
     controller = context.controller
-    process = site.start("run", "--json", settings=["limits.bandwidth=1.5"])
+    process = site.start("run", "--json", settings=["limits.bandwidth=0.5"])
     wait_for_other(qtbot, controller)
     qtbot.waitUntil(lambda: controller.state.sums.found > 0, timeout=DEADLINE)
 

@@ -1,5 +1,7 @@
 """A German window says in German what the engine reports, wherever it is shown."""
 
+import os
+
 import pytest
 
 from mydata_like.app.settings_service import save_settings
@@ -72,7 +74,9 @@ def cells(model):
 
 @needs_sshd
 def test_a_full_staging_area_is_explained_in_german(full_site, open_context, show, qtbot):
-    large = max(full_site.data.rglob("*"), key=lambda path: path.stat().st_size)
+    largest = max(full_site.data.rglob("*"), key=lambda path: path.stat().st_size)
+    large = largest.with_name("large.raw")
+    large.write_bytes(os.urandom(5_000_000))  # more than the staging area has
     large.with_name("dead").symlink_to("nowhere")
     context = open_context(full_site.config)
     overview, tray = (

@@ -484,7 +484,7 @@ def test_a_batch_that_is_held_back_is_sent_after_all_when_that_is_undone(
 ):
     folder = next(path for path in site.data.glob("*/*") if path.is_dir())
     (folder / "large.raw").write_bytes(os.urandom(9_000_000))  # too large for the batch
-    save_settings(site.config, {"limits.bandwidth": 0.1})
+    save_settings(site.config, {"limits.bandwidth": 0.4})
     page = open_page(context)
     context.controller.start()
     batches = lambda: [it for it in page._transfers.transfers if it.files > 1]  # noqa: E731

@@ -28,7 +28,10 @@ from mydata_like.hostos.clock import SystemClock
 
 
 class Headline(QWidget):
-    """An icon, a sentence in larger type, an explanation, and the button."""
+    """An icon, a sentence in larger type, an explanation, and the button.
+
+    Only the one of a page, which has the scale of a title, says when all will be safe.
+    """
 
     def __init__(self, controller: WindowController, parent: QWidget, scale: float = TITLE) -> None:
         super().__init__(parent)
@@ -105,6 +108,8 @@ class Headline(QWidget):
         if state.awaited is not None:
             more = self._explain_slow_way()
         said = f"{amount}. {more}" if amount and more else amount
+        if self._scale < TITLE:
+            return said
         until = end_sentence(state, SystemClock().now())
         return f"{said.rstrip('.')}. {until}" if said and until else said or until
 
