@@ -16,7 +16,7 @@
 # make s3-hosts  the S3 services that some tests need, built with Go, and these tests
 # make lock    lock what installations and packages are made of
 # make bench   speed against scp, sftp, lftp, tar over ssh, rsync and rclone
-PYTHON ?= python3
+PYTHON ?= $(shell sh packaging/find_python.sh)
 BIN := .venv/bin
 
 .PHONY: setup staging-hosts s3-hosts demo quick pure coverage test format lint types contracts docs tests translations screenshots bench \
