@@ -205,7 +205,9 @@ def _record(ledger: Ledger, batch: Sequence[FileRecord]) -> list[tuple[ArchiveRe
     Most files are verified within seconds. Their states on the way are recorded late, but not those
     of records that had other bytes: what the server says of these bytes would be taken for ours.
     """
-    late, now, archives = [], [], []
+    late: list[Entry] = []
+    now: list[Entry] = []
+    archives = []
     for record in batch:
         if record.members:
             archives.append((ArchiveRecord.of(record), record))
