@@ -33,7 +33,7 @@ from mydata_like.catalogues.manifest.listing import Listing, read_listing, requi
 from mydata_like.catalogues.manifest.segments import MARKER
 from mydata_like.core.checksums import Algorithm
 from mydata_like.core.copy_arguments import CopyTarget, FolderTarget
-from mydata_like.core.data_directory import WHOLE, Shard, find_key
+from mydata_like.core.data_directory import Shard, find_key
 from mydata_like.core.destination_files import (
     HOLE,
     OCCUPIED,
@@ -66,6 +66,7 @@ from mydata_like.engine.pipeline import CancelFlag, Lock, ahead, begin, call_unl
 from mydata_like.engine.run import INTERRUPTED, INTERRUPTED_EXIT, SOME_FAILED_EXIT
 from mydata_like.engine.walk import compile_patterns
 from mydata_like.hostos.clock import SystemClock
+from mydata_like.ledger.ledger_file import note_restored
 from mydata_like.settings.schema import Settings
 from mydata_like.transfer.destination_problems import ABSENT
 from mydata_like.transfer.folder.received_files import (
@@ -91,6 +92,7 @@ TOGETHER: Final = 500  # of these files, at most
 TOGETHER_BYTES: Final = 8 * 1024 * 1024  # of content, at most
 NAMES_BYTES: Final = 64 * 1024  # of their paths, at most
 UNMARKED: Final = "destination.unmarked"
+NOTED: Final = 1.0  # seconds between notes in the ledger of what came back
 PIECES_AHEAD: Final = 16  # of a large file, of up to 256 KiB each
 _SLASH: Final = ord("/")
 _RECORDS: Final = re.compile("(dataset|experiment):([0-9]{1,18})")
@@ -240,11 +242,20 @@ def get_files(
 _Place = Union[Place, "MyTardisPlace"]
 
 
+class _KnownFiles(NamedTuple):
+    """What a ledger for a directory has of wanted files, by their places."""
+
+    ledger: Path
+    directory: bytes
+    found: dict[bytes, Entry]
+
+
 class _Copied(NamedTuple):
     """Files that are wanted, by their paths where they are, and why others cannot be fetched.
 
     They are as they were here, or as the `records` of a server have them. They go to a folder in
-    the target, unless its name is empty. A single file was asked for if it is `alone`.
+    the target, unless its name is empty. A single file was asked for if it is `alone`. The
+    `ledgers` are those that know the files.
     """
 
     place: _Place
@@ -253,6 +264,7 @@ class _Copied(NamedTuple):
     folder: bytes = b""
     alone: bool = False
     records: bool = False
+    ledgers: Sequence[_KnownFiles] = ()
 
 
 def _find_copied(
@@ -263,17 +275,19 @@ def _find_copied(
     for target, settings, shards in _list_ledgers(order.config):
         inside = find_key(Path(settings.data.directory or ""), Path(os.fsdecode(path)))
         keys = [path] if inside is None else [inside, path]
-        found = dict[bytes, Entry]()
-        for shard in shards:
+        found, ledgers = dict[bytes, Entry](), list[_KnownFiles]()
+        for shard, file in shards:
             with reading(settings, order.config, shard) as ledger:
                 if ledger is None:
                     continue
-                found |= {
+                known = {
                     it.key[len(key) :].strip(b"/") or name: it
                     for key in keys
                     for it in ledger.iter_entries(key)
                     if it.state is EntryState.VERIFIED and _is_at(it.key, key)
                 }
+            found |= known
+            ledgers.append(_KnownFiles(file, os.fsencode(settings.data.directory or ""), known))
         if not found:
             continue
         alone = any(it.key in keys for it in found.values())
@@ -282,8 +296,8 @@ def _find_copied(
             # Only a server needs it.
             from mydata_like.app.mytardis_place import open_known
 
-            server, known = open_known(found, settings, order.config, cancel)
-            return _Copied(server, known, (), folder, alone, records=True)
+            server, wanted = open_known(found, settings, order.config, cancel)
+            return _Copied(server, wanted, (), folder, alone, records=True, ledgers=ledgers)
         files = {
             it.remote.encode("utf-8", "surrogateescape"): WantedFile(
                 it.remote.encode("utf-8", "surrogateescape"),
@@ -298,7 +312,7 @@ def _find_copied(
         if files:
             accepted = order.accepted_keys + settings.transfer.host_keys
             opened = open_target(target, order.config, accepted, prompts, settings.transfer)
-            return _Copied(opened, files, (), folder, alone)
+            return _Copied(opened, files, (), folder, alone, ledgers=ledgers)
     return None
 
 
@@ -311,15 +325,15 @@ def _is_at(key: bytes, path: bytes) -> bool:
 
 def _list_ledgers(
     config: Path | None,
-) -> Iterator[tuple[CopyTarget | None, Settings, Sequence[Shard]]]:
+) -> Iterator[tuple[CopyTarget | None, Settings, Sequence[tuple[Shard, Path]]]]:
     """Yield the ledgers of the settings, and of each copy; the target is None for a server."""
     settings = load_settings(config, must_exist=False).settings
     target = None
     if settings.destination.takes_tree:
         target = settings.destination.parse(os.fsencode(Path.home()))
-    yield target, settings, [shard for shard, _ in list_ledgers(settings, config)]
+    yield target, settings, list(list_ledgers(settings, config))
     for copied, address in list_addresses(config):
-        yield parse_destination(address), copied, [WHOLE]
+        yield parse_destination(address), copied, list(list_ledgers(copied, config))
 
 
 def can_be_got(path: Path, config: Path | None) -> bool:
@@ -331,7 +345,7 @@ def can_be_got(path: Path, config: Path | None) -> bool:
     for _, settings, shards in _list_ledgers(config):
         inside = find_key(Path(settings.data.directory or ""), path)
         keys = [wanted] if inside is None else [inside, wanted]
-        for shard in shards:
+        for shard, _ in shards:
             with reading(settings, config, shard) as ledger:
                 if ledger and any(
                     it.state is EntryState.VERIFIED and _is_at(it.key, key)
@@ -351,7 +365,7 @@ def find_originals(
     """
     for _, settings, shards in _list_ledgers(config):
         top = settings.data.directory or Path()
-        for shard in shards:
+        for shard, _ in shards:
             with reading(settings, config, shard) as ledger:
                 if ledger is None or ledger.find_meta(KNOWN_ID) != name:
                     continue
@@ -408,6 +422,8 @@ class _Get:
         self._lock = Lock()
         self._jobs: Iterator[list[bytes]] = iter(())
         self._done = self._moved = 0  # files and bytes, for the progress
+        self._came: dict[bytes, str] = {}  # checksums by place, until the ledger has them
+        self._noted_at = time.monotonic()
         self._bucket = TokenBucket(self._check)
         self._bucket.limit(order.bandwidth * 1e6)
         self._records = copied is not None and copied.records  # there is no manifest
@@ -418,6 +434,7 @@ class _Get:
         report, began = self.report, time.monotonic()
         with ExitStack() as stack:
             stack.callback(self._close)
+            stack.callback(self._note_restored)
             call_unless(self._cancel, self._open)
             chosen = self._choose()
             self._open_target(stack)
@@ -783,7 +800,27 @@ class _Get:
             else:
                 report.received += 1
                 report.received_size += file.size
+                if self._order.missing and not self._order.dry_run:
+                    self._came[file.place] = file.checksum
+            due = self._came and time.monotonic() - self._noted_at >= NOTED
+        if due:
+            self._note_restored()
         self._report()
+
+    def _note_restored(self) -> None:
+        """Note in the ledgers what has come back to its place; a failure is only logged."""
+        with self._lock:
+            came, self._came = self._came, {}
+            self._noted_at = time.monotonic()
+        for file, directory, found in self._copied.ledgers if self._copied else ():
+            checksums = [
+                (found[place].key, checksum) for place, checksum in came.items() if place in found
+            ]
+            try:
+                if checksums:
+                    note_restored(file, directory, checksums, SystemClock().now())
+            except UploaderError as error:
+                logger.warning("The ledger was not told what came back: %s", error)
 
     def _fail(self, path: bytes, problem: Problem) -> None:
         self.report.failed += 1

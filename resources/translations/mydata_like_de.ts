@@ -2980,6 +2980,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>An earlier version (%1) is kept until %2.</source>
         <translation>Ein früherer Stand (%1) wird bis %2 aufbewahrt.</translation>
     </message>
+    <message>
+        <source>It was brought back to this computer: %1.</source>
+        <translation>Auf diesen Computer zurückgeholt: %1.</translation>
+    </message>
     <message numerus="yes">
         <source>%Ln file(s), %1</source>
         <translation>

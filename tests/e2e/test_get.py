@@ -780,6 +780,57 @@ def test_what_a_run_has_sent_comes_back(any_site):
     assert (again.code, json.loads(again.output)["sent"]) == (0, 0)
 
 
+def find_restored(site, *paths):
+    """Return whether `where` tells for each file that it was brought back."""
+    answers = [json.loads(site.call("where", "--json", path).output)["files"] for path in paths]
+    return [it["restored"] is not None for (it,) in answers]
+
+
+def test_where_tells_what_came_back_and_nothing_of_it_is_sent(any_site):
+    any_site.write_settings()
+    here, lost = any_site.make("here", b"h" * 100), any_site.make("lost", b"l" * 100)
+    assert any_site.call("run", "--json").code == 0
+    lost.unlink()
+
+    got = any_site.call("get", "--missing", "--json", any_site.data)
+    told = find_restored(any_site, here, lost)
+    again = json.loads(any_site.call("run", "--json").output)
+    told_later = find_restored(any_site, here, lost)
+    said = any_site.call("where", lost).output
+
+    assert got.code == 0, got.output
+    assert told == told_later == [False, True]
+    assert (again["sent"], again["bytes"], again["verified"]) == (0, 0, 2)
+    assert "brought back to this computer: 20" in said
+
+
+def test_a_file_that_changes_after_it_came_back_is_not_taken_for_the_copy(any_site):
+    any_site.write_settings()
+    path = any_site.make("lost", b"l" * 100)
+    assert any_site.call("run", "--json").code == 0
+    path.unlink()
+    assert any_site.call("get", "--missing", any_site.data).code == 0
+    before = path.stat()
+    path.write_bytes(b"x" * 100)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    (known,) = json.loads(any_site.call("where", "--json", path).output)["files"]
+    again = json.loads(any_site.call("run", "--json").output)
+
+    assert (known["state"], known["safe"]) == ("uncertain", False)
+    assert (again["sent"], again["bytes"]) == (1, 100)
+    assert (any_site.there / "src" / "lost").read_bytes() == b"x" * 100
+
+
+def test_what_comes_back_elsewhere_is_not_noted(any_site):
+    path = any_site.make("a", b"a")
+    any_site.copy_all()
+
+    assert any_site.call("get", any_site.source, any_site.here).code == 0
+
+    assert find_restored(any_site, path) == [False]
+
+
 def test_what_was_never_copied_is_not_known(any_site):
     any_site.make("a", b"a")
 
