@@ -143,6 +143,7 @@ free-test: setup
 copy-test: setup
 	$(BIN)/python -m tests.trials.copy --rounds 40
 	$(BIN)/python -m tests.trials.get --rounds 30
+	$(BIN)/python -m tests.trials.get --rounds 6 --flips 10
 	FULL_SIZE=yes $(BIN)/pytest -q tests/e2e/test_jobs.py
 
 slurm-trial: setup

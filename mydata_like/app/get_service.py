@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, Union
 
 from mydata_like.app.directory_lock import directory_locked
+from mydata_like.app.get_events import GetEvents, IncomingTransfer
 from mydata_like.app.host_login import parse_destination
 from mydata_like.app.known_copies import KNOWN_ID, list_addresses
 from mydata_like.app.ledgers import list_ledgers, reading
@@ -60,6 +61,7 @@ from mydata_like.core.formatting import format_path
 from mydata_like.core.frozen import frozen
 from mydata_like.core.model import LOST, Entry, EntryState
 from mydata_like.core.openat import join
+from mydata_like.core.ports import Emit
 from mydata_like.core.staging_path import KEPT
 from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.engine.pipeline import CancelFlag, Lock, ahead, begin, call_unless
@@ -199,10 +201,11 @@ def get_files(
     prompts: Prompts | None,
     cancel: CancelFlag,
     report: Callable[[VerifyProgress], None],
+    emit: Emit | None = None,
 ) -> GetReport:
     """Bring files here; an interruption ends it with what is known so far.
 
-    Raises `UploaderError` if it cannot begin.
+    Events are emitted from any thread. Raises `UploaderError` if it cannot begin.
     """
     if isinstance(order.what, RecordTarget):
         # Only a server needs it.
@@ -220,7 +223,7 @@ def get_files(
     else:
         place = open_target(order.what, order.config, order.accepted_keys, prompts)
         try:
-            return _Get(order, place, cancel, report).run()
+            return _Get(order, place, cancel, report, emit=emit).run()
         except StagingError as error:
             if error.problem_code != UNMARKED or not isinstance(place, FolderPlace):
                 raise
@@ -236,7 +239,7 @@ def get_files(
         )
     if order.missing and copied.alone:
         order = replace(order, target=order.target.rpartition(b"/")[0])
-    return _Get(order, copied.place, cancel, report, copied).run()
+    return _Get(order, copied.place, cancel, report, copied, emit=emit).run()
 
 
 _Place = Union[Place, "MyTardisPlace"]
@@ -404,8 +407,10 @@ class _Get:
         *,
         choose: Callable[[Listing], dict[bytes, WantedFile]] | None = None,
         received: ReceivedFiles | None = None,
+        emit: Emit | None = None,
     ) -> None:
         self._order = order
+        self._events = GetEvents(emit)
         self._copied = copied  # else all files of a part of the destination are wanted
         self._find_wanted = choose  # of what is listed, once it is known
         self._place = place
@@ -438,8 +443,10 @@ class _Get:
             call_unless(self._cancel, self._open)
             chosen = self._choose()
             self._open_target(stack)
+            self._tell_start()
             try:
-                self._receive_all(chosen)
+                with self._events.reported():
+                    self._receive_all(chosen)
                 if not self._order.dry_run:
                     self._make_tree(chosen)
                     self._target.sync()
@@ -451,7 +458,16 @@ class _Get:
         if not report.exit_code and (report.problems or report.damaged):
             report.exit_code = SOME_FAILED_EXIT
         report.seconds = time.monotonic() - began
+        others = [it.problem for it in report.problems if not it.path] + report.damaged
+        self._events.finish(others, report.ended)
         return report
+
+    def _tell_start(self) -> None:
+        order, report = self._order, self.report
+        size = report.size
+        self._events.start(order.target, report.found, size, dry_run=order.dry_run)
+        for path, problem in report.problems:  # of what is not to be fetched
+            self._events.settle(WantedFile(path, path, 0, "", 0), problem, here=False)
 
     def _open(self) -> None:
         """Find the destination, and read its marker and manifest."""
@@ -601,7 +617,8 @@ class _Get:
         self._jobs = iter(jobs)
         most = min(self._order.channels or self._place.readers, len(jobs))
         self._sessions += [self._place.open_files() for _ in range(1, most)]
-        works = [begin(partial(self._work, files)) for files in self._sessions[:most]]
+        sessions = enumerate(self._sessions[:most])
+        works = [begin(partial(self._work, channel, files)) for channel, files in sessions]
         try:
             call_unless(self._cancel, lambda: _wait_all(works))
         finally:
@@ -628,15 +645,16 @@ class _Get:
         if group:
             yield group
 
-    def _work(self, files: DestinationFiles) -> None:
+    def _work(self, channel: int, files: DestinationFiles) -> None:
         """Receive one group after the other, until none is left or the work ends."""
         try:
-            while not self._stop.is_set():
-                with self._lock:
-                    job = next(self._jobs, None)
-                if job is None:
-                    return
-                self._receive_group(files, [self._describe(path) for path in job])
+            with self._events.channel(channel, self._place.name):
+                while not self._stop.is_set():
+                    with self._lock:
+                        job = next(self._jobs, None)
+                    if job is None:
+                        return
+                    self._receive_group(channel, files, [self._describe(path) for path in job])
         except BaseException:
             self._stop.set()
             raise
@@ -650,18 +668,28 @@ class _Get:
         place = path.rpartition(b"/")[2] if alone else self._prefix + self._below(path)
         return WantedFile(path, place, size, checksum, self._listing.find_modified(path))
 
-    def _receive_group(self, files: DestinationFiles, wanted: Sequence[WantedFile]) -> None:
+    def _receive_group(
+        self, channel: int, files: DestinationFiles, wanted: Sequence[WantedFile]
+    ) -> None:
         """Receive files of one group; what a broken connection has left is received again."""
         left = {it.path: it for it in self._skip_present(wanted)}
         if self._order.dry_run:
             for file in left.values():
                 self._settle(file, None)
-            return
+        elif left:
+            with self._events.transfer(channel, list(left.values())) as transfer:
+                self._receive_again(files, left, transfer)
+
+    def _receive_again(
+        self, files: DestinationFiles, left: dict[bytes, WantedFile], transfer: IncomingTransfer
+    ) -> None:
+        """Receive files until none is `left`; raises what lasts."""
         rests = iter(RESTS)
         while left:
             before = len(left), self._moved // RESUMED
+            transfer.begin()
             try:
-                self._receive(files, left)
+                self._receive(files, left, transfer)
             except (TransientError, ServerUnavailableError) as error:
                 logger.info("The destination did not answer: %s", error)
                 if (len(left), self._moved // RESUMED) != before:
@@ -669,12 +697,15 @@ class _Get:
                 rest = next(rests, None)
                 if rest is None:
                     raise
+                transfer.retry(error.problem, rest)
                 if self._stop.wait(rest):
                     raise Cancelled from error
 
     def _skip_present(self, wanted: Sequence[WantedFile]) -> list[WantedFile]:
         """Return the files that are to be received; those of the same size are hashed first."""
         if not self._present:
+            for file in wanted:
+                self._events.want(file, None)
             return list(wanted)
         found = self._target.look([it.place for it in wanted])
         pairs = list(zip(wanted, found, strict=True))
@@ -693,58 +724,68 @@ class _Get:
                 )
                 self._settle(file, problem)
             else:
+                self._events.want(file, there.size if there else None)
                 left.append(file)
         if not self._order.dry_run:
             again = {file.path for file in left}
             self._target.remove_parts(file for file in wanted if file.path not in again)
         return left
 
-    def _receive(self, files: DestinationFiles, left: dict[bytes, WantedFile]) -> None:
+    def _receive(
+        self, files: DestinationFiles, left: dict[bytes, WantedFile], transfer: IncomingTransfer
+    ) -> None:
         """Receive files, and remove from those that are `left` what is settled."""
         small = [it.path for it in left.values() if it.size <= SMALL or it.archive]
         if len(small) > 1:
-            self._receive_together(files, small, left)
+            self._receive_together(files, small, left, transfer)
         for file in list(left.values()):
-            self._settle(file, self._receive_alone(files, file))
+            self._settle(file, self._receive_alone(files, file, transfer), transfer)
             del left[file.path]
 
     def _receive_together(
-        self, files: DestinationFiles, paths: Sequence[bytes], left: dict[bytes, WantedFile]
+        self,
+        files: DestinationFiles,
+        paths: Sequence[bytes],
+        left: dict[bytes, WantedFile],
+        transfer: IncomingTransfer,
     ) -> None:
         """Receive small files; those that are omitted or wrong stay `left`."""
+        moved = partial(self._pass, transfer)
         with self._receiving() as reception:
             try:
                 for content in files.open_contents(paths):
                     file = left[content.path]
                     try:
                         with reception.open(file) as incoming:
-                            reception.write(incoming, content, self._pass)
+                            reception.write(incoming, content, moved)
                     except OSError as error:
-                        self._settle(file, self._target.judge(file.place, error))
+                        self._settle(file, self._target.judge(file.place, error), transfer)
                         del left[file.path]
             finally:
                 for file, problem in reception.name_all():
-                    self._settle(file, problem)
+                    self._settle(file, problem, transfer)
                     del left[file.path]
 
-    def _receive_alone(self, files: DestinationFiles, file: WantedFile) -> Problem | None:
+    def _receive_alone(
+        self, files: DestinationFiles, file: WantedFile, transfer: IncomingTransfer
+    ) -> Problem | None:
         """Receive a file; return what prevented that.
 
         If it continues what an earlier attempt has left, and that was wrong, it begins again.
         """
-        resumed = True
+        resumed, moved = True, partial(self._pass, transfer)
         while resumed:
             try:
                 with self._receiving() as reception:
                     with reception.open(file) as incoming:
                         resumed = incoming.offset > 0
-                        self._move(incoming.offset, waits=False)
+                        self._move(incoming.offset, transfer, waits=False)
                         with files.open_content(file.path, incoming.offset) as content:
                             if content is None:
                                 incoming.remove()
                                 return self._describe_missing(file.path)
                             with self._read_ahead(file, content) as read:
-                                right = reception.write(incoming, read, self._pass)
+                                right = reception.write(incoming, read, moved)
                     if right:
                         return reception.name_all()[0][1]
             except OSError as error:
@@ -770,13 +811,14 @@ class _Get:
     def _receiving(self) -> "AbstractContextManager[Reception]":
         return self._target.receiving(replace=self._order.replace, sparse=self._order.sparse)
 
-    def _pass(self, piece: bytes) -> None:
-        self._move(len(piece), waits=piece is not HOLE)
+    def _pass(self, transfer: IncomingTransfer, piece: bytes) -> None:
+        self._move(len(piece), transfer, waits=piece is not HOLE)
 
-    def _move(self, size: int, *, waits: bool = True) -> None:
+    def _move(self, size: int, transfer: IncomingTransfer, *, waits: bool) -> None:
         """Count bytes that have arrived, and wait as the bandwidth demands."""
         with self._lock:
             self._moved += size
+        transfer.move(size, omitted=not waits)
         self._check()
         while waits and size > 0:
             size -= self._bucket.take(size)
@@ -787,7 +829,14 @@ class _Get:
         if self._stop.is_set():
             raise Cancelled
 
-    def _settle(self, file: WantedFile, problem: Problem | None, *, here: bool = False) -> None:
+    def _settle(
+        self,
+        file: WantedFile,
+        problem: Problem | None,
+        transfer: IncomingTransfer | None = None,
+        *,
+        here: bool = False,
+    ) -> None:
         """Count a file that is here now, or cannot be received."""
         report = self.report
         with self._lock:
@@ -802,9 +851,14 @@ class _Get:
                 report.received_size += file.size
                 if self._order.missing and not self._order.dry_run:
                     self._came[file.place] = file.checksum
+                if transfer:
+                    transfer.arrived += 1
+                    transfer.arrived_size += file.size
             due = self._came and time.monotonic() - self._noted_at >= NOTED
         if due:
             self._note_restored()
+        if problem or here or transfer:  # else it would be fetched
+            self._events.settle(file, problem, here=here)
         self._report()
 
     def _note_restored(self) -> None:
