@@ -3428,6 +3428,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>Waits for its turn</source>
         <translation>Wartet, bis es an der Reihe ist</translation>
     </message>
+    <message>
+        <source>Comes back to this computer</source>
+        <translation>Wird auf diesen Computer zurückgeholt</translation>
+    </message>
     <message numerus="yes">
         <source>%1 and %Ln more</source>
         <comment>files in a batch</comment>
@@ -3510,6 +3514,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Only in %1</source>
         <translation>Nur in %1</translation>
+    </message>
+    <message>
+        <source>Files come back.</source>
+        <translation>Dateien werden zurückgeholt.</translation>
     </message>
     <message>
         <source>No active transfers.</source>

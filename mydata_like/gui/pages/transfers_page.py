@@ -210,7 +210,9 @@ class TransfersModel(RowsModel[Row]):
     def _message(self, row: Row) -> str:
         if isinstance(row, WaitingFile):
             return self.tr("Waits for its turn")
-        return texts.engine_text(row.problem.message) if row.problem else ""
+        if row.problem:
+            return texts.engine_text(row.problem.message)
+        return self.tr("Comes back to this computer") if row.number < 0 else ""
 
 
 def _if_active(text: Callable[[ActiveTransfer], str]) -> Callable[[Row], str]:
@@ -278,6 +280,7 @@ class TransfersPage(Page):
         self._lay_out(context.memory)
 
         controller.live_changed.connect(self._show_live)
+        controller.got_changed.connect(self._show_got)
         controller.run_changed.connect(self._show_state)
         controller.next_listed.connect(self._show_next)
         self._ask_timer.timeout.connect(controller.list_next)
@@ -323,8 +326,15 @@ class TransfersPage(Page):
     @Slot(object)
     def _show_live(self, live: LiveView) -> None:
         if self.isVisible():
-            self._transfers.show_transfers(live.transfers)
+            self._transfers.show_transfers([*self._controller.got, *live.transfers])
             self._update_queue_actions()
+
+    @Slot()
+    def _show_got(self) -> None:
+        """Show what comes back, and the table for it; it may be the first or the last."""
+        if self._live.isHidden() == bool(self._controller.got):
+            self._show_state(self._controller.state)
+        self._show_live(self._controller.live)
 
     @Slot(object)
     def _show_next(self, listed: NextListed) -> None:
@@ -335,8 +345,9 @@ class TransfersPage(Page):
 
     @Slot(object)
     def _show_state(self, state: RunState) -> None:
+        got = self._controller.got
         if not state.at_work:
-            text = self.tr("No active transfers.")
+            text = self.tr("Files come back.") if got else self.tr("No active transfers.")
         elif not state.ours:
             text = self.tr("Another program is uploading; its files appear below.")
         else:
@@ -346,17 +357,19 @@ class TransfersPage(Page):
         self._pause_button.setVisible(state.ours and state.phase is not Phase.PAUSED)
         self._pause.setEnabled(state.phase is Phase.RUNNING)
         self._resume_button.setVisible(state.phase is Phase.PAUSED)
-        self._live.setVisible(state.ours)
+        self._live.setVisible(state.ours or bool(got))
         self._queue_bar.setVisible(state.ours)
         if not state.ours:
-            self._transfers.show_transfers(())
+            self._transfers.show_transfers(got)
             self._transfers.show_queued(())
         self._update_queue_actions()
 
     @property
     def _selected(self) -> list[Row]:
+        """The selected rows of the run."""
         rows = self._live.selectionModel().selectedRows()
-        return [self._transfers.rows[at] for at in sorted(index.row() for index in rows)]
+        found = [self._transfers.rows[at] for at in sorted(index.row() for index in rows)]
+        return [it for it in found if isinstance(it, WaitingFile) or it.number >= 0]
 
     @property
     def _selected_waiting(self) -> list[bytes]:
