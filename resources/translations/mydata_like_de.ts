@@ -9795,6 +9795,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>%1, last compared %2</source>
         <translation>%1, zuletzt verglichen: %2</translation>
     </message>
+    <message>
+        <source>%1 as of %2</source>
+        <translation>%1, Stand %2</translation>
+    </message>
     <message numerus="yes">
         <source>%1; %Ln file(s) differ from the server&apos;s copies, which you kept</source>
         <translation>
