@@ -3409,14 +3409,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Restzeit</translation>
     </message>
     <message>
-        <source>Speed</source>
-        <translation>Tempo</translation>
-    </message>
-    <message>
-        <source>Channel</source>
-        <translation>Kanal</translation>
-    </message>
-    <message>
         <source>Attempt</source>
         <translation>Versuch</translation>
     </message>
@@ -3425,12 +3417,24 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Meldung</translation>
     </message>
     <message>
+        <source>%1, about %2 left</source>
+        <translation>%1, noch etwa %2</translation>
+    </message>
+    <message>
+        <source>Attempt %1</source>
+        <translation>Versuch %1</translation>
+    </message>
+    <message>
         <source>Waits for its turn</source>
         <translation>Wartet, bis es an der Reihe ist</translation>
     </message>
     <message>
         <source>Comes back to this computer</source>
         <translation>Wird auf diesen Computer zurückgeholt</translation>
+    </message>
+    <message>
+        <source>Channel %1</source>
+        <translation>Kanal %1</translation>
     </message>
     <message numerus="yes">
         <source>%1 and %Ln more</source>
@@ -3447,10 +3451,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>%1 of %2</source>
         <translation>%1 von %2</translation>
-    </message>
-    <message>
-        <source>about %1</source>
-        <translation>etwa %1</translation>
     </message>
 </context>
 <context>
@@ -3478,6 +3478,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Active transfers</source>
         <translation>Aktive Übertragungen</translation>
+    </message>
+    <message>
+        <source>Earlier</source>
+        <translation>Vorher</translation>
     </message>
     <message>
         <source>Move up</source>

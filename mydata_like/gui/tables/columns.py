@@ -217,16 +217,20 @@ def _limit(row: RunRow) -> str:
 
 
 def file_columns() -> list[Column]:
-    """Return the columns of a table of local files."""
+    """Return the columns of a table of local files, in rows of two lines."""
     happened, at = translate("files", "What happened"), translate("files", "Verified")
-    archive = translate("files", "In archive")
+    archive, state = translate("files", "In archive"), translate("files", "State")
+    folder = Column(
+        "folder", translate("files", "Folder"), _folder, "name", 28, tip=_path, hidden=True
+    )
+    why = Column("message", happened, _message, width=20, tip=texts.problem_text, hidden=True)
     return [
-        Column("name", translate("files", "Name"), _name, "name", 30, tip=_path),
-        Column("state", translate("files", "State"), _state, "state", 25, mark=_file_icon),
+        Column("name", translate("files", "Name"), _name, "name", 44, tip=_path, below=folder),
+        Column("state", state, _state, "state", 25, mark=_file_icon, tip=why.tip, below=why),
         Column("size", translate("files", "Size"), _file_size, "size", 10, number=True),
         Column("at", translate("files", "When"), lambda row: moment(row.at), "at", 20),
-        Column("folder", translate("files", "Folder"), _folder, "name", 28, tip=_path),
-        Column("message", happened, _message, width=20, tip=texts.problem_text),
+        folder,
+        why,
         Column("verified", at, lambda row: moment(row.verified_at), width=20, hidden=True),
         Column("archive", archive, lambda row: texts.plain(row.archive), width=24, hidden=True),
     ]
@@ -234,9 +238,9 @@ def file_columns() -> list[Column]:
 
 def problem_columns() -> list[Column]:
     """Return the columns of a table of files and folders with the same problem."""
-    wanted = {"name": 17, "folder": 15, "size": 9, "at": 18, "message": 14}
+    wanted = {"name": 32, "size": 9, "at": 18, "message": 14}
     columns = {column.name: column for column in file_columns()}
-    return [columns[name]._replace(width=width) for name, width in wanted.items()]
+    return [columns[name]._replace(width=width, hidden=False) for name, width in wanted.items()]
 
 
 def moment(seconds: int | None) -> str:

@@ -100,9 +100,12 @@ class _PageArea(QScrollArea):
         super().resizeEvent(event)
 
 
-def scrolled(content: QWidget, parent: QWidget) -> QScrollArea:
-    """Return an area without a frame in which the content can be scrolled, and takes the focus."""
-    area = _PageArea(parent)
+def scrolled(content: QWidget, parent: QWidget, *, wide: bool = False) -> QScrollArea:
+    """Return an area without a frame in which the content can be scrolled, and takes the focus.
+
+    Only content with tables is `wide`.
+    """
+    area = QScrollArea(parent) if wide else _PageArea(parent)
     area.setFrameShape(QFrame.Shape.NoFrame)
     area.setWidgetResizable(True)
     area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
