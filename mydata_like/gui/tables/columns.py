@@ -31,7 +31,7 @@ class SentenceDelegate(QStyledItemDelegate):
 
 
 class BarDelegate(QStyledItemDelegate):
-    """Paints the text, and along the lower edge a bar of the same value, on a thin line."""
+    """Paints the text, and below it a bar of the same value."""
 
     def paint(
         self,
@@ -43,21 +43,20 @@ class BarDelegate(QStyledItemDelegate):
         fraction, status = index.data(FRACTION), index.data(STATUS)
         if fraction is None:
             return
-        thickness = max(2.0, option.fontMetrics.height() / 6)
-        cell = QRectF(option.rect)
-        bar = cell.adjusted(CELL_MARGIN, 0, -CELL_MARGIN, 0)
-        bar.setTop(cell.bottom() - thickness * 1.5)
-        bar.setHeight(thickness)
+        line = option.fontMetrics.height()
+        bar = QRectF(option.rect).adjusted(CELL_MARGIN, 0, -CELL_MARGIN, -1)
+        bar.setTop(min(bar.bottom() - line / 4, bar.center().y() + line * 0.6))
+        bar.setHeight(line / 4)
         selected = option.state & QStyle.StateFlag.State_Selected
         marked = option.palette.color(QPalette.ColorRole.HighlightedText)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
-        line = QRectF(bar.left(), round(bar.center().y()), bar.width(), 1)
-        painter.fillRect(line, marked if selected else QColor(current_shades().edge))
-        painter.setBrush(marked if selected else status_colour(status or "working"))
-        done = QRectF(bar.left(), bar.top(), bar.width() * min(1.0, fraction), bar.height())
-        painter.drawRoundedRect(done, bar.height() / 2, bar.height() / 2)
+        rest, done = QColor(current_shades().line), status_colour(status or "working")
+        for share, colour in ((1.0, rest), (min(1.0, fraction), done)):
+            painter.setBrush(marked if selected and colour is done else colour)
+            part = QRectF(bar.left(), bar.top(), bar.width() * share, bar.height())
+            painter.drawRoundedRect(part, bar.height() / 2, bar.height() / 2)
         painter.restore()
 
     def sizeHint(
@@ -65,7 +64,7 @@ class BarDelegate(QStyledItemDelegate):
     ) -> QSize:
         size = super().sizeHint(option, index)
         height = option.fontMetrics.height()
-        return QSize(size.width(), round(height * 1.9))
+        return QSize(size.width(), round(height * 2.1))
 
 
 translate = QCoreApplication.translate

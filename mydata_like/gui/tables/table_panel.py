@@ -587,7 +587,8 @@ def list_levels(
 ) -> dict[Parents, list[FolderGroup]]:
     """Return the lines below each of these lines of the tree; raises `UploaderError`.
 
-    Where the destination has no owners and experiments, the dataset folders are at the top.
+    Where the destination has no owners and experiments, the dataset folders are at the top. The
+    only experiment of an owner has no line if the instrument gives it its name.
     """
     survey = open_summary(settings, config)
     levels: dict[Parents, list[FolderGroup]] = {parents: [] for parents in wanted}
@@ -602,7 +603,10 @@ def list_levels(
                 wanted_folders = (it for it in folders if it.path)
                 levels[parents] = sorted(wanted_folders, key=lambda it: it.dataset or "")
             elif parents.folder is None:
-                levels[parents] = survey.list_folders(*parents.names)
+                below = survey.list_folders(*parents.names)
+                if len(parents.names) == 2 and len(below) == 1 and below[0].title is None:
+                    below = survey.list_folders(*parents.names, None)
+                levels[parents] = below
             else:
                 levels[parents] = survey.list_inside(parents.folder)
     return levels
