@@ -3,7 +3,7 @@
 import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from threading import Lock
@@ -114,6 +114,7 @@ CHECK_INTERVAL = 86400  # seconds until the pages of a file are checked again
 CHECKED = "checked"  # the key of when they were, in seconds since 1970
 CHECK_SECONDS = 2.0  # limit of the check; damage in a file that large is found when it is read
 KEPT = 3  # damaged files to keep
+GOING_BACK = 30 * 86400  # seconds for which the file before a migration is kept at least
 NO_ROOT = -1  # no row has it
 UNSOUND = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 # A page that exists but cannot be read, now or later: the disk has lost it.
@@ -767,10 +768,19 @@ def _prepare(connection: sqlite3.Connection, file: Path, now: int, *, unclean: b
             checked = int(text) if str(text).isdecimal() else 0
     if version and not now - CHECK_INTERVAL < checked <= now:
         _check_pages(connection)
+        _remove_copies(file, now - GOING_BACK)
         connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (CHECKED, str(now)))
     migrate(connection, file, MIGRATIONS)
     for probe in PROBES:
         connection.execute(probe).fetchall()
+
+
+def _remove_copies(file: Path, before: int) -> None:
+    """Remove what `migrate` has kept, if it was made before a time, in seconds since 1970."""
+    for copy in file.parent.glob(f"{file.stem}.before-v*{file.suffix}"):
+        with suppress(OSError):  # another day
+            if copy.stat().st_mtime < before:
+                copy.unlink()
 
 
 def _check_header(file: Path) -> None:
@@ -821,7 +831,7 @@ def _check_pages(connection: sqlite3.Connection) -> None:
 
 
 def migrate(connection: sqlite3.Connection, file: Path, migrations: Sequence[str]) -> None:
-    """Migrate the file to the latest version, after a backup if it has data."""
+    """Migrate the file to the latest version; if it has data, keep it as it was beside it."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if 0 < version < len(migrations):
         copy = file.with_name(f"{file.stem}.before-v{version + 1}{file.suffix}")
