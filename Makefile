@@ -9,7 +9,9 @@
 # make wheel   the wheels for this system and for Windows, and the sources, in dist
 # make test-wheel   the same, and install them by pip, pipx and uv with each Python that is here
 # make package        what people install on this system, in dist; see packaging/README.md
-# make test-package   the same, and try it as it is installed; as root, on computers with nothing else
+# make release        all of it for a release, compressed by xz, with checksums; release-check: twice, compared
+# make container      the command line as a container image, of the package in dist; as root, on Debian
+# make test-package   build the package, and try it as it is installed; as root, on computers with nothing else
 # make test-windows   run the program under Windows, with Wine; as root, on Debian
 # make windows-quick  a part of it, only where make test-windows has prepared it
 # make staging-hosts  install servers besides OpenSSH's, and try every kind; as root, on Debian
@@ -21,7 +23,7 @@ PYTHON ?= $(shell sh packaging/find_python.sh)
 BIN := .venv/bin
 
 .PHONY: setup staging-hosts s3-hosts demo quick pure coverage test format lint types contracts docs tests translations screenshots bench \
-	kill-test claim-test free-test copy-test slurm-trial fuzz pages wheel test-wheel package test-package test-windows windows-quick lock clean
+	kill-test claim-test free-test copy-test slurm-trial fuzz pages wheel test-wheel package release release-check container test-package test-windows windows-quick lock clean
 
 setup: .venv/ready
 
@@ -173,6 +175,29 @@ wheel: .venv/wheel-ready
 
 package: setup
 	$(PYTHON) packaging/build.py
+
+# The same sources and versions give the same bytes: times are those of the commit.
+release: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct)
+release: export PYTHONHASHSEED = 0
+release: setup
+	rm -rf dist
+	command -v rpmbuild >/dev/null || sh packaging/install_packages.sh rpm
+	$(MAKE) wheel
+	$(PYTHON) packaging/build.py --release
+	cp dist/mydata-like/sbom.cdx.json dist/mydata-like-linux.cdx.json
+	cd dist && sha256sum *.whl *.tar.* *.deb *.rpm *.cdx.json >SHA256SUMS
+	! grep -n 'Repository = .*example\.org' pyproject.toml || \
+		echo "Before it is published: write the address of the repository into pyproject.toml."
+
+release-check: release
+	cp dist/SHA256SUMS build/first.SHA256SUMS
+	$(MAKE) release
+	diff build/first.SHA256SUMS dist/SHA256SUMS
+
+container:
+	command -v buildah >/dev/null && command -v debootstrap >/dev/null || \
+		sh packaging/install_packages.sh buildah debootstrap
+	sh packaging/container/build.sh
 
 test-package: package test-wheel
 	[ "$$(id -u)" -ne 0 ] || sh packaging/setup_tests.sh debootstrap

@@ -1,4 +1,4 @@
-"""Build the packages for the current system: `python packaging/build.py [--here]`.
+"""Build the packages for the current system: `python packaging/build.py [--here] [--release]`.
 
 The build uses packaging/build and writes to dist: the bundle as a folder, checked by its self-test,
 and the packages of this system. See packaging/README.md.
@@ -75,6 +75,8 @@ def make_bundle(python: Path) -> None:
         *("--distpath", DIST, "--workpath", BUILD / "work"),
         PACKAGING / "mydata-like.spec",
     )
+    if sys.platform == "linux":
+        run(python, PACKAGING / "linux" / "glibc.py", BUNDLE)
     run(python, PACKAGING / "papers.py", BUNDLE)
     shutil.copy(ROOT / "LICENSE", BUNDLE)
 
@@ -88,12 +90,13 @@ def check_bundle() -> None:
     run(BUNDLE / ("mydata-like.exe" if os.name == "nt" else "mydata-like"), "--self-test")
 
 
-def wrap_up(python: Path) -> None:
+def wrap_up(python: Path, options: list[str]) -> None:
     """Make the packages of this system from the bundle."""
     if sys.platform == "linux":
-        run(python, PACKAGING / "linux" / "wrap.py", BUNDLE, BUILD / "icons", DIST)
+        run(python, PACKAGING / "linux" / "wrap.py", BUNDLE, BUILD / "icons", DIST, *options)
     elif os.name == "nt" and (compiler := shutil.which("makensis")):
         run(compiler, "-V2", "-WX", "-INPUTCHARSET", "UTF8", PACKAGING / "windows/mydata-like.nsi")
+        run(python, PACKAGING / "windows" / "manifests.py", DIST)
     elif sys.platform == "darwin":
         image = DIST / "mydata-like.dmg"
         source = DIST / "mydata-like.app"
@@ -108,10 +111,14 @@ def main() -> None:
         action="store_true",
         help="use this Python, with what is installed there, and no virtual environment",
     )
-    python = prepare_here() if parser.parse_args().here else prepare()
+    parser.add_argument(
+        "--release", action="store_true", help="compress by xz, which takes three minutes"
+    )
+    given = parser.parse_args()
+    python = prepare_here() if given.here else prepare()
     make_bundle(python)
     check_bundle()
-    wrap_up(python)
+    wrap_up(python, ["--release"] if given.release else [])
 
 
 if __name__ == "__main__":

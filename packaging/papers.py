@@ -1,8 +1,8 @@
 """The list of components of a bundle, and their licences.
 
 python packaging/papers.py BUNDLE writes sbom.cdx.json (CycloneDX 1.5) and THIRD-PARTY.txt. They
-list the packages of this Python environment, and the system packages that libraries of the bundle
-come from, so run it on the build machine.
+list the packages of this Python environment, the libraries within them, and the system packages
+that libraries of the bundle come from, so run it on the build machine.
 """
 
 import json
@@ -16,11 +16,34 @@ from urllib.parse import quote
 from linux.libraries import Library, list_libraries
 
 from mydata_like import __version__
-from mydata_like.hostos.dependencies import PROGRAM, Component, list_components
+from mydata_like.hostos.dependencies import (
+    MISSING,
+    PROGRAM,
+    UNKNOWN,
+    Component,
+    list_components,
+)
+from mydata_like.hostos.dependencies import (
+    list_libraries as list_inner,
+)
 
 LICENCE = re.compile(r"(licen[cs]e|copying|notice)[^/]*$|/licenses/", re.IGNORECASE)
 LICENCES = Path(__file__).parent / "licences"
 ICONS_LICENCE = Path(__file__).parents[1] / "resources" / "icons" / "LICENSE"
+# Of libraries within packages, which have no metadata of their own.
+INNER_LICENCES = {
+    "OpenSSL": "Apache-2.0",
+    "Qt": "LGPL-3.0-only",
+    "ICU": "Unicode-3.0",
+    "libssh": "LGPL-2.1-or-later",
+    "krb5": "MIT",
+    "com_err": "MIT",
+    "zstd": "BSD-3-Clause",
+}
+NEEDED = {"bom-ref", "version", "purl"}
+PARTS = ("type", "bom-ref", "name", "version", "licenses", "purl")  # of an entry that is taken over
+# A name of a library that a wheel brings along: libkrb5-53b19694.so.3.3
+VENDORED = re.compile(r"lib(?P<name>[\w+]+)-[0-9a-f]{8}\.so\.(?P<version>[\d.]+)$")
 QT = """\
 PySide6, Shiboken and Qt are used under the GNU Lesser General Public License 3. Qt's libraries are
 separate files in this bundle: to use a modified library, replace its file with your build. The
@@ -33,6 +56,7 @@ def build_sbom(components: list[Component], libraries: list[Library]) -> dict[st
     """Return all components in the format of CycloneDX; the result is reproducible."""
     packages = [describe(component) for component in components]
     references = {plain(component.name): reference(component) for component in components}
+    inner = list({str(one["bom-ref"]): one for one in describe_inner(components)}.values())
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
@@ -46,7 +70,7 @@ def build_sbom(components: list[Component], libraries: list[Library]) -> dict[st
                 "licenses": [{"expression": "Apache-2.0"}],
             }
         },
-        "components": [*packages, *map(describe_library, libraries)],
+        "components": [*packages, *inner, *map(describe_library, libraries)],
         "dependencies": [
             {"ref": PROGRAM, "dependsOn": sorted(references.values())},
             *(
@@ -77,12 +101,56 @@ def describe(component: Component) -> dict[str, object]:
 def describe_library(library: Library) -> dict[str, object]:
     """Return a system package in the format of CycloneDX; its terms are in THIRD-PARTY.txt."""
     reference = f"pkg:deb/debian/{library.name}@{quote(library.version)}"
+    named = sorted(set(re.findall(r"^License: *(\S.*)$", library.terms, re.MULTILINE)))
     return {
         "type": "library",
         "bom-ref": reference,
         "name": library.name,
         "version": library.version,
+        "licenses": [{"license": {"name": name}} for name in named or ["see THIRD-PARTY.txt"]],
         "purl": reference,
+    }
+
+
+def describe_inner(components: list[Component]) -> Iterator[dict[str, object]]:
+    """Yield the libraries within packages, by what they say themselves and by their files.
+
+    Packages with parts in Rust bring a list of these in CycloneDX's format.
+    """
+    for library in list_inner():
+        known = library.version not in (MISSING, UNKNOWN)
+        if known and library.name in INNER_LICENCES and library.within != "Python":
+            version = library.version.split()[0]
+            yield describe_part(library.within, library.name, version)
+    for component in components:
+        files = distribution(component.name).files if is_package(component.name) else None
+        for file in files or ():
+            vendored = VENDORED.match(file.name)
+            if vendored and vendored["name"] not in ("ssh", "crypto"):  # they tell their versions
+                part = describe_part(component.name, vendored["name"], vendored["version"])
+                yield part | {"description": "The version is that of its interface."}
+            elif icu := re.match(r"libicuuc\.so\.(\d+)", file.name):
+                yield describe_part(component.name, "ICU", icu[1])
+            elif "/sboms/" in file.as_posix():
+                text = Path(str(file.locate())).read_text("utf-8")
+                yield from (
+                    {key: one[key] for key in PARTS if key in one}
+                    for one in json.loads(text).get("components", [])
+                    if one.keys() >= {"purl", "version", "bom-ref"}
+                    and "file:" not in one["bom-ref"]
+                )
+
+
+def describe_part(package: str, name: str, version: str) -> dict[str, object]:
+    """Return a library within a package in the format of CycloneDX."""
+    licence = INNER_LICENCES.get(name, INNER_LICENCES["krb5"])
+    return {
+        "type": "library",
+        "bom-ref": f"pkg:generic/{name}@{version}?within={plain(package)}",
+        "group": package,
+        "name": name,
+        "version": version,
+        "licenses": [{"license": {"name": licence}}],
     }
 
 

@@ -1,14 +1,24 @@
-"""Package the bundle for Linux: a tarball, and a .deb for Debian and Ubuntu.
+"""Package the bundle for Linux: a tarball, a .deb for Debian and Ubuntu, a .rpm for Fedora and EL.
 
-python packaging/linux/wrap.py BUNDLE ICONS DIST
+python packaging/linux/wrap.py BUNDLE ICONS DIST [--release]
+
+Each is made where its tool is installed. SOURCE_DATE_EPOCH sets all times in them. Releases are
+compressed by xz, others by gzip, which is ten times as fast.
 """
 
+import gzip
+import lzma
+import os
 import shutil
 import subprocess
 import sys
 import tarfile
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import IO
+
+from glibc import find_needed
 
 from mydata_like import __version__
 
@@ -27,26 +37,67 @@ PLACES = {
     "copyright": f"{SHARE}/doc/mydata-like/copyright",
     "../../docs/admin/settings.toml": f"{SHARE}/doc/mydata-like/examples/settings.toml",
 }
+SUMMARY = "Carry research data from instruments to storage"
+DESCRIPTION = """\
+mydata-like uploads research data from instrument PCs to a host, folder, bucket
+or MyTardis server, and verifies every byte. It has a window, a tray icon and a
+command line with all functions."""
 CONTROL = """\
 Package: mydata-like
 Version: {version}
 Architecture: {architecture}
 Maintainer: The mydata-like developers <mydata-like@localhost>
 Installed-Size: {size}
-Depends: libc6 (>= {libc}), libgl1, libegl1, libfontconfig1, ca-certificates
+Depends: libc6 (>= {libc}), libgcc-s1, libstdc++6 (>= 11), libgl1, libegl1, libxcb1,
+ libfontconfig1, libfreetype6, libexpat1, ca-certificates
 Recommends: fonts-dejavu-core
 Suggests: openssh-client
 Section: science
 Priority: optional
-Description: Upload research data to a MyTardis server
- mydata-like uploads research data from instrument PCs to a MyTardis server,
- and verifies every byte. It has a window, a tray icon and a command line with
- all functions.
+Description: {summary}
+{description}
 """
+SPEC = """\
+Name: mydata-like
+Version: {version}
+Release: 1
+Summary: {summary}
+License: Apache-2.0
+Requires: glibc >= {libc}, libgcc, libstdc++ >= 11, libglvnd-glx, libglvnd-egl, libxcb
+Requires: fontconfig, freetype, expat, ca-certificates
+Recommends: dejavu-sans-fonts
+AutoReqProv: no
+
+%description
+{description}
+
+%preun
+{preun}
+
+%files
+%defattr(-,root,root)
+/opt/mydata-like
+/usr/bin/mydata-like
+/usr/lib/systemd/user/mydata-like.service
+/usr/share/applications/mydata-like.desktop
+/usr/share/icons/hicolor/*/apps/mydata-like.*
+/usr/share/man/man1/mydata-like.1*
+/usr/share/metainfo/*.xml
+%doc /usr/share/doc/mydata-like
+"""
+# The files are packed as they are, with the times of the release, on no named computer.
+RPM = {
+    "__os_install_post": "%{nil}",
+    "_build_id_links": "none",
+    "_buildhost": "localhost",
+    "clamp_mtime_to_source_date_epoch": "1",
+    "use_source_date_epoch_as_buildtime": "1",
+}
+EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH") or LINUX.stat().st_mtime)
 
 
 def copy_files(root: Path, bundle: Path, icons: Path) -> None:
-    """Copy all files to their installed paths below `root`."""
+    """Copy all files to their installed paths below `root`; all may read them, none write."""
     shutil.copytree(bundle, root / "opt" / NAME, symlinks=True)
     command = root / "usr" / "bin" / NAME
     command.parent.mkdir(parents=True)
@@ -63,33 +114,76 @@ def copy_files(root: Path, bundle: Path, icons: Path) -> None:
     drawing = pictures / "scalable" / "apps" / f"{NAME}.svg"
     drawing.parent.mkdir(parents=True)
     shutil.copyfile(LINUX.parents[1] / "resources" / "icons" / "app.svg", drawing)
-
-
-def make_package(root: Path, target: Path, architecture: str) -> None:
-    """Build a .deb from the files below a folder; root owns all of them."""
-    size = sum(file.lstat().st_size for file in root.rglob("*"))
-    libc = ask("getconf", "GNU_LIBC_VERSION").split()[1]
-    control = CONTROL.format(
-        version=__version__, architecture=architecture, size=size // 1024, libc=libc
-    )
-    (root / "DEBIAN").mkdir()
-    (root / "DEBIAN" / "control").write_text(control)
     for path in (root, *root.rglob("*")):
         if not path.is_symlink():
             path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
-    words = ("dpkg-deb", "--root-owner-group", "-Zxz", "--build", str(root), str(target))
+        os.utime(path, (EPOCH, EPOCH), follow_symlinks=False)
+
+
+def make_deb(root: Path, dist: Path, libc: str, compression: str) -> None:
+    """Build a .deb from the files below a folder; root owns all of them."""
+    size = sum(file.lstat().st_size for file in root.rglob("*")) // 1024
+    architecture = ask("dpkg", "--print-architecture")
+    control = CONTROL.format(
+        version=__version__,
+        architecture=architecture,
+        size=size,
+        libc=libc,
+        summary=SUMMARY,
+        description="\n".join(f" {line}" for line in DESCRIPTION.splitlines()),
+    )
+    home = root / "DEBIAN"
+    home.mkdir()
+    (home / "control").write_text(control)
+    shutil.copy(LINUX / "before_removal.sh", home / "prerm")
+    target = dist / f"{NAME}_{__version__}_{architecture}.deb"
+    words = ("dpkg-deb", "--root-owner-group", f"-Z{compression}", "--build", root, target)
     subprocess.run(words, check=True)
+    shutil.rmtree(home)
 
 
-def make_tarball(bundle: Path, target: Path) -> None:
-    """Make a tarball of the bundle, which runs from any folder."""
-    with tarfile.open(target, "w:xz", preset=6) as tarball:
-        tarball.add(bundle, arcname=f"{NAME}-{__version__}", filter=_of_root)
+def make_rpm(root: Path, dist: Path, libc: str, compression: str) -> None:
+    """Build a .rpm from the same files."""
+    script = (LINUX / "before_removal.sh").read_text("utf-8").partition("\n")[2]
+    spec = SPEC.format(
+        version=__version__, libc=libc, summary=SUMMARY, description=DESCRIPTION, preun=script
+    )
+    payload = {"xz": "w6.xzdio", "gzip": "w6.gzdio"}[compression]
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / f"{NAME}.spec"
+        file.write_text(spec)
+        defined = RPM | {"_binary_payload": payload, "_topdir": folder, "_rpmdir": str(dist)}
+        defined["_rpmfilename"] = "%{NAME}-%{VERSION}-%{RELEASE}.%{ARCH}.rpm"
+        options = [f"--define={name} {value}" for name, value in defined.items()]
+        # It removes the folder when it is done.
+        copy = Path(folder) / "root"
+        shutil.copytree(root, copy, symlinks=True)
+        words = ("rpmbuild", "-bb", "--quiet", "--buildroot", copy, *options, file)
+        subprocess.run(words, check=True)
+
+
+def make_tarball(root: Path, dist: Path, compression: str) -> None:
+    """Make a tarball that runs from any folder, with what its install.sh puts into the menu."""
+    ending = {"xz": "xz", "gzip": "gz"}[compression]
+    target = dist / f"{NAME}-{__version__}-linux-{ask('uname', '-m')}.tar.{ending}"
+    top = f"{NAME}-{__version__}"
+    with ExitStack() as opened:
+        if compression == "xz":
+            packed: IO[bytes] = opened.enter_context(lzma.open(target, "wb", preset=6))
+        else:
+            file = opened.enter_context(target.open("wb"))
+            packed = opened.enter_context(gzip.GzipFile("", "wb", 6, file, EPOCH))
+        tarball = opened.enter_context(tarfile.open(fileobj=packed, mode="w"))
+        tarball.add(root / "opt" / NAME, arcname=top, filter=_of_root)
+        for part in ("applications", "icons", "man"):
+            tarball.add(root / SHARE / part, arcname=f"{top}/share/{part}", filter=_of_root)
+        tarball.add(LINUX / "install.sh", arcname=f"{top}/install.sh", filter=_of_root)
 
 
 def _of_root(member: tarfile.TarInfo) -> tarfile.TarInfo:
     member.uid = member.gid = 0
     member.uname = member.gname = "root"
+    member.mtime = EPOCH
     return member
 
 
@@ -98,17 +192,20 @@ def ask(*words: str) -> str:
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
 
 
-def main(bundle: Path, icons: Path, dist: Path) -> None:
-    """Make the tarball and, if dpkg-deb is installed, the .deb."""
-    machine = ask("uname", "-m")
-    make_tarball(bundle, dist / f"{NAME}-{__version__}-linux-{machine}.tar.xz")
-    if shutil.which("dpkg-deb"):
-        architecture = ask("dpkg", "--print-architecture")
-        with TemporaryDirectory() as folder:
-            root = Path(folder) / NAME
-            copy_files(root, bundle, icons)
-            make_package(root, dist / f"{NAME}_{__version__}_{architecture}.deb", architecture)
+def main(bundle: Path, icons: Path, dist: Path, *options: str) -> None:
+    """Make all packages."""
+    compression = "xz" if "--release" in options else "gzip"
+    os.environ["SOURCE_DATE_EPOCH"] = str(EPOCH)
+    libc = find_needed(bundle)
+    with TemporaryDirectory() as folder:
+        root = Path(folder) / NAME
+        copy_files(root, bundle, icons)
+        make_tarball(root, dist, compression)
+        if shutil.which("dpkg-deb"):
+            make_deb(root, dist, libc, compression)
+        if shutil.which("rpmbuild"):
+            make_rpm(root, dist, libc, compression)
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:4]))
+    main(*map(Path, sys.argv[1:4]), *sys.argv[4:])

@@ -28,11 +28,19 @@ def test_a_workflow_may_only_read(file):
 
 @pytest.mark.parametrize("job", JOBS)
 def test_every_step_either_uses_a_version_of_an_action_or_runs_something(job):
-    assert job.keys() <= {"runs-on", "strategy", "steps", "timeout-minutes"}
+    assert job.keys() <= {"runs-on", "strategy", "steps", "timeout-minutes", "needs", "permissions"}
     for step in job["steps"]:
         assert ("uses" in step) != ("run" in step)
-        assert step.keys() <= {"uses", "run", "with", "name", "if"}
+        assert step.keys() <= {"uses", "run", "with", "name", "if", "env", "shell"}
         assert re.fullmatch(r"[\w-]+/[\w-]+@v\d+", step.get("uses", "any/action@v1"))
+
+
+def test_only_the_job_that_makes_the_draft_of_a_release_may_write_to_the_repository():
+    rights = {job.id: job.values[0].get("permissions", {}) for job in JOBS}
+
+    assert {name for name, right in rights.items() if right.get("contents") == "write"} == {
+        "release-draft"
+    }
 
 
 @pytest.mark.parametrize("job", JOBS)
@@ -40,7 +48,7 @@ def test_every_expression_asks_for_what_there_is(job):
     matrix = {f"matrix.{key}" for key in job.get("strategy", {}).get("matrix", {})}
     asked = set(re.findall(r"\$\{\{ *([\w.]+) *\}\}", str(job)))
 
-    assert asked - matrix == set()
+    assert asked - matrix <= {"github.token", "github.repository"}
 
 
 @pytest.mark.parametrize("job", JOBS)

@@ -5,6 +5,7 @@ import os
 import struct
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -32,10 +33,16 @@ def test_the_papers_name_every_component_with_its_licence(tmp_path):
     sbom = json.loads((tmp_path / "sbom.cdx.json").read_text())
     notices = (tmp_path / "THIRD-PARTY.txt").read_text()
     components = list_components()
-    assert [one["name"] for one in sbom["components"]] == [one.name for one in components]
+    packages = sbom["components"][: len(components)]
+    assert [one["name"] for one in packages] == [one.name for one in components]
+    inner = {one["name"]: one for one in sbom["components"][len(components) :]}
+    assert inner["Qt"]["version"] == version("PySide6-Essentials")
+    assert inner["OpenSSL"]["licenses"] == [{"license": {"name": "Apache-2.0"}}]
     for one in components:
         assert f"{one.name} {one.version}: {one.licence}\n" in notices
-    references = {one["bom-ref"] for one in sbom["components"]}
+    every = [one["bom-ref"] for one in sbom["components"]]
+    assert len(every) == len(set(every))
+    references = {one["bom-ref"] for one in packages}
     assert {name for one in sbom["dependencies"] for name in one["dependsOn"]} == references
 
 
