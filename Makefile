@@ -17,13 +17,14 @@
 # make staging-hosts  install servers besides OpenSSH's, and try every kind; as root, on Debian
 # make slurm-trial    copy with an array job of a private Slurm; as root, on Debian
 # make s3-hosts  the S3 services that some tests need, built with Go, and these tests
+# make changes      what docs/changes has for the next release; changes-of-release: move it into CHANGELOG.md
 # make lock    lock what installations and packages are made of
 # make bench   speed against scp, sftp, lftp, tar over ssh, rsync and rclone
 PYTHON ?= $(shell sh packaging/find_python.sh)
 BIN := .venv/bin
 
 .PHONY: setup staging-hosts s3-hosts demo quick pure coverage test format lint types contracts docs tests translations screenshots bench \
-	kill-test claim-test free-test copy-test slurm-trial fuzz pages wheel test-wheel package release release-check container test-package test-windows windows-quick lock clean
+	kill-test claim-test free-test copy-test slurm-trial fuzz pages wheel test-wheel package release release-check container test-package test-windows windows-quick lock changes changes-of-release clean
 
 setup: .venv/ready
 
@@ -222,6 +223,14 @@ lock: setup
 	$(BIN)/python -m pip --python .venv/lock/bin/python install --quiet --group lock
 	$(LOCK) -o packaging/requirements.txt
 	$(LOCK) --extra s3 --group packaging -o packaging/requirements-bundle.txt
+
+changes: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group changes
+	$(BIN)/towncrier build --draft --version next
+
+changes-of-release: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group changes
+	$(BIN)/towncrier build --yes --version "$$($(BIN)/python -c 'import mydata_like; print(mydata_like.__version__)')"
 
 clean:
 	rm -rf .venv packaging/build build dist

@@ -22,7 +22,7 @@ project_copyright = PROJECT["authors"][0]["name"]
 
 extensions = ["myst_parser"]
 myst_heading_anchors = 4
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "changes/*"]
 nitpicky = True
 
 html_theme = "furo"

@@ -19,8 +19,8 @@ dpkg -x "$package" "$work/root"
 chroot "$work/root" sh -c 'apt-get update -qq &&
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
         ca-certificates openssh-client >/dev/null &&
-    mkdir /data && chown 10001:10001 /data && rm -rf /var/lib/apt/lists/* /var/cache/apt /var/log/* \
-        /usr/share/doc/* /usr/share/man/*'
+    useradd --uid 10001 --home-dir /data --create-home --shell /usr/sbin/nologin mydata-like &&
+    rm -rf /var/lib/apt/lists/* /var/cache/apt /var/log/* /usr/share/doc/* /usr/share/man/*'
 tar --sort=name --mtime="@${SOURCE_DATE_EPOCH:-0}" -C "$work/root" -cf "$work/root.tar" .
 rm -rf "$work/root"
 cp packaging/container/Containerfile "$work"

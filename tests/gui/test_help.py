@@ -68,7 +68,8 @@ def test_the_first_steps_and_the_changes_can_be_read(qtbot, tasks):
 
     assert "May I delete it?" in find_text(dialog, "Getting started")
     changes = find_text(dialog, "What is new")
-    assert "Unreleased" in changes
+    assert "0.9.0 (2026" in changes
+    assert "towncrier" not in changes
     assert "##" not in changes
     tabs = dialog.findChild(QTabWidget)
     assert tabs.tabText(tabs.currentIndex()) == "&Getting started"

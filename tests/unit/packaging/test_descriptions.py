@@ -143,5 +143,14 @@ def test_the_version_is_in_one_place():
 def test_every_release_of_the_changelog_has_a_version_and_a_date():
     headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
 
-    assert headings[0] == "Unreleased"
-    assert [each for each in headings[1:] if not RELEASE.fullmatch(each)] == []
+    assert [each for each in headings if not RELEASE.fullmatch(each)] == []
+    assert headings[0].startswith(f"{__version__} ")
+
+
+def test_every_change_is_in_a_section_of_the_changelog():
+    configured = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["towncrier"]
+    sections = "|".join(kind["directory"] for kind in configured["type"])
+    files = {file.name for file in (ROOT / configured["directory"]).iterdir()} - {".gitignore"}
+
+    named = re.compile(rf"\+[\w-]+\.({sections})\.md")
+    assert [name for name in files if not named.fullmatch(name)] == []
