@@ -16,6 +16,7 @@ from mydata_like.core.events import (
     FileVerified,
     FileWanted,
     FolderFailed,
+    Notice,
     RunProgressed,
     RunStarted,
     TransferFinished,
@@ -108,9 +109,13 @@ class GetEvents:
         finally:
             transfer.end()
 
-    def finish(self, others: Sequence[Problem], problem: Problem | None) -> None:
+    def finish(
+        self, others: Sequence[Problem], note: Problem | None, problem: Problem | None
+    ) -> None:
         """Tell the end, and before it the problems that are of no single file."""
         self.tell(*(FolderFailed(path=b"", problem=it) for it in others))
+        if note:
+            self.tell(Notice(problem=note))
         self.tell(self._progress.summary(self._run, self._clock.now(), problem))
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, Union
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, Union, cast
 
 from mydata_like.app.directory_lock import directory_locked
 from mydata_like.app.get_events import GetEvents, IncomingTransfer
@@ -94,6 +94,7 @@ TOGETHER: Final = 500  # of these files, at most
 TOGETHER_BYTES: Final = 8 * 1024 * 1024  # of content, at most
 NAMES_BYTES: Final = 64 * 1024  # of their paths, at most
 UNMARKED: Final = "destination.unmarked"
+HOST_REST: Final = 5.0  # seconds; a staging host that needs more is asked no more
 NOTED: Final = 1.0  # seconds between notes in the ledger of what came back
 PIECES_AHEAD: Final = 16  # of a large file, of up to 256 KiB each
 _SLASH: Final = ord("/")
@@ -156,7 +157,7 @@ class GetReport:
     with `received_size` bytes, or would be in a dry run, and those that `failed` have problems. The
     first of the `unlisted` files are in `named`; the number is None if they were not looked for.
     `damaged` are segments of the manifest. `ended` is why not all was tried. What a server has was
-    compared with its `records`.
+    compared with its `records`; `note` is why not all of many files came over its staging host.
     """
 
     place: str
@@ -173,6 +174,7 @@ class GetReport:
     named: list[bytes] = field(default_factory=list)
     damaged: list[Problem] = field(default_factory=list)
     ended: Problem | None = None
+    note: Problem | None = None
     seconds: float = 0.0
     exit_code: int = 0
 
@@ -433,6 +435,10 @@ class _Get:
         self._bucket.limit(order.bandwidth * 1e6)
         self._records = copied is not None and copied.records  # there is no manifest
         self.report = GetReport(place.name, self._records)
+        # Files of a server that its staging host is asked for.
+        server = cast("MyTardisPlace", place) if self._records else None
+        self._staged = server.staged if server else {}
+        self.report.note = server.note if server else None
 
     def run(self) -> GetReport:
         """Receive what is wanted; then make folders and links, and look for other files."""
@@ -459,7 +465,7 @@ class _Get:
             report.exit_code = SOME_FAILED_EXIT
         report.seconds = time.monotonic() - began
         others = [it.problem for it in report.problems if not it.path] + report.damaged
-        self._events.finish(others, report.ended)
+        self._events.finish(others, report.note, report.ended)
         return report
 
     def _tell_start(self) -> None:
@@ -683,9 +689,13 @@ class _Get:
     def _receive_again(
         self, files: DestinationFiles, left: dict[bytes, WantedFile], transfer: IncomingTransfer
     ) -> None:
-        """Receive files until none is `left`; raises what lasts."""
+        """Receive files until none is `left`; raises what lasts.
+
+        Without its staging host, files come from the server itself.
+        """
         rests = iter(RESTS)
         while left:
+            asked = bool(self._staged)
             before = len(left), self._moved // RESUMED
             transfer.begin()
             try:
@@ -695,6 +705,10 @@ class _Get:
                 if (len(left), self._moved // RESUMED) != before:
                     rests = iter(RESTS)
                 rest = next(rests, None)
+                if asked and (rest is None or rest > HOST_REST):
+                    self._staged.clear()
+                    self.report.note = error.problem
+                    rests, rest = iter(RESTS), 0.0
                 if rest is None:
                     raise
                 transfer.retry(error.problem, rest)
@@ -779,7 +793,9 @@ class _Get:
                 with self._receiving() as reception:
                     with reception.open(file) as incoming:
                         resumed = incoming.offset > 0
-                        self._move(incoming.offset, transfer, waits=False)
+                        # What earlier attempts of this command have left was counted as it came.
+                        known = incoming.offset if transfer.attempt == 1 else 0
+                        self._move(known, transfer, waits=False)
                         with files.open_content(file.path, incoming.offset) as content:
                             if content is None:
                                 incoming.remove()
@@ -788,13 +804,20 @@ class _Get:
                                 right = reception.write(incoming, read, moved)
                     if right:
                         return reception.name_all()[0][1]
+                    resumed = resumed or self._forget_staged(file.path)
             except OSError as error:
                 return self._target.judge(file.place, error)
             except TransientError:
                 raise
             except ItemError as error:
-                return error.problem
+                if not self._forget_staged(file.path):
+                    return error.problem
+                resumed = True
         return self._describe_different(file.path)
+
+    def _forget_staged(self, path: bytes) -> bool:
+        """Let a file come from its server instead of the staging host, if it did not yet."""
+        return self._staged.pop(path, None) is not None
 
     @contextmanager
     def _read_ahead(self, file: WantedFile, content: StoredContent) -> Iterator[StoredContent]:

@@ -70,7 +70,7 @@ def find_host(
     if transfer:
         endpoint = _adjust(endpoint, transfer)
     path = target.path
-    facts, programs, refusal = _ask_shell(endpoint)
+    facts, programs, refusal = ask_shell(endpoint)
     home, evidence = facts.home if facts else b"", "host"
     if facts is None or not facts.checksum:
         try:
@@ -89,7 +89,7 @@ def find_host(
     return FoundHost(endpoint, path or home, evidence, notes, found, programs)
 
 
-def _ask_shell(
+def ask_shell(
     endpoint: Endpoint,
 ) -> tuple[CommandFacts | None, HostPrograms | None, UploaderError | None]:
     """Return what the shell of a host tells and what programs it has, or why it tells nothing.

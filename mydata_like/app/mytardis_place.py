@@ -1,25 +1,35 @@
 """A MyTardis server, and what it has of files that are wanted, by the ledger or by its records."""
 
+import os
 import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import field, replace
 from pathlib import Path
-from typing import Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from mydata_like.app.connection import require_server
-from mydata_like.app.settings_service import find_api_key, load_settings, open_secrets
+from mydata_like.app.identity import find_uuid
+from mydata_like.app.settings_service import (
+    find_api_key,
+    find_places,
+    load_settings,
+    open_secrets,
+)
 from mydata_like.catalogues.mytardis.api import HttpServer
 from mydata_like.catalogues.mytardis.client import ApiClient
 from mydata_like.catalogues.mytardis.server_check import list_endings
 from mydata_like.core.destination_files import DestinationFiles, StoredContent
 from mydata_like.core.errors import (
     ArchiveError,
+    NotApprovedError,
     Problem,
     RejectedError,
     SettingsError,
     TransientError,
+    UploaderError,
 )
 from mydata_like.core.formatting import format_path
 from mydata_like.core.frozen import frozen
@@ -27,14 +37,27 @@ from mydata_like.core.model import Datafile, DatafileId, Dataset, DatasetId, Ent
 from mydata_like.core.parsing import find_moment
 from mydata_like.core.ports import CancelSignal
 from mydata_like.core.staging_path import dataset_folder
+from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.schema import Settings
 from mydata_like.transfer.archive_reader import read_members
 from mydata_like.transfer.folder.received_files import WantedFile
 from mydata_like.transfer.tar import is_plain
 
+if TYPE_CHECKING:
+    from mydata_like.app.plain_destination import HostPlace
+
 READERS: Final = 4  # files that are read at once; each occupies a process of the server
 ATTEMPTS: Final = 3  # to read a file from the same byte on, as long as the server works otherwise
+MANY: Final = 200  # files for which the staging host is asked,
+LARGE: Final = 64 * 1024 * 1024  # or bytes of them
+MOVED: Final = Problem(
+    "staging.moved", "The server has moved these files away from its staging area."
+)
+NOT_APPROVED: Final = NotApprovedError(
+    "This computer has no access to the server's staging area over SSH.",
+    hint="Ask for it with: mydata-like register",
+)
 _CHECKSUM: Final = re.compile(r"[0-9a-f]{32}")
 
 
@@ -165,13 +188,65 @@ def _join(pieces: Iterator[bytes], size: int) -> bytes:
     return bytes(content)
 
 
+class StagedFiles(RecordFiles):
+    """The content of files on a server; of those that are `staged`, a host is asked first.
+
+    These have paths there. Files that the host does not have come from the server.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        stored: Mapping[bytes, StoredAt],
+        host: DestinationFiles,
+        staged: Mapping[bytes, bytes],
+    ) -> None:
+        super().__init__(client, stored)
+        self._host = host
+        self._staged = staged
+
+    @contextmanager
+    def open_content(self, path: bytes, offset: int = 0) -> Iterator[StoredContent | None]:
+        """Open a file for reading from an offset on; None if nobody returns it."""
+        with ExitStack() as stack:
+            content, there = None, self._staged.get(path)
+            if there is not None:
+                content = stack.enter_context(self._host.open_content(there, offset))
+            if content is None:
+                content = stack.enter_context(super().open_content(path, offset))
+            yield content and content._replace(path=path, mode=None)
+
+    def open_contents(self, paths: Sequence[bytes]) -> Iterator[StoredContent]:
+        """Yield small files, one after the other; what nobody returns is omitted."""
+        wanted, came = dict[bytes, bytes](), set[bytes]()
+        for path in paths:
+            if there := self._staged.get(path):  # another thread may remove it
+                wanted[there] = path
+        for content in self._host.open_contents(list(wanted)) if wanted else ():
+            path = wanted[content.path]
+            came.add(path)
+            yield content._replace(path=path, mode=None)
+        yield from super().open_contents([it for it in paths if it not in came])
+
+    def close(self) -> None:
+        self._host.close()
+        super().close()
+
+
 @frozen()
 class MyTardisPlace:
-    """A MyTardis server; `stored` tells where it has the files that are wanted, by their paths."""
+    """A MyTardis server; `stored` tells where it has the files that are wanted, by their paths.
+
+    Those that are `staged` may also be on its staging `host`, at these paths. `note` says why files
+    come from the server only, if that is slow.
+    """
 
     name: str
     client: ApiClient
     stored: Mapping[bytes, StoredAt]
+    host: "HostPlace | None" = None
+    staged: dict[bytes, bytes] = field(default_factory=dict)
+    note: Problem | None = None
     path: bytes = b""
     readers: int = READERS
 
@@ -180,7 +255,64 @@ class MyTardisPlace:
 
     def open_files(self) -> DestinationFiles:
         """Return the access to the content of these files."""
-        return cast(DestinationFiles, RecordFiles(self.client, self.stored))
+        files = RecordFiles(self.client, self.stored)
+        if self.host:
+            files = StagedFiles(self.client, self.stored, self.host.open_files(), self.staged)
+        return cast(DestinationFiles, files)
+
+    def find_staged(
+        self,
+        places: Mapping[bytes, Mapping[str, str]],
+        settings: Settings,
+        config: Path | None,
+        cancel: CancelFlag,
+    ) -> "MyTardisPlace":
+        """Return the place with its staging host, if the account may read there and that is faster.
+
+        For each path, there are paths by the names of storage boxes, or for any box without a name.
+        """
+        size = sum(self.stored[path].size for path in places)
+        if len(places) < MANY and size < LARGE:
+            return self
+        try:
+            box, host = _open_staging(settings, config, cancel)
+        except UploaderError as error:
+            return replace(self, note=error.problem)
+        found = {
+            path: os.fsencode(boxes.get(box) or boxes.get("") or "")
+            for path, boxes in places.items()
+        }
+        staged = {path: there for path, there in found.items() if is_plain(there)}
+        return replace(self, host=host, staged=staged) if staged else replace(self, note=MOVED)
+
+
+def _open_staging(
+    settings: Settings, config: Path | None, cancel: CancelFlag
+) -> "tuple[str, HostPlace]":
+    """Return the approved storage box and its folder on a host; raises `UploaderError`."""
+    # Only few commands need them.
+    from mydata_like.app.host_login import ask_shell
+    from mydata_like.app.plain_destination import HostPlace
+    from mydata_like.app.run_connection import connected
+    from mydata_like.app.run_request import RunObserver, RunRequest, build_gate
+    from mydata_like.app.transports.ssh_kind import SshKind, list_endpoints
+    from mydata_like.app.transports.transport_access import TransportAccess
+    from mydata_like.app.transports.transport_kinds import find_kind
+
+    over_ssh = isinstance(find_kind(settings), SshKind)
+    if not (over_ssh and find_uuid(settings, find_places(config))):
+        raise NOT_APPROVED
+    observer = RunObserver(cancel=cancel)
+    request = RunRequest(settings=settings, config=config, dry_run=True)
+    with connected(request, observer, build_gate(request, observer, SystemClock())) as connection:
+        access = TransportAccess(request, observer, connection)
+        area = access.find_area()
+        if area is None:
+            raise NOT_APPROVED
+        endpoint = list_endpoints(access, area)[0]
+    facts, programs, _ = ask_shell(endpoint)
+    evidence = "host" if facts else "read-back"
+    return area.box, HostPlace(endpoint, os.fsencode(area.location), evidence, programs=programs)
 
 
 Files = dict[bytes, WantedFile]
@@ -188,7 +320,7 @@ Problems = list[tuple[bytes, Problem]]
 
 
 def open_known(
-    known: Mapping[bytes, Entry], settings: Settings, config: Path | None, cancel: CancelSignal
+    known: Mapping[bytes, Entry], settings: Settings, config: Path | None, cancel: CancelFlag
 ) -> tuple[MyTardisPlace, Files]:
     """Return the server, and the files that the ledger knows to be verified, by their paths."""
     files = {
@@ -207,14 +339,16 @@ def open_known(
         for path, it in known.items()
     }
     client = _connect(settings, config, cancel)
-    return MyTardisPlace(settings.server.url, client, stored), files
+    places = {path: {"": it.remote} for path, it in known.items() if it.remote and not it.archive}
+    place = MyTardisPlace(settings.server.url, client, stored)
+    return place.find_staged(places, settings, config, cancel), files
 
 
 def list_records(
     kind: str,
     number: int,
     config: Path | None,
-    cancel: CancelSignal,
+    cancel: CancelFlag,
     report: Callable[[int], None],
 ) -> tuple[MyTardisPlace, Files, Problems]:
     """Return the server, and the files of a dataset, or of an experiment with folders for each.
@@ -237,6 +371,7 @@ def list_records(
     if kind == "experiment":
         folders = _name_folders(server.list_datasets(ExperimentId(number)))
     files, problems, stored, clashes = Files(), Problems(), dict[bytes, StoredAt](), set[bytes]()
+    places = dict[bytes, dict[str, str]]()
     for dataset, folder in folders.items():
         for record in server.list_datafiles(dataset):
             report(len(files))
@@ -248,10 +383,12 @@ def list_records(
                 clashes.add(path)
             else:
                 files[path], stored[path] = file, StoredAt(record.id, record.size)
+                places[path] = {it.location: it.uri for it in record.replicas if it.verified}
     for path in clashes:
-        del files[path]
+        del files[path], places[path]
         problems.append((path, _describe_clash(path)))
-    return MyTardisPlace(settings.server.url, client, stored), files, problems
+    place = MyTardisPlace(settings.server.url, client, stored)
+    return place.find_staged(places, settings, config, cancel), files, problems
 
 
 def _connect(settings: Settings, config: Path | None, cancel: CancelSignal) -> ApiClient:

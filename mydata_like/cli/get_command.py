@@ -190,6 +190,8 @@ def _describe(report: GetReport, *, dry_run: bool) -> Iterator[str]:
             f"{_count(report.received)}, {format_size(report.received_size)} fetched in "
             f"{format_duration(report.seconds)} ({format_size(rate)}/s)"
         )
+    if report.note:
+        yield f"Note: Files came through the server's API. {report.note.message}"
     if report.ended:
         yield describe_problem(report.ended)
     parts = [f"{report.here:,} already here"] if report.here else []
@@ -227,6 +229,7 @@ def _record(report: GetReport, *, dry_run: bool) -> dict[str, Any]:
         "unlisted_files": [format_path(path) for path in report.named],
         "damaged": [it._asdict() for it in report.damaged],
         "problem": report.ended and report.ended._asdict(),
+        "note": report.note and report.note._asdict(),
     }
 
 

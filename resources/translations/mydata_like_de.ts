@@ -6276,6 +6276,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Eine weitere Sitzung wurde abgelehnt: keine Ausgabe</translation>
     </message>
     <message>
+        <source>Ask for it with: mydata-like register</source>
+        <translation>Er wird angefordert mit: mydata-like register</translation>
+    </message>
+    <message>
         <source>Ask the host&apos;s administrator whether this is its key; if so, run the same command with --accept-host-key %1</source>
         <translation>Fragen Sie die Administration des Rechners, ob das sein Schlüssel ist; wenn ja, rufen Sie denselben Befehl auf mit --accept-host-key %1</translation>
     </message>
@@ -7812,6 +7816,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der Server hat einen anderen Inhalt für %1, der ohne SSH nicht ersetzt werden kann.</translation>
     </message>
     <message>
+        <source>The server has moved these files away from its staging area.</source>
+        <translation>Der Server hat diese Dateien aus seinem Annahmebereich verschoben.</translation>
+    </message>
+    <message>
         <source>The server has no %1 %2.</source>
         <translation>Auf dem Server gibt es %1 %2 nicht.</translation>
     </message>
@@ -8218,6 +8226,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>This computer does not know that %1 was copied.</source>
         <translation>Dieser Computer weiß nichts davon, dass %1 kopiert wurde.</translation>
+    </message>
+    <message>
+        <source>This computer has no access to the server&apos;s staging area over SSH.</source>
+        <translation>Dieser Computer hat über SSH keinen Zugang zum Annahmebereich des Servers.</translation>
     </message>
     <message>
         <source>This computer has no keyring that stores secrets safely.</source>

@@ -12,10 +12,11 @@ from random import Random
 
 import pytest
 
+from mydata_like.app.mytardis_place import MANY
 from mydata_like.demo.middleware import HTML_PAGE, Fault, Reply, Reset, Truncate
 from tests.copy_site import look
 from tests.site import close_streams, finish, kill_group, make_data, open_site, yield_processor
-from tests.sshd_fixture import needs_sshd
+from tests.sshd_fixture import needs_sshd, sftp_only
 
 pytestmark = [
     pytest.mark.e2e,
@@ -73,7 +74,7 @@ def open_getting(tmp_path):
     """Return what sends files, by their paths in one dataset, and opens the site."""
     sites = []
 
-    def open_it(files, *settings):
+    def open_it(files, *settings, sshd_options=()):
         data = make_data(tmp_path / "site", tiny_files=3, large=1000)
         shutil.rmtree(data / "alice")
         for number, (name, content) in enumerate(files.items()):
@@ -81,7 +82,7 @@ def open_getting(tmp_path):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
             os.utime(path, ns=(0, 1_600_000_000_123_456_789 + number * 10**9))
-        opened = open_site(tmp_path / "site")
+        opened = open_site(tmp_path / "site", options=sshd_options)
         site = opened.__enter__()
         sites.append(opened)
         ended = site.run(*settings)
@@ -362,3 +363,84 @@ def test_a_damaged_archive_gives_only_what_is_right(open_getting):
     assert {"000.dat", "010.dat"} <= here.keys()
     assert not {"005.dat", "059.dat"} & here.keys()
     assert len(getting.downloads) == 1
+
+
+def make_many():
+    """Return the content of many files by their paths, one of them large."""
+    many = {f"{it % 7}/{it:03}.raw": b"%d" % it * (it + 1) for it in range(MANY + 10)}
+    return many | {"a b'\n": b"odd", "large": Random(1).randbytes(LARGE)}
+
+
+@pytest.mark.parametrize("options", [(), sftp_only()], ids=["shell", "SFTP"])
+def test_many_files_come_over_the_staging_host(open_getting, options):
+    getting = open_getting(make_many(), sshd_options=options)
+    dataset = getting.find("large").dataset
+    before = seen(getting.scan)
+    shutil.rmtree(getting.scan)
+
+    code, found = getting.get("--missing", getting.scan)
+    second, by_records = getting.get(f"dataset:{dataset}", getting.here)
+
+    assert (code, found["fetched"], found["problems"], found["note"]) == (0, MANY + 12, [], None)
+    assert seen(getting.scan) == before
+    assert (second, by_records["fetched"], by_records["note"]) == (0, MANY + 12, None)
+    assert {path: it.content for path, it in seen(getting.here).items()} == {
+        path: it.content for path, it in before.items()
+    }
+    assert getting.downloads == []
+
+
+def test_what_the_staging_host_has_no_longer_or_wrong_comes_through_the_api(open_getting):
+    getting = open_getting(make_many())
+    before = seen(getting.scan)
+    wrong = {"large", "001.raw", "002.raw"}
+    for name in (*wrong, "003.raw"):  # the server moves them; something else is in their place
+        record = getting.find(name)
+        moved = record.path.with_name(f"moved {name}")
+        shutil.copy(record.path, moved)
+        if name in wrong:
+            record.path.write_bytes(bytes(record.path.stat().st_size))
+        else:
+            record.path.unlink()
+        store = getting.server.site.store
+        change = "UPDATE replica SET uri = replace(uri, ?, ?) WHERE datafile = ?"
+        store.change(change, name, moved.name, record.id)
+    shutil.rmtree(getting.scan)
+
+    code, found = getting.get("--missing", getting.scan)
+
+    assert (code, found["fetched"], found["problems"], found["note"]) == (0, MANY + 12, [], None)
+    assert seen(getting.scan) == before
+    assert getting.downloads == [200] * 4
+
+
+def test_without_access_to_the_staging_host_all_comes_through_the_api(open_getting):
+    getting = open_getting(make_many())
+    before = seen(getting.scan)
+    shutil.rmtree(getting.scan)
+    getting.site.sshd.stop()
+
+    code, found = getting.get("--missing", getting.scan)
+
+    assert (code, found["fetched"], found["problems"]) == (0, MANY + 12, [])
+    assert found["note"]["code"] == "link.refused"
+    assert seen(getting.scan) == before
+    assert len(getting.downloads) == MANY + 12
+
+
+def test_a_staging_host_that_goes_away_is_asked_no_more(open_getting):
+    getting = open_getting(make_many())
+    before = seen(getting.scan)
+    shutil.rmtree(getting.scan)
+    process = getting.start("--missing", "--json", "--bandwidth", "2", getting.scan)
+    while not has_part(getting.scan):
+        assert process.poll() is None, process.communicate()
+        yield_processor()
+
+    getting.site.sshd.stop()
+    ended = finish(process)
+
+    found = json.loads(ended.output)
+    assert (ended.code, found["failed"], found["problem"]) == (0, 0, None)
+    assert found["note"] is not None
+    assert seen(getting.scan) == before

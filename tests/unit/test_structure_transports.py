@@ -106,6 +106,7 @@ EXCEPTIONS = {
     },
     # The user confirms a host's key; the workers' senders; what they share with a mounted folder.
     "ssh": {
+        "app.mytardis_place",  # the staging host that is read
         "app.registration",
         "app.transports.folder_kind",
         "app.transports.http_kind",
