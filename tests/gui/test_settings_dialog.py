@@ -419,6 +419,20 @@ def test_settings_of_another_upload_method_are_disabled_with_the_reason(qtbot, d
     assert dialog.s3_row.isEnabled()
 
 
+def test_settings_without_effect_are_shown_only_by_a_search_or_a_request(qtbot, dialog):
+    dialog.panes.reveal("transfer.method")
+    assert "transfer.s3_bucket" not in dialog.panes.found
+
+    dialog.panes.search("bucket")
+    assert "transfer.s3_bucket" in dialog.panes.found
+
+    dialog.panes.reveal("transfer.s3_bucket")
+    assert "transfer.s3_bucket" in dialog.panes.found
+    choose_method(dialog, "s3")
+    assert "transfer.s3_bucket" in dialog.panes.found
+    assert "transfer.ssh_jump" not in dialog.panes.found
+
+
 def test_a_request_to_forget_is_for_the_secret_that_was_shown(qtbot, config, open_dialog):
     config.write_text(S3_FILE)
     keep(config, "https://s3.example.org", "AKIA7", "a+b/c=")
@@ -685,7 +699,7 @@ def test_only_what_concerns_the_kind_of_destination_is_shown(qtbot, dialog, conf
         folder.mkdir()
     kind = dialog.panes.find_row("destination.kind").editor.field
     address = dialog.panes.find_row("destination.address")
-    assert dialog.panes.found[:3] == ("destination.kind", "destination.address", "server.url")
+    assert dialog.panes.found[:2] == ("destination.kind", "server.url")
     assert "Not used" in address.source.text
 
     kind.setCurrentIndex(kind.findData("folder"))

@@ -326,14 +326,19 @@ _OF_MYTARDIS = re.compile(
 )
 
 
-def find_hidden(draft: PendingChanges) -> frozenset[str]:
+STEERING = frozenset(("destination.kind", *(other for other, _ in _USED_WITH.values())))
+
+
+def find_hidden(draft: PendingChanges, *, unused: bool) -> frozenset[str]:
     """Return the keys that only concern a MyTardis server, if the destination is none.
 
-    Settings that must be corrected are never hidden.
+    Those without effect are added if `unused` is set. Settings that must be corrected are never
+    hidden.
     """
-    if draft.value("destination.kind") == "mytardis":
-        return frozenset()
-    return frozenset(filter(_OF_MYTARDIS.fullmatch, settings_by_key())) - {*draft.problems}
+    hidden = {key for key in _USED_WITH if unused and describe_unused(key, draft)}
+    if draft.value("destination.kind") != "mytardis":
+        hidden |= set(filter(_OF_MYTARDIS.fullmatch, settings_by_key()))
+    return frozenset(hidden - {*draft.problems})
 
 
 def describe_unused(key: str, draft: PendingChanges) -> str:

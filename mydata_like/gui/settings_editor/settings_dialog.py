@@ -114,7 +114,7 @@ class SettingsDialog(Dialog):
     settled = Signal()  # the unsaved changes were restored, or others were saved
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
-        super().__init__(self.tr("Settings"), parent, 120, 42)
+        super().__init__(self.tr("Settings"), parent, 140, 48)
         self._context = context
         self._wanted = ""  # the key to show first
         self._unsaved: Mapping[str, object] = {}  # unsaved changes of the last time

@@ -7,7 +7,7 @@ from PySide6.QtGui import QIcon, QKeySequence, QShortcut
 from PySide6.QtWidgets import QFrame, QLineEdit, QScrollArea, QTabBar, QWidget
 
 from mydata_like.gui import setting_labels
-from mydata_like.gui.settings_editor.form import Form, FormRow, SettingRow, find_hidden
+from mydata_like.gui.settings_editor.form import STEERING, Form, FormRow, SettingRow, find_hidden
 from mydata_like.gui.theme.layouts import frameless, vbox
 from mydata_like.gui.theme.widgets import PlainLabel, icon
 from mydata_like.settings.pending_changes import PendingChanges
@@ -86,6 +86,7 @@ class SettingsTabs(QWidget):
             return
         self._search.clear()
         self._tabs.setCurrentIndex(self._find_tab(key))
+        row.show()  # also without effect
         row.editor.setFocus()
         # A page that was never shown has no size yet.
         self._page.adjustSize()
@@ -174,7 +175,7 @@ class SettingsTabs(QWidget):
 
     def _refresh(self, changed: SettingRow) -> None:
         """Show the status of the values that the user is editing."""
-        if changed.key == "destination.kind":
+        if changed.key in STEERING:
             self._show_search()
         for row in self._rows:
             row.show_facts(self._draft)
@@ -189,7 +190,8 @@ class SettingsTabs(QWidget):
     @Slot()
     def _show_search(self) -> None:
         """Show the matches in all tabs, or one whole tab if there is no search."""
-        sought, hidden = self._search.text().strip(), find_hidden(self._draft)
+        sought = self._search.text().strip()
+        hidden = find_hidden(self._draft, unused=not sought)  # a search says why they have none
         if sought:
             places = range(len(self._leaves))
             shown = [at for at in places if self._find_form(at).seek(sought, hidden)]
