@@ -300,6 +300,13 @@
     </message>
 </context>
 <context>
+    <name>DayBars</name>
+    <message>
+        <source>Sent in the last %1 days: %2</source>
+        <translation>In den letzten %1 Tagen gesendet: %2</translation>
+    </message>
+</context>
+<context>
     <name>DemoLauncher</name>
     <message>
         <source>This computer could not start another program.</source>
@@ -1643,6 +1650,45 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Source</source>
         <translation>Quelle</translation>
+    </message>
+    <message>
+        <source>A run has started.</source>
+        <translation>Ein Lauf hat begonnen.</translation>
+    </message>
+    <message>
+        <source>The run has ended: %1 of %2 files are verified.</source>
+        <translation>Der Lauf ist zu Ende: %1 von %2 Dateien sind geprüft.</translation>
+    </message>
+    <message>
+        <source>The run goes on.</source>
+        <translation>Der Lauf geht weiter.</translation>
+    </message>
+    <message>
+        <source>Channel %1 to %2 is open.</source>
+        <translation>Kanal %1 zu %2 ist offen.</translation>
+    </message>
+    <message>
+        <source>Channel %1 to %2 was lost.</source>
+        <translation>Kanal %1 zu %2 ging verloren.</translation>
+    </message>
+    <message numerus="yes">
+        <source>At most %Ln channel(s) are used.</source>
+        <translation>
+            <numerusform>Höchstens %Ln Kanal wird benutzt.</numerusform>
+            <numerusform>Höchstens %Ln Kanäle werden benutzt.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>The next run is planned for %1.</source>
+        <translation>Der nächste Lauf ist für %1 geplant.</translation>
+    </message>
+    <message>
+        <source>No run is planned.</source>
+        <translation>Kein Lauf ist geplant.</translation>
+    </message>
+    <message>
+        <source>A command was carried out: %1</source>
+        <translation>Ein Befehl wurde ausgeführt: %1</translation>
     </message>
     <message>
         <source>Detail</source>

@@ -280,6 +280,16 @@
     </message>
 </context>
 <context>
+    <name>LogModel</name>
+    <message numerus="yes">
+        <source>At most %Ln channel(s) are used.</source>
+        <translation>
+            <numerusform>At most %Ln channel is used.</numerusform>
+            <numerusform>At most %Ln channels are used.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>OpenProblems</name>
     <message numerus="yes">
         <source>and %Ln more kind(s) of problems</source>

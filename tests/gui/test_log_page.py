@@ -2,6 +2,7 @@
 
 import logging
 import zipfile
+from datetime import UTC, datetime
 from time import thread_time
 
 import pytest
@@ -19,6 +20,16 @@ from PySide6.QtWidgets import (
     QTableView,
 )
 
+from mydata_like.cli.output import log_line
+from mydata_like.core.errors import Problem
+from mydata_like.core.events import (
+    CommandDone,
+    FileFailed,
+    LimitsChanged,
+    RunFinished,
+    RunScheduled,
+    RunStarted,
+)
 from mydata_like.core.log_line import LogLine
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.controller import WindowController
@@ -26,10 +37,13 @@ from mydata_like.gui.log_viewer.bundle_dialog import BundleDialog
 from mydata_like.gui.log_viewer.log_model import MAX_LINES, TEXT, FilteredLines, LogFilter, LogModel
 from mydata_like.gui.pages.log_page import LogPage
 from mydata_like.gui.tasks import Tasks
+from mydata_like.gui.theme.texts import moment
 from mydata_like.gui.window_state import WindowState
 from mydata_like.hostos.logs import LogStyle, Redaction, logging_to
 
 DEADLINE = 30_000
+NOW = datetime(2027, 1, 1, tzinfo=UTC)
+GONE = Problem("data.unavailable", "It is gone (really).")
 logger = logging.getLogger("mydata_like.engine.send")
 
 
@@ -81,6 +95,37 @@ def test_lines_appear_as_they_are_written(page, qtbot):
     wait_for(qtbot, page, ["one"])
     logger.info("two \x1b[31m")
     wait_for(qtbot, page, ["one", "two \\x1b[31m"])
+
+
+@pytest.mark.parametrize(
+    ("event", "shown"),
+    [
+        (RunStarted(run="r", at=NOW, data_directory=b"/data"), "A run has started."),
+        (RunFinished.of_nothing(NOW, GONE), "It is gone (really)."),
+        (FileFailed(path=b"a/b c", size=1, problem=GONE), "a/b c: It is gone (really)."),
+        (LimitsChanged(channels=2, reason=""), "At most 2 channel(s) are used."),
+        (RunScheduled(at=None, kind="manual"), "No run is planned."),
+        (RunScheduled(at=NOW, kind="daily"), f"The next run is planned for {moment(NOW)}."),
+        (CommandDone(id=1, command="start"), "A command was carried out: start"),
+    ],
+    ids=lambda it: type(it).__name__,
+)
+def test_events_are_shown_as_sentences_and_in_full_as_tips(event, shown):
+    model = LogModel()
+    line = log_line(event)
+    model.append([LogLine("2027-01-01 12:00:00", "INFO", "mydata_like.cli.output", line)])
+
+    cell = model.index(0, TEXT)
+    assert cell.data() == shown
+    assert line.partition(" ")[0] in cell.data(Qt.ItemDataRole.ToolTipRole)
+
+
+@pytest.mark.parametrize("line", ["limits_changed channels=many", "run_scheduled at=soon"])
+def test_a_damaged_line_is_shown_as_it_is(line):
+    model = LogModel()
+    model.append([LogLine("2027-01-01 12:00:00", "INFO", "mydata_like.cli.output", line)])
+
+    assert model.index(0, TEXT).data() == line
 
 
 def test_lines_are_sifted_by_level_and_text_those_to_come_as_well(page, qtbot):

@@ -1,6 +1,8 @@
 """The lines of a log as a table of bounded length."""
 
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -8,10 +10,14 @@ from PySide6.QtCore import QObject
 
 from mydata_like.app import logging_setup
 from mydata_like.core.log_line import LogLine
+from mydata_like.core.parsing import parse_moment
 from mydata_like.gui.table_model import NO_PARENT, Column, RowsModel
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import RowIcon
 
+# The fields of an event, and the sentence of its problem; see `cli.output.log_line`.
+_FIELD = re.compile(r'(\w+)=("[^"]*"|\S+)')
+_PROBLEM = re.compile(r"problem=\S+ \((.*?[.!?])\)( \w+=|$)")
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
@@ -88,7 +94,7 @@ class LogModel(RowsModel[LogLine]):
         self.columns = (
             Column("at", self.tr("Time"), lambda line: line.at),
             Column("level", self.tr("Level"), self._name_level, mark=self._mark_level),
-            Column("text", self.tr("Message"), lambda line: texts.plain(line.text)),
+            Column("text", self.tr("Message"), self._describe, tip=lambda line: line.text),
             Column("origin", self.tr("Source"), lambda line: line.origin if line.at else ""),
         )
 
@@ -108,6 +114,43 @@ class LogModel(RowsModel[LogLine]):
             self.beginRemoveRows(NO_PARENT, 0, removed - 1)
             del self.rows[:removed]
             self.endRemoveRows()
+
+    def _describe(self, line: LogLine) -> str:
+        with suppress(ValueError):  # a damaged line
+            return self._word(line)
+        return texts.plain(line.text)
+
+    def _word(self, line: LogLine) -> str:
+        """Return an event of the engine as a sentence; other lines are sentences."""
+        name, _, rest = line.text.partition(" ")
+        fields = {key: value.strip('"') for key, value in _FIELD.findall(rest)}
+        channel, host = (texts.plain(fields.get(key, "")) for key in ("channel", "host"))
+        match name, fields:
+            case ("run_started", _):
+                return self.tr("A run has started.")
+            case ("run_finished", {"found": found}):
+                text = self.tr("The run has ended: %1 of %2 files are verified.")
+                counts = (texts.count(int(fields.get("verified", 0))), texts.count(int(found)))
+                return texts.filled(text, *counts)
+            case ("run_resumed", _):
+                return self.tr("The run goes on.")
+            case ("channel_changed", {"state": "open"}):
+                return texts.filled(self.tr("Channel %1 to %2 is open."), channel, host)
+            case ("channel_changed", {"state": "lost"}):
+                return texts.filled(self.tr("Channel %1 to %2 was lost."), channel, host)
+            case ("limits_changed", {"channels": most}):
+                return self.tr("At most %Ln channel(s) are used.", "", int(most))
+            case ("run_scheduled", {"at": at}):
+                when = texts.moment(parse_moment(at))
+                return self.tr("The next run is planned for %1.").replace("%1", when)
+            case ("run_scheduled", _):
+                return self.tr("No run is planned.")
+            case ("command_done", {"command": command}):
+                return self.tr("A command was carried out: %1").replace("%1", texts.plain(command))
+            case _:
+                found, path = _PROBLEM.search(rest), texts.plain(fields.get("path", ""))
+                said = texts.engine_text(found[1]) if found else ""
+                return ": ".join(filter(None, (path, said))) if said else texts.plain(line.text)
 
     def _mark_level(self, line: LogLine) -> RowIcon | None:
         return self._levels[line.level] if line.at else None

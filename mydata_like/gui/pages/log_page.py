@@ -136,11 +136,12 @@ class LogPage(Page):
         table.setTextElideMode(Qt.TextElideMode.ElideRight)
         table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         table.verticalHeader().setDefaultSectionSize(round(self.fontMetrics().height() * 1.4))
-        for column, characters in ((AT, 22), (LEVEL, 16), (ORIGIN, 27)):
+        for column, characters in ((AT, 22), (LEVEL, 16)):
             table.setColumnWidth(column, column_width(table, characters))
         header = table.horizontalHeader()
         header.setStretchLastSection(False)
         header.setSectionResizeMode(TEXT, QHeaderView.ResizeMode.Stretch)
+        header.hideSection(ORIGIN)  # for support, which gets all of each line
         KeptColumns("log", header, self._context.memory).restore()
         self._copy.setShortcut(QKeySequence.StandardKey.Copy)
         self._copy.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
