@@ -2,15 +2,18 @@
 
 import csv
 import json
+from datetime import timedelta
 
 import pytest
 from PySide6.QtCore import Qt
 
 from mydata_like.core.queries import RunRow, View
-from mydata_like.gui.pages.history_page import HistoryPage
+from mydata_like.gui.pages.history_page import DayBars, HistoryPage
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.tables.columns import file_columns, run_columns
 from mydata_like.gui.tables.table_panel import export_rows
+from mydata_like.gui.theme import texts
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.sql import PastRunRow
 from tests.gui.ledgers import an_entry
 
@@ -198,3 +201,17 @@ def test_an_inconsistent_run_is_shown_as_far_as_possible():
     row = RunRow("x", None, None, {"sent": "many", "problem": "odd"})
 
     assert [column.text(row) for column in run_columns(lambda _: False)][2] == "0"
+
+
+def test_each_day_has_a_bar_of_what_was_sent(qtbot, still_context, written, open_page):
+    now = SystemClock().now()
+    for number, (days, size) in enumerate([(0, 3000), (0, 1000), (2, 2000), (400, 9000)]):
+        at = now - timedelta(days=days, seconds=number)
+        record = SUMS | {"seconds": 1.0, "bytes": size}
+        written.ledger.record_run(PastRunRow(str(number), at, at, record))
+    page = open_page(still_context)
+    bars = page.findChild(DayBars)
+
+    qtbot.waitUntil(lambda: not bars.isHidden())
+    assert bars.accessibleName().endswith(texts.size(6000))
+    assert [size for _, size in bars._days][-3:] == [2000, 0, 4000]

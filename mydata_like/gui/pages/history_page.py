@@ -1,26 +1,105 @@
 """The page History: all runs, and the files of one."""
 
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import closing
+from datetime import date, timedelta
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QTimer, Slot
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import (
+    QCoreApplication,
+    QDate,
+    QEvent,
+    QLocale,
+    QRectF,
+    QSize,
+    Qt,
+    QTimer,
+    Slot,
+)
+from PySide6.QtGui import QHelpEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.queries import RunRow, Table, View
 from mydata_like.gui.base import AppContext, Page, PageTitle, page_layout
+from mydata_like.gui.ledger_query import LedgerQuery, open_listing
 from mydata_like.gui.tables import table_panel
-from mydata_like.gui.tables.columns import file_columns, run_columns
+from mydata_like.gui.tables.columns import file_columns, run_columns, sent_bytes
 from mydata_like.gui.tables.table_panel import FilesPanel, TablePanel, action_button, export_rows
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.colours import status_colour
 from mydata_like.gui.theme.layouts import vbox
 from mydata_like.gui.theme.metrics import SPACE
 from mydata_like.gui.theme.widgets import PlainLabel, action, choose_target
 from mydata_like.gui.window_state import KeptSplitter
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.settings.schema import Settings
 
 translate = QCoreApplication.translate
 
 MESSAGE_DURATION = 15_000  # milliseconds
+DAYS = 30  # in the chart
+MAX_RUNS = 10_000  # the latest, of which the chart is made
+
+
+def sum_days(settings: Settings, config: Path | None) -> Mapping[date, int]:
+    """Return the bytes that the runs of each local day sent; raises `UploaderError`."""
+    listing = open_listing(settings, config, View(table=Table.RUNS))
+    sent: Counter[date] = Counter()
+    if listing is not None:
+        with closing(listing):
+            for row in listing.first(MAX_RUNS):
+                if isinstance(row, RunRow) and row.started:
+                    sent[row.started.astimezone().date()] += round(sent_bytes(row))
+    return sent
+
+
+class DayBars(QWidget):
+    """A bar for each of the last days, today's at the right; its height is what was sent."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._days: list[tuple[date, int]] = []
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        return QSize(0, self.fontMetrics().height() * 6)
+
+    @Slot(object)
+    def show_days(self, sent: Mapping[date, int]) -> None:
+        """Show these bytes; hidden if there are none."""
+        today = SystemClock().now().astimezone().date()
+        days = (today - timedelta(days=before) for before in reversed(range(DAYS)))
+        self._days = [(day, sent.get(day, 0)) for day in days]
+        total = sum(size for _, size in self._days)
+        text = self.tr("Sent in the last %1 days: %2")
+        self.setAccessibleName(texts.filled(text, texts.count(DAYS), texts.size(total)))
+        self.setVisible(bool(total))
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, line = QPainter(self), self.fontMetrics().height()
+        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignTop, self.accessibleName())
+        most = max((size for _, size in self._days), default=0) or 1
+        room = self.height() - line * 1.5
+        for number, (_, size) in enumerate(self._days):
+            height, left = room * size / most, number * self._width()
+            place = QRectF(left, self.height() - height, self._width() * 0.8, height)
+            painter.fillRect(place, status_colour("working"))
+        painter.fillRect(0, self.height() - 1, self.width(), 1, self.palette().mid())
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent) and self._days:
+            day, size = self._days[min(DAYS - 1, int(event.x() / self._width()))]
+            shown = QLocale().toString(QDate(day.year, day.month, day.day))
+            QToolTip.showText(event.globalPos(), f"{shown}: {texts.size(size)}", self)
+            return True
+        return super().event(event)
+
+    def _width(self) -> float:
+        return max(1.0, self.width() / DAYS)
 
 
 class HistoryPage(Page):
@@ -30,6 +109,9 @@ class HistoryPage(Page):
         super().__init__(parent)
         self._context = context
         self._controller = context.controller
+        self._bars = DayBars(self)
+        self._bars.hide()
+        self._days = LedgerQuery(context, self, sum_days)
         self._runs = TablePanel(context, "history", run_columns(self._is_under_way), self)
         self._file_area = QWidget(self)
         self._files = FilesPanel(context, "history-files", file_columns(), self._file_area)
@@ -45,13 +127,14 @@ class HistoryPage(Page):
         self._files.empty_text = self.tr("This run did not change the status of any file.")
 
         export = action_button(self._export, self)
-        self._runs.add_title(PageTitle(translate("pages", "History"), self._runs))
         self._runs.add_top_widgets(self._message, export)
         vbox(self._title, (self._files, 1), inside=self._file_area, margins=(0, SPACE, 0, 0))
         self._file_area.setVisible(False)
-        parts = (self._runs, self._file_area)
-        page_layout(self, KeptSplitter("history", context.memory, parts, self))
+        halves = KeptSplitter("history", context.memory, (self._runs, self._file_area), self)
+        title = PageTitle(translate("pages", "History"), self)
+        page_layout(self, title, self._bars, (halves, 1))
 
+        self._days.answered.connect(self._bars.show_days)
         self._runs.selected.connect(self._open_run)
         self._timer.timeout.connect(self._message.clear)
 

@@ -184,7 +184,7 @@ def _replaced_tip(row: RunRow) -> str:
 
 
 def _size(row: RunRow) -> str:
-    return texts.size(_bytes(row))
+    return texts.size(sent_bytes(row))
 
 
 def _omitted_tip(row: RunRow) -> str:
@@ -195,7 +195,7 @@ def _omitted_tip(row: RunRow) -> str:
     return text.replace("%1", texts.size(omitted)) if omitted else ""
 
 
-def _bytes(row: RunRow) -> float:
+def sent_bytes(row: RunRow) -> float:
     """Return the bytes that the run sent of files that have arrived."""
     # The totals of an active run use the name `sent_bytes`.
     return (number(row, "bytes") or number(row, "sent_bytes")) - number(row, "omitted")
@@ -203,7 +203,7 @@ def _bytes(row: RunRow) -> float:
 
 def _speed(row: RunRow) -> str:
     seconds = number(row, "seconds")
-    return texts.rate(_bytes(row) / seconds) if seconds and _bytes(row) else ""
+    return texts.rate(sent_bytes(row) / seconds) if seconds and sent_bytes(row) else ""
 
 
 def _limit_of(row: RunRow) -> str:
@@ -212,7 +212,7 @@ def _limit_of(row: RunRow) -> str:
 
 def _limit(row: RunRow) -> str:
     """Return the bottleneck of a run that sent something."""
-    return limit_word(_limit_of(row)) if _bytes(row) else ""
+    return limit_word(_limit_of(row)) if sent_bytes(row) else ""
 
 
 def file_columns() -> list[Column]:

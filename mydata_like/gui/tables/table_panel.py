@@ -136,10 +136,6 @@ class TablePanel(QWidget):
         self._empty.add_button(self._start)
         QWidget.setTabOrder(self._all, self._start)
 
-    def add_title(self, title: QWidget) -> None:
-        """Add a title on the left of the filters."""
-        self._top.insertWidget(0, title)
-
     def add_top_widgets(self, *widgets: QWidget) -> None:
         """Add widgets next to the number of rows; the keyboard reaches them before the table."""
         fill(self._top, *widgets)
