@@ -3702,6 +3702,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Name oder Pfad</translation>
     </message>
     <message>
+        <source>These files changed last. %1</source>
+        <translation>Diese Dateien haben sich zuletzt geändert. %1</translation>
+    </message>
+    <message>
         <source>Several paths contain this text. Choose one.</source>
         <translation>Mehrere Pfade enthalten diesen Text. Wählen Sie einen aus.</translation>
     </message>

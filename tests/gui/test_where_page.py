@@ -96,6 +96,15 @@ def test_a_typed_name_finds_its_files_and_shows_the_steps(page, site, qtbot):
     assert page.view.status.path == sample
 
 
+def test_the_files_that_changed_last_are_listed_before_a_search(page, site, qtbot):
+    wait(qtbot, page, "These files changed last. Type part of a name")
+    names = page.findChild(QTableView)
+    assert names.isVisible()
+    names.setCurrentIndex(names.model().index(0, 0))
+
+    wait(qtbot, page, "Verified by the server")
+
+
 def test_several_files_of_a_name_are_listed_and_one_is_chosen(page, site, qtbot):
     page.look_for("tif")
     names = page.findChild(QTableView)

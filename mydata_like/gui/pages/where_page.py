@@ -130,6 +130,8 @@ class WherePage(Page):
         self._status_query = LedgerQuery(context, self, status_tasks.load_status, self._about)
         self._offer: GetOffer | None = None
         self._offer_query = LedgerQuery(context, self, status_tasks.find_offer, self._about_shown)
+        self._recent: Sequence[Suggestion] = ()
+        self._recent_query = LedgerQuery(context, self, status_tasks.find_recent)
         self._check_task = BackgroundTask()
         self._query = ""  # the text of the field, which shows hidden characters as escapes
         self._search_task = BackgroundTask()
@@ -165,8 +167,9 @@ class WherePage(Page):
         self._status_query.answered.connect(self._take_status)
         self._status_query.failed.connect(self._fail_status)
         self._offer_query.answered.connect(self._take_offer)
+        self._recent_query.answered.connect(self._take_recent)
 
-        self._show_message(self.tr("Type part of a name, or drop a file or folder here."))
+        self._show_nothing()
 
     def show_page(self) -> None:
         self._text.setFocus()
@@ -206,12 +209,26 @@ class WherePage(Page):
         self._timer.stop()
         self._superseded = False
         if not self._query:
-            self._show_suggestions(())
-            self._show_message(self.tr("Type part of a name, or drop a file or folder here."))
+            self._show_nothing()
         elif not self._search_task.running and self._controller.loaded is not None:
             find = partial(status_tasks.find, *self._controller.place, self._query)
             failed = partial(self._fail_search, self._query)
             self._search_task = self._context.tasks.run(find, self._show_result, failed)
+
+    def _show_nothing(self) -> None:
+        """Show the files that changed last while nothing is searched for."""
+        self._show_suggestions(self._recent)
+        text = self.tr("Type part of a name, or drop a file or folder here.")
+        if self._recent:
+            text = self.tr("These files changed last. %1").replace("%1", text)
+        self._show_message(text)
+
+    @Slot(object)
+    def _take_recent(self, recent: Sequence[Suggestion]) -> None:
+        if recent != self._recent:
+            self._recent = recent
+            if not self._query and self._path is None:
+                self._show_nothing()
 
     @Slot(object)
     def _show_result(self, result: StatusAnswer) -> None:

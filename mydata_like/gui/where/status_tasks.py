@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +13,9 @@ from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.errors import Cancelled
 from mydata_like.core.extra_sources import source_key
 from mydata_like.core.file_status import FileStatus, LocalState, PathStatus, Suggestion
+from mydata_like.core.queries import FileRow, View
 from mydata_like.engine.pipeline import CancelFlag
+from mydata_like.gui.ledger_query import open_listing
 from mydata_like.gui.run_state import LiveRun
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.schema import Settings
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from mydata_like.app.get_service import GetReport
     from mydata_like.app.verify_service import VerifyProgress
 
-MAX_SUGGESTIONS = 200
+MAX_SUGGESTIONS, MAX_RECENT = 200, 20
 
 
 class StatusAnswer(NamedTuple):
@@ -62,6 +64,16 @@ def find(settings: Settings, config: Path | None, text: str) -> StatusAnswer:
     gone = isinstance(found, FileStatus) and found.local is LocalState.GONE
     suggestions = suggest(settings, config, text, MAX_SUGGESTIONS)
     return StatusAnswer(text, None if gone and found.unknown else found, suggestions)
+
+
+def find_recent(settings: Settings, config: Path | None) -> list[Suggestion]:
+    """Return the files that changed last; raises `UploaderError`."""
+    listing = open_listing(settings, config, View())
+    if listing is None:
+        return []
+    with closing(listing):
+        rows = [row for row in listing.first(MAX_RECENT) if isinstance(row, FileRow)]
+    return [Suggestion(row.key, row.size or 0, row.state) for row in rows]
 
 
 def load_status(settings: Settings, config: Path | None, path: Path) -> PathStatus:
