@@ -1,9 +1,10 @@
 """Screenshots of the real program for the documentation, in light and dark: `make screenshots`.
 
-The program runs offscreen with an embedded server. Every scene of tests/gui/scenes.py is taken in
-its state of the program. `python -m tests.pictures NAME...` takes only the named scenes; `--scale`
-sets the pixels of the screen for each of the window, `--size` those of the window, `--into` the
-folder.
+The program runs offscreen with an embedded server, which is given a facility's name in the
+pictures. Every scene of tests/gui/scenes.py is taken in its state of the program. The picture of
+the README is composed of two of them, with the title bar that a desktop adds.
+`python -m tests.pictures NAME...` takes only the named scenes; `--scale` sets the pixels of the
+screen for each of the window, `--size` those of the window, `--into` the folder.
 """
 
 import argparse
@@ -21,14 +22,15 @@ from pathlib import Path
 
 os.environ["QT_QPA_PLATFORM"] = f"offscreen:configfile={Path(__file__).with_name('screen.json')}"
 
-from PySide6.QtCore import QEventLoop, QSize, Qt
-from PySide6.QtGui import QFontMetrics, QImage
+from PySide6.QtCore import QEventLoop, QPoint, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QImage, QPainter, QPen
 from PySide6.QtWidgets import QApplication, QWidget
 
 from mydata_like.app.settings_service import save_settings
 from mydata_like.demo.fixtures import make_samples
 from mydata_like.gui.application import Program
 from mydata_like.gui.launch_options import LaunchOptions
+from mydata_like.gui.overview.route_row import RouteRow
 from mydata_like.gui.theme import colours, style
 from mydata_like.gui.theme_settings import set_language
 from mydata_like.ssh.keys import create_key
@@ -43,6 +45,13 @@ SIZE = QSize(1100, 720)
 LARGEST = 200_000  # bytes of a screenshot
 UNUSUAL = "\u6f22\N{MICROSCOPE}"  # in names of the sample data; not every font has them
 DEADLINE = 90.0  # seconds
+SERVER, TRAY = "data.example.org", "tray-popup"
+# The buttons of a title bar from the right, as lines in a square: close, maximise, minimise.
+BUTTONS = (
+    (((0, 0), (1, 1)), ((0, 1), (1, 0))),
+    (((0, 0), (1, 0), (1, 1), (0, 1), (0, 0)),),
+    (((0, 1), (1, 1)),),
+)
 SETTINGS = {
     "schedule.kind": "manual",
     "filters.settle_seconds": 60,
@@ -71,6 +80,8 @@ def main(names: list[str], folder: Path, scale: float, size: QSize = SIZE) -> in
             if wanted:
                 style.apply(app, "light")
                 taken += _shoot(app, prepare(site), wanted, folder, size)
+    if {"overview-running", TRAY} <= {scene.name for scene in scenes}:
+        taken += [_compose(folder, theme, scale) for theme in THEMES]
     for path in taken:
         print(f"{path.stat().st_size:8,}  {path.name}")
     return int(any(path.stat().st_size > LARGEST for path in taken))
@@ -126,6 +137,7 @@ def _shoot(
         for theme in THEMES:
             style.apply(app, theme)
             _wait(lambda: not program.tasks.busy)
+            _name_server(shown)
             _rest(0.4)
             taken.append(_save(shown, folder / f"{scene.name}-{theme}.png"))
         if shown is not program.window:
@@ -234,9 +246,57 @@ def _rest(seconds: float) -> None:
         time.sleep(0.005)
 
 
+def _name_server(shown: QWidget) -> None:
+    """Show the name that the server of a facility has in the place of this computer's address."""
+    for route in shown.findChildren(RouteRow):
+        if route._server.text().startswith("127.0.0.1"):
+            route._show_name(route._server, SERVER, route._instrument.text())
+
+
+def _compose(folder: Path, theme: colours.Theme, scale: float) -> Path:
+    """Save the window with a title bar, and the tray's pop-up in front of it."""
+    window, popup = (
+        QImage(str(folder / f"{name}-{theme}.png")) for name in ("overview-running", TRAY)
+    )
+    shades = colours.DARK if theme == "dark" else colours.LIGHT
+    bar, edge = round(34 * scale), round(28 * scale)
+    canvas = QImage(
+        window.width() + 2 * edge, window.height() + bar + 2 * edge, QImage.Format.Format_RGB32
+    )
+    canvas.fill(QColor("#0c0f13" if theme == "dark" else "#cfd8e4"))
+    painter = QPainter(canvas)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    top = QRect(edge, edge, window.width(), bar)
+    painter.fillRect(top, QColor(shades.button))
+    painter.setPen(QPen(QColor(shades.text), scale))
+    font = painter.font()
+    font.setPixelSize(round(14 * scale))
+    painter.setFont(font)
+    painter.drawText(top, Qt.AlignmentFlag.AlignCenter, "mydata-like")
+    middle, half = top.center().y(), round(5 * scale)
+    for number, lines in enumerate(BUTTONS):
+        left = top.right() - round((number * 34 + 24) * scale)
+        for line in lines:
+            painter.drawPolyline(
+                [QPoint(left + 2 * half * x, middle + half * (2 * y - 1)) for x, y in line]
+            )
+    painter.drawImage(edge, edge + bar, window)
+    corner = QPoint(
+        canvas.width() - popup.width() - edge // 2, canvas.height() - popup.height() - edge // 2
+    )
+    painter.drawImage(corner, popup)
+    painter.setPen(QPen(QColor(shades.edge), scale))
+    painter.drawRect(QRect(corner, popup.size()))
+    painter.end()
+    return _write(canvas, folder / f"desktop-{theme}.png")
+
+
 def _save(shown: QWidget, path: Path) -> Path:
-    """Save a screenshot; if it is too large, reduce it to its 256 most frequent colours."""
-    image = shown.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
+    return _write(shown.grab().toImage().convertToFormat(QImage.Format.Format_RGB32), path)
+
+
+def _write(image: QImage, path: Path) -> Path:
+    """Save a picture; if it is too large, reduce it to its 256 most frequent colours."""
     image.save(str(path), "PNG", 0)
     if path.stat().st_size > LARGEST:
         pixels = Counter(memoryview(image.constBits()).cast("I"))

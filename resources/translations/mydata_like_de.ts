@@ -3690,6 +3690,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Ordner auswählen …</translation>
     </message>
     <message>
+        <source>These files changed last.</source>
+        <translation>Diese Dateien haben sich zuletzt geändert.</translation>
+    </message>
+    <message>
         <source>Type part of a name, or drop a file or folder here.</source>
         <translation>Geben Sie einen Teil eines Namens ein, oder legen Sie hier eine Datei oder einen Ordner ab.</translation>
     </message>
@@ -3700,10 +3704,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Name or path</source>
         <translation>Name oder Pfad</translation>
-    </message>
-    <message>
-        <source>These files changed last. %1</source>
-        <translation>Diese Dateien haben sich zuletzt geändert. %1</translation>
     </message>
     <message>
         <source>Several paths contain this text. Choose one.</source>

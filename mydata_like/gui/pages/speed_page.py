@@ -8,7 +8,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QProgressBar,
     QPushButton,
-    QScrollArea,
     QStackedWidget,
     QWidget,
 )
@@ -29,7 +28,7 @@ from mydata_like.gui.speed_test.speedtest_process import (
 )
 from mydata_like.gui.speed_test.speedtest_texts import as_figure, interpret
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import hbox
+from mydata_like.gui.theme.layouts import hbox, scrolled
 from mydata_like.gui.theme.metrics import SECTION
 from mydata_like.gui.theme.widgets import EmptyMessage, IconLabel, PlainLabel, icon, push_button
 
@@ -64,11 +63,6 @@ class SpeedPage(Page):
         self._status = PlainLabel("", self)
         self._notice = _Notice(self)
         self._result = ResultView(self)
-        scroll = QScrollArea(self)
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # its content takes the focus
-        scroll.setWidget(self._result)
         self._partial = ResultsTable(self)
         self._empty = EmptyMessage("speed", self)
         self._empty.setText(
@@ -80,7 +74,7 @@ class SpeedPage(Page):
         self._test_first = QPushButton(icon("speed"), self._test.text(), self._empty)
         self._empty.add_button(self._test_first)
         self._middle = QStackedWidget(self)
-        for widget in (self._empty, self._partial, scroll):
+        for widget in (self._empty, self._partial, scrolled(self._result, self)):
             self._middle.addWidget(widget)
         self._progress_timer = QTimer(self, interval=SECOND)
         title = PageTitle(translate("pages", "Speed test"), self)

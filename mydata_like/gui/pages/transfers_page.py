@@ -443,6 +443,6 @@ def style_live_table(table: QTableView, model: TransfersModel) -> None:
         table.setColumnWidth(number, column_width(table, column.width))
     table.horizontalHeader().setStretchLastSection(True)
     table.horizontalHeader().hide()
-    table.setMinimumHeight(table.fontMetrics().height() * 6)
+    table.setMinimumHeight(table.fontMetrics().height() * 4)
     table.setDragDropMode(QAbstractItemView.DragDropMode.InternalMove)
     table.setDragDropOverwriteMode(False)

@@ -105,6 +105,7 @@ def _describe_time(found: Suggestion) -> str:
     return texts.moment(modified) if modified else ""
 
 
+CHANGED = 3  # the number of a column
 SEARCH_DELAY = 200  # milliseconds after the last key
 
 
@@ -141,7 +142,7 @@ class WherePage(Page):
         self._text.setPlaceholderText(self.tr("Part of a name, or a whole path"))
         self._text.setAccessibleName(self.tr("Name or path"))
         self._stack.addWidget(self._message)
-        self._stack.addWidget(scrolled(self._view, self))
+        self._stack.addWidget(scrolled(self._view, self, wide=True))
         parts, line = (self._list, self._stack), self.fontMetrics().height()
         sizes = (line * 14, line * 26)
         splitter = KeptSplitter(
@@ -218,10 +219,9 @@ class WherePage(Page):
     def _show_nothing(self) -> None:
         """Show the files that changed last while nothing is searched for."""
         self._show_suggestions(self._recent)
-        text = self.tr("Type part of a name, or drop a file or folder here.")
-        if self._recent:
-            text = self.tr("These files changed last. %1").replace("%1", text)
-        self._show_message(text)
+        recent = self.tr("These files changed last.")
+        nothing = self.tr("Type part of a name, or drop a file or folder here.")
+        self._show_message(recent if self._recent else nothing)
 
     @Slot(object)
     def _take_recent(self, recent: Sequence[Suggestion]) -> None:
@@ -260,6 +260,7 @@ class WherePage(Page):
     def _show_suggestions(self, suggestions: Sequence[Suggestion]) -> None:
         self._suggestions.show(suggestions)
         self._list.setVisible(len(suggestions) > 1)
+        self._list.setColumnHidden(CHANGED, not any(it.modified_ns for it in suggestions))
 
     @Slot(QModelIndex)
     def _choose(self, index: QModelIndex) -> None:

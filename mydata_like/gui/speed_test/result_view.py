@@ -268,6 +268,10 @@ class ResultView(QWidget):
         self._reports: Sequence[SpeedTestReport] = ()
         self._settings = Settings()
         self._locks: Mapping[str, str] = {}
+        # What to do comes first, also for the keyboard.
+        self._advice = PlainLabel("", self, wrap=True, selectable=True)
+        self._apply = push_button(self, self.tr("&Apply"), self.apply_requested, "check")
+        self._undo = push_button(self, self.tr("&Undo"), self._want_undo, "undo")
         self._workloads = QButtonGroup(self)  # the ids are indexes in `WORKLOADS`
         for number, workload in enumerate(WORKLOADS):
             button = QRadioButton(speedtest_texts.workload_title(workload), self)
@@ -281,10 +285,7 @@ class ResultView(QWidget):
         earlier = QLabel(self.tr("Compare &with:"), self)
         earlier.setBuddy(self._earlier)
         self._chart = BarChart(self)
-        self._advice = PlainLabel("", self, wrap=True, selectable=True)
-        self._apply = push_button(self, self.tr("&Apply"), self.apply_requested, "check")
         self._tried = PlainLabel("", self, wrap=True, selectable=True)
-        self._undo = push_button(self, self.tr("&Undo"), self._want_undo, "undo")
         self._unknown = PlainLabel("", self, wrap=True, selectable=True)
         self._copy = push_button(self, self.tr("&Copy as text"), self._copy_text, "copy")
         self._more = QPushButton(self.tr("All &figures"), self)
@@ -293,11 +294,9 @@ class ResultView(QWidget):
         self._figures.setMinimumHeight(self.fontMetrics().height() * ROWS_SHOWN)
         self._figures.hide()
         layout = vbox(
+            hbox((self._advice, 1), self._apply, self._undo),
             hbox(*self._workloads.buttons(), 1, shown, self._shown, earlier, self._earlier),
             self._chart,
-            self._advice,
-            hbox(self._apply, 1),
-            hbox(self._undo, 1),
             self._tried,
             self._unknown,
             hbox(self._copy, self._more, 1),
@@ -305,7 +304,7 @@ class ResultView(QWidget):
             1,
             inside=self,
         )
-        frameless(layout).insertSpacing(2, SPACE)
+        frameless(layout).insertSpacing(3, SPACE)
 
         self._workloads.idClicked.connect(self._show)
         self._shown.currentIndexChanged.connect(self._choose_report)

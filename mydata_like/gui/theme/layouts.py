@@ -103,7 +103,7 @@ class _PageArea(QScrollArea):
 def scrolled(content: QWidget, parent: QWidget, *, wide: bool = False) -> QScrollArea:
     """Return an area without a frame in which the content can be scrolled, and takes the focus.
 
-    Only content with tables is `wide`.
+    Content that is not `wide` keeps to a readable width.
     """
     area = QScrollArea(parent) if wide else _PageArea(parent)
     area.setFrameShape(QFrame.Shape.NoFrame)
