@@ -149,8 +149,7 @@ slurm-trial: setup
 	$(BIN)/python -m tests.trials.slurm
 
 pages: setup
-	$(BIN)/python -m tests.settings_pages reference > docs/settings.md
-	$(BIN)/python -m tests.settings_pages sample > docs/admin/settings.toml
+	$(BIN)/python -m tests.settings_pages > docs/admin/settings.toml
 	$(BIN)/python -m tests.events_page docs/events.md
 	$(BIN)/python -m benchmarks.page
 

@@ -1,12 +1,17 @@
 """How Sphinx makes the documentation's site: `make docs`."""
 
 import shutil
+import sys
 import tomllib
 from pathlib import Path
 
 from sphinx.application import Sphinx
 
 HERE = Path(__file__).parent
+sys.path.append(str(HERE.parent))
+
+from tests.events_page import build_reference  # noqa: E402 - found by the line above
+
 PROJECT = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]
 
 project = PROJECT["name"]
@@ -28,6 +33,13 @@ html_show_sphinx = False
 def setup(app: Sphinx) -> None:
     """Say what Sphinx is to do besides."""
     app.connect("build-finished", _copy_images)
+    app.connect("source-read", _add_meanings)
+
+
+def _add_meanings(_: Sphinx, page: str, source: list[str]) -> None:
+    """Give each problem code its meaning, which the page in the sources leaves to the program."""
+    if page == "events":
+        source[0] = build_reference(source[0], meanings=True)
 
 
 def _copy_images(app: Sphinx, failure: Exception | None) -> None:

@@ -3,14 +3,9 @@ from pathlib import Path
 
 from mydata_like.settings.schema import Settings, check_values, iter_settings
 from mydata_like.settings.settings_file import read_settings_file
-from tests.settings_pages import build_reference, build_sample
+from tests.settings_pages import build_sample
 
-PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 FILE = Path(__file__).parents[2] / "docs" / "admin" / "settings.toml"
-
-
-def test_the_page_is_up_to_date():
-    assert PAGE.read_text("utf-8") == build_reference()
 
 
 def test_the_sample_is_up_to_date():
