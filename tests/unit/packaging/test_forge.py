@@ -8,7 +8,8 @@ import yaml
 
 ROOT = Path(__file__).parents[3]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+FOLDER = ROOT / ".github" / "ISSUE_TEMPLATE"
+FORMS = sorted(file for file in FOLDER.glob("*.yml") if file.stem != "config")
 JOBS = [
     pytest.param(job, id=f"{file.stem}-{name}")
     for file in WORKFLOWS
