@@ -202,13 +202,11 @@ def _import(life: Life) -> None:
     life.show("settings", "import", str(old), "--key-store", "file")
     if life.server.api_key in (life.folder / "mydata-like" / "settings.toml").read_text():
         raise SystemExit("the API key is in the settings file")
-    life.show("settings", "check")
 
 
 def _register(life: Life) -> None:
     life.tell("## Approval\n\nThe key is created here; an administrator approves it on the server.")
     life.show("register", code=3)
-    life.show("status")
     life.tell("The administrator ticks *approved*, chooses the storage box and authorizes the key.")
     life.approve()
     life.show("register", "--check")

@@ -375,10 +375,9 @@ def _read_modules(root: Path) -> Iterator[Module]:
 
 
 def _read_vocabulary(page: Path) -> list[str]:
-    """Return the words in the tables of a page, repeated if defined more than once."""
-    cells = re.findall(r"^\| ([^|]+) \|", page.read_text("utf-8"), re.MULTILINE)
-    words = (word.strip(" *`") for cell in cells for word in re.split(r"[,>;]", cell))
-    return [word for word in words if word and word != "word" and not word.startswith("---")]
+    """Return the words that a page defines, repeated if defined more than once."""
+    items = re.findall(r"^- \*\*([^*]+)\*\*: ", page.read_text("utf-8"), re.MULTILINE)
+    return [word.strip() for item in items for word in item.split(",")]
 
 
 def _walk_without_type_checking(tree: ast.Module) -> Iterator[ast.AST]:

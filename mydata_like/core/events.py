@@ -378,14 +378,12 @@ class RunProgressed:
     """The totals of the run so far, four times per second while they change.
 
     `found` = `verified` + `waiting` + `skipped` + `failed` + open. `checked` files were compared
-    with the server, `wanted` ones are to be sent, `sent` ones have arrived in the staging area,
-    `registered` ones have a record. `found_bytes`, `verified_bytes`, `wanted_bytes` and
-    `sent_bytes` are the sizes of these files; `omitted` of the `sent_bytes` did not have to be sent
-    in this run. `transferred_bytes` also has what is done of files that have not arrived yet, with
-    the bytes that earlier attempts have left. `byte_rate` and `file_rate` are what is sent per
-    second; `remaining` is the expected time in seconds until all is done, null if it cannot be
-    estimated; `seconds` is the elapsed time. `awake` means that the computer is kept from going to
-    sleep as long as files are sent and verified.
+    with the server, `wanted` are to be sent, `sent` have arrived, `registered` have a record.
+    `found_bytes`, `verified_bytes`, `wanted_bytes` and `sent_bytes` are their sizes; `omitted` of
+    the last did not have to be sent in this run. `transferred_bytes` also has what is done of files
+    that have not arrived, earlier attempts included. `byte_rate` and `file_rate` are per second;
+    `remaining` is the expected time until all is done, null if unknown; `seconds` is the elapsed
+    time. `awake`: the computer is kept from going to sleep.
     """
 
     found: int
@@ -415,10 +413,10 @@ class StagesMeasured:
     """The work of the stages in the last two seconds, once per second unless the run is paused.
 
     `stage` (`scan`, `check`, `send`, `register` or `verify`) is the bottleneck because of its
-    `limit` (below); both are empty if there is no clear bottleneck. `byte_rate` is per second.
-    `busy` and `blocked` are the average numbers of workers (of `send`: channels) of each stage that
-    worked, or that waited for the next stage. `spent` is the share of the channels' time by cause,
-    `processors` the number of processors in use.
+    `limit` (below); both are empty if there is none. `byte_rate` is per second. `busy` and
+    `blocked` are the average numbers of workers of each stage that worked, or waited for the next.
+    `spent` is the share of the channels' time by cause, `processors` the number of processors in
+    use.
     """
 
     stage: str
@@ -482,18 +480,15 @@ class Notice:
 class RunFinished:
     """The run ended; `found` = `verified` + `waiting` + `skipped` + `failed`.
 
-    `left_behind` are the files that were skipped unintentionally, and the folders that were not
-    read; they need attention before all data is safe. `sent` files of `bytes` in all have arrived
-    in this run, which took `seconds`; `omitted` of these bytes did not have to be sent in it:
-    they were there already, or are holes. `outside` are those of the `skipped` files that are in no
-    dataset folder. `unfinished` bytes were sent of files that have not
-    arrived completely. `replaced` is how often the content of a file on the server was replaced by
-    other content, `renamed` how many copies were renamed there. `kept` are those of the `skipped`
-    files whose different copies on the server the user keeps, `held` those of the `waiting` ones
-    that wait for the user's choice, and `replacing` the files to be sent whose names have other
-    content there. `problem` is why it ended early, or null. `shard` is as in `run_started`; `limit`
-    is the most frequent one of `stages_measured`. `run` is empty if the run could not begin.
-    `compared` is as in `files_known`.
+    `left_behind` are files that were skipped unintentionally, and folders that were not read; they
+    need attention. `sent` files of `bytes` in all have arrived in this run, which took `seconds`;
+    `omitted` of these bytes did not have to be sent. `outside` are `skipped` files in no dataset
+    folder. `unfinished` bytes were sent of files that have not arrived. `replaced` is how often
+    content on the server was replaced, `renamed` how many copies were renamed there. `kept` are
+    `skipped` files whose different copies the user keeps, `held` `waiting` ones that wait for the
+    user's choice, `replacing` those to be sent whose names have other content there. `problem` is
+    why it ended early, or null. `shard` is as in `run_started`; `limit` is the most frequent one of
+    `stages_measured`. `run` is empty if the run could not begin. `compared` is as in `files_known`.
     """
 
     run: str
