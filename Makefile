@@ -6,7 +6,8 @@
 # make screenshots    pictures of the window for the documentation, from the real program
 # make docs    the documentation's site, in build/docs
 # make pages   the pages and files that are made from the settings and the events
-# make wheel   the wheel and the sources, in dist
+# make wheel   the wheels for this system and for Windows, and the sources, in dist
+# make test-wheel   the same, and install them by pip, pipx and uv with each Python that is here
 # make package        what people install on this system, in dist; see packaging/README.md
 # make test-package   the same, and try it as it is installed; as root, on computers with nothing else
 # make test-windows   run the program under Windows, with Wine; as root, on Debian
@@ -16,11 +17,11 @@
 # make s3-hosts  the S3 services that some tests need, built with Go, and these tests
 # make lock    lock what installations and packages are made of
 # make bench   speed against scp, sftp, lftp, tar over ssh, rsync and rclone
-PYTHON ?= python3
+PYTHON ?= $(shell sh packaging/find_python.sh)
 BIN := .venv/bin
 
 .PHONY: setup staging-hosts s3-hosts demo quick pure coverage test format lint types contracts docs tests translations screenshots bench \
-	kill-test claim-test free-test copy-test slurm-trial fuzz pages wheel package test-package test-windows windows-quick lock clean
+	kill-test claim-test free-test copy-test slurm-trial fuzz pages wheel test-wheel package test-package test-windows windows-quick lock clean
 
 setup: .venv/ready
 
@@ -142,6 +143,7 @@ free-test: setup
 copy-test: setup
 	$(BIN)/python -m tests.trials.copy --rounds 40
 	$(BIN)/python -m tests.trials.get --rounds 30
+	$(BIN)/python -m tests.trials.get --rounds 6 --flips 10
 	FULL_SIZE=yes $(BIN)/pytest -q tests/e2e/test_jobs.py
 
 slurm-trial: setup
@@ -153,16 +155,32 @@ pages: setup
 	$(BIN)/python -m tests.events_page docs/events.md
 	$(BIN)/python -m benchmarks.page
 
-wheel: .venv/program-ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'hatchling>=1.27'
-	$(BIN)/python -m hatchling build -t wheel -t sdist
+# The wheel for Linux is the last one, so that the library of this system is left in the sources.
+wheel: .venv/wheel-ready
+	rm -rf dist/mydata_like-*
+	$(BIN)/python -m hatchling build -t sdist
+	[ "$$(uname)" != Linux ] || CC=x86_64-w64-mingw32-gcc $(BIN)/python -m hatchling build -t wheel
+	$(BIN)/python -m hatchling build -t wheel
+	for wheel in dist/*-linux_*.whl; do [ ! -e "$$wheel" ] || \
+		{ PATH="$(CURDIR)/$(BIN):$$PATH" auditwheel repair -w dist "$$wheel" && rm "$$wheel"; }; done
+
+.venv/wheel-ready: .venv/program-ready
+	[ "$$(uname)" != Linux ] || command -v x86_64-w64-mingw32-gcc || \
+		sh packaging/install_packages.sh gcc-mingw-w64-x86-64-win32
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group wheel
+	touch $@
 
 package: setup
 	$(PYTHON) packaging/build.py
 
-test-package: package wheel
+test-package: package test-wheel
 	[ "$$(id -u)" -ne 0 ] || sh packaging/setup_tests.sh debootstrap
-	$(BIN)/pytest -rs packaging/linux
+	$(BIN)/pytest -rs packaging/linux --ignore packaging/linux/test_wheel.py
+
+test-wheel: wheel setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group lock
+	$(BIN)/pytest -rs packaging/linux/test_wheel.py
 
 test-windows:
 	$(PYTHON) packaging/windows/rig.py $(STEPS)

@@ -3,6 +3,7 @@
 import os
 import platform
 import subprocess
+import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -32,7 +33,8 @@ def describe_machine(directory: Path) -> dict[str, str]:
         "system": platform.platform(),
         "storage": f"{directory} ({_file_system(directory)})",
         "load before": " ".join(f"{load:.2f}" for load in os.getloadavg()),
-        "Python": platform.python_version(),
+        # Whose build it is matters: many are made without optimisation.
+        "Python": f"{platform.python_version()} of {sys.base_prefix}",
         "mydata-like": _revision(),
         **{name: _package(name) for name in _PACKAGES},
         **{name: _first_line(command) for name, command in _VERSIONS.items()},

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
+from mydata_like import __version__
+
 HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent))
 
@@ -15,7 +17,7 @@ from tests.events_page import build_reference  # noqa: E402 - found by the line 
 PROJECT = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]
 
 project = PROJECT["name"]
-release = version = PROJECT["version"]
+release = version = __version__
 project_copyright = PROJECT["authors"][0]["name"]
 
 extensions = ["myst_parser"]

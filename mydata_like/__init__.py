@@ -1,3 +1,3 @@
 """mydata-like uploads instrument data to a MyTardis server and proves that every byte arrived."""
 
-__version__ = "0.1.0"
+__version__ = "0.9.0"

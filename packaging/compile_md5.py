@@ -1,5 +1,6 @@
 """A hook of hatchling that compiles the library of `mydata_like.core.hashing`, given a C compiler.
 
+A compiler for Windows in CC makes a wheel for Windows anywhere: CC=x86_64-w64-mingw32-gcc.
 Without one, the program computes checksums by hashlib, and reads folders and tiny files one by one.
 """
 
@@ -27,6 +28,13 @@ def find_compiler() -> list[str]:
     return given or ([found] if found else [])
 
 
+def find_system(compiler: list[str]) -> tuple[str, str]:
+    """Return the system that a compiler compiles for, as `sys.platform` and in tags of wheels."""
+    if Path(compiler[0]).name.startswith("x86_64-w64-mingw32"):
+        return "win32", "win_amd64"
+    return sys.platform, sysconfig.get_platform().replace("-", "_").replace(".", "_")
+
+
 def compile_library(compiler: list[str], library: Path) -> bool:
     """Compile the library; return whether that succeeded.
 
@@ -52,12 +60,12 @@ class Hook(BuildHookInterface[Any]):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile the library into the sources, for editable installations as well."""
-        library = CORE / LIBRARIES.get(sys.platform, "_md5.so")
         compiler = find_compiler()
+        system, tag = find_system(compiler or [""])
+        library = CORE / LIBRARIES.get(system, "_md5.so")
         if not (compiler and compile_library(compiler, library)):
-            self.app.display_warning("No C compiler: checksums will take more processor time.")
+            self.app.display_warning("No C compiler: hashlib will compute the checksums, slower.")
             return
         build_data["artifacts"].append(f"mydata_like/core/{library.name}")
-        system = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-        build_data["tag"] = f"py3-none-{system}"
+        build_data["tag"] = f"py3-none-{tag}"
         build_data["pure_python"] = False

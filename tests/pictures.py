@@ -2,7 +2,8 @@
 
 The program runs offscreen with an embedded server. Every scene of tests/gui/scenes.py is taken in
 its state of the program. `python -m tests.pictures NAME...` takes only the named scenes; `--scale`
-sets the pixels of the screen for each of the window, `--into` the folder.
+sets the pixels of the screen for each of the window, `--size` those of the window, `--into` the
+folder.
 """
 
 import argparse
@@ -51,7 +52,7 @@ SETTINGS = {
 }
 
 
-def main(names: list[str], folder: Path, scale: float) -> int:
+def main(names: list[str], folder: Path, scale: float, size: QSize = SIZE) -> int:
     """Take the screenshots and list them; return 1 if a font is missing or one is too large."""
     os.environ["QT_SCALE_FACTOR"] = str(scale)
     app = QApplication(sys.argv[:1])
@@ -69,7 +70,7 @@ def main(names: list[str], folder: Path, scale: float) -> int:
             wanted = [scene for scene in scenes if scene.moment is moment]
             if wanted:
                 style.apply(app, "light")
-                taken += _shoot(app, prepare(site), wanted, folder)
+                taken += _shoot(app, prepare(site), wanted, folder, size)
     for path in taken:
         print(f"{path.stat().st_size:8,}  {path.name}")
     return int(any(path.stat().st_size > LARGEST for path in taken))
@@ -114,9 +115,11 @@ def _add_the_unusual(data: Path) -> None:
     (data / "alice" / "Tomogram 7" / "still_growing.raw").write_bytes(b"raw" * 10_000)
 
 
-def _shoot(app: QApplication, program: Program, scenes: list[Scene], folder: Path) -> list[Path]:
+def _shoot(
+    app: QApplication, program: Program, scenes: list[Scene], folder: Path, size: QSize
+) -> list[Path]:
     stage = Stage(program.window, program.context)
-    program.window.resize(SIZE)
+    program.window.resize(size)
     taken = []
     for scene in scenes:
         shown = scene.open(stage)
@@ -250,5 +253,6 @@ if __name__ == "__main__":
     parser.add_argument("names", nargs="*", metavar="SCENE")
     parser.add_argument("--scale", type=float, default=2)
     parser.add_argument("--into", type=Path, default=FOLDER)
+    parser.add_argument("--size", type=int, nargs=2, default=(SIZE.width(), SIZE.height()))
     chosen = parser.parse_args()
-    sys.exit(main(chosen.names, chosen.into, chosen.scale))
+    sys.exit(main(chosen.names, chosen.into, chosen.scale, QSize(*chosen.size)))

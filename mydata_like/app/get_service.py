@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, Union
 
 from mydata_like.app.directory_lock import directory_locked
+from mydata_like.app.get_events import GetEvents, IncomingTransfer
 from mydata_like.app.host_login import parse_destination
 from mydata_like.app.known_copies import KNOWN_ID, list_addresses
 from mydata_like.app.ledgers import list_ledgers, reading
@@ -33,7 +34,7 @@ from mydata_like.catalogues.manifest.listing import Listing, read_listing, requi
 from mydata_like.catalogues.manifest.segments import MARKER
 from mydata_like.core.checksums import Algorithm
 from mydata_like.core.copy_arguments import CopyTarget, FolderTarget
-from mydata_like.core.data_directory import WHOLE, Shard, find_key
+from mydata_like.core.data_directory import Shard, find_key
 from mydata_like.core.destination_files import (
     HOLE,
     OCCUPIED,
@@ -60,12 +61,14 @@ from mydata_like.core.formatting import format_path
 from mydata_like.core.frozen import frozen
 from mydata_like.core.model import LOST, Entry, EntryState
 from mydata_like.core.openat import join
+from mydata_like.core.ports import Emit
 from mydata_like.core.staging_path import KEPT
 from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.engine.pipeline import CancelFlag, Lock, ahead, begin, call_unless
 from mydata_like.engine.run import INTERRUPTED, INTERRUPTED_EXIT, SOME_FAILED_EXIT
 from mydata_like.engine.walk import compile_patterns
 from mydata_like.hostos.clock import SystemClock
+from mydata_like.ledger.ledger_file import note_restored
 from mydata_like.settings.schema import Settings
 from mydata_like.transfer.destination_problems import ABSENT
 from mydata_like.transfer.folder.received_files import (
@@ -91,6 +94,7 @@ TOGETHER: Final = 500  # of these files, at most
 TOGETHER_BYTES: Final = 8 * 1024 * 1024  # of content, at most
 NAMES_BYTES: Final = 64 * 1024  # of their paths, at most
 UNMARKED: Final = "destination.unmarked"
+NOTED: Final = 1.0  # seconds between notes in the ledger of what came back
 PIECES_AHEAD: Final = 16  # of a large file, of up to 256 KiB each
 _SLASH: Final = ord("/")
 _RECORDS: Final = re.compile("(dataset|experiment):([0-9]{1,18})")
@@ -197,10 +201,11 @@ def get_files(
     prompts: Prompts | None,
     cancel: CancelFlag,
     report: Callable[[VerifyProgress], None],
+    emit: Emit | None = None,
 ) -> GetReport:
     """Bring files here; an interruption ends it with what is known so far.
 
-    Raises `UploaderError` if it cannot begin.
+    Events are emitted from any thread. Raises `UploaderError` if it cannot begin.
     """
     if isinstance(order.what, RecordTarget):
         # Only a server needs it.
@@ -218,7 +223,7 @@ def get_files(
     else:
         place = open_target(order.what, order.config, order.accepted_keys, prompts)
         try:
-            return _Get(order, place, cancel, report).run()
+            return _Get(order, place, cancel, report, emit=emit).run()
         except StagingError as error:
             if error.problem_code != UNMARKED or not isinstance(place, FolderPlace):
                 raise
@@ -234,17 +239,26 @@ def get_files(
         )
     if order.missing and copied.alone:
         order = replace(order, target=order.target.rpartition(b"/")[0])
-    return _Get(order, copied.place, cancel, report, copied).run()
+    return _Get(order, copied.place, cancel, report, copied, emit=emit).run()
 
 
 _Place = Union[Place, "MyTardisPlace"]
+
+
+class _KnownFiles(NamedTuple):
+    """What a ledger for a directory has of wanted files, by their places."""
+
+    ledger: Path
+    directory: bytes
+    found: dict[bytes, Entry]
 
 
 class _Copied(NamedTuple):
     """Files that are wanted, by their paths where they are, and why others cannot be fetched.
 
     They are as they were here, or as the `records` of a server have them. They go to a folder in
-    the target, unless its name is empty. A single file was asked for if it is `alone`.
+    the target, unless its name is empty. A single file was asked for if it is `alone`. The
+    `ledgers` are those that know the files.
     """
 
     place: _Place
@@ -253,6 +267,7 @@ class _Copied(NamedTuple):
     folder: bytes = b""
     alone: bool = False
     records: bool = False
+    ledgers: Sequence[_KnownFiles] = ()
 
 
 def _find_copied(
@@ -263,17 +278,19 @@ def _find_copied(
     for target, settings, shards in _list_ledgers(order.config):
         inside = find_key(Path(settings.data.directory or ""), Path(os.fsdecode(path)))
         keys = [path] if inside is None else [inside, path]
-        found = dict[bytes, Entry]()
-        for shard in shards:
+        found, ledgers = dict[bytes, Entry](), list[_KnownFiles]()
+        for shard, file in shards:
             with reading(settings, order.config, shard) as ledger:
                 if ledger is None:
                     continue
-                found |= {
+                known = {
                     it.key[len(key) :].strip(b"/") or name: it
                     for key in keys
                     for it in ledger.iter_entries(key)
                     if it.state is EntryState.VERIFIED and _is_at(it.key, key)
                 }
+            found |= known
+            ledgers.append(_KnownFiles(file, os.fsencode(settings.data.directory or ""), known))
         if not found:
             continue
         alone = any(it.key in keys for it in found.values())
@@ -282,8 +299,8 @@ def _find_copied(
             # Only a server needs it.
             from mydata_like.app.mytardis_place import open_known
 
-            server, known = open_known(found, settings, order.config, cancel)
-            return _Copied(server, known, (), folder, alone, records=True)
+            server, wanted = open_known(found, settings, order.config, cancel)
+            return _Copied(server, wanted, (), folder, alone, records=True, ledgers=ledgers)
         files = {
             it.remote.encode("utf-8", "surrogateescape"): WantedFile(
                 it.remote.encode("utf-8", "surrogateescape"),
@@ -298,7 +315,7 @@ def _find_copied(
         if files:
             accepted = order.accepted_keys + settings.transfer.host_keys
             opened = open_target(target, order.config, accepted, prompts, settings.transfer)
-            return _Copied(opened, files, (), folder, alone)
+            return _Copied(opened, files, (), folder, alone, ledgers=ledgers)
     return None
 
 
@@ -311,15 +328,15 @@ def _is_at(key: bytes, path: bytes) -> bool:
 
 def _list_ledgers(
     config: Path | None,
-) -> Iterator[tuple[CopyTarget | None, Settings, Sequence[Shard]]]:
+) -> Iterator[tuple[CopyTarget | None, Settings, Sequence[tuple[Shard, Path]]]]:
     """Yield the ledgers of the settings, and of each copy; the target is None for a server."""
     settings = load_settings(config, must_exist=False).settings
     target = None
     if settings.destination.takes_tree:
         target = settings.destination.parse(os.fsencode(Path.home()))
-    yield target, settings, [shard for shard, _ in list_ledgers(settings, config)]
+    yield target, settings, list(list_ledgers(settings, config))
     for copied, address in list_addresses(config):
-        yield parse_destination(address), copied, [WHOLE]
+        yield parse_destination(address), copied, list(list_ledgers(copied, config))
 
 
 def can_be_got(path: Path, config: Path | None) -> bool:
@@ -331,7 +348,7 @@ def can_be_got(path: Path, config: Path | None) -> bool:
     for _, settings, shards in _list_ledgers(config):
         inside = find_key(Path(settings.data.directory or ""), path)
         keys = [wanted] if inside is None else [inside, wanted]
-        for shard in shards:
+        for shard, _ in shards:
             with reading(settings, config, shard) as ledger:
                 if ledger and any(
                     it.state is EntryState.VERIFIED and _is_at(it.key, key)
@@ -351,7 +368,7 @@ def find_originals(
     """
     for _, settings, shards in _list_ledgers(config):
         top = settings.data.directory or Path()
-        for shard in shards:
+        for shard, _ in shards:
             with reading(settings, config, shard) as ledger:
                 if ledger is None or ledger.find_meta(KNOWN_ID) != name:
                     continue
@@ -390,8 +407,10 @@ class _Get:
         *,
         choose: Callable[[Listing], dict[bytes, WantedFile]] | None = None,
         received: ReceivedFiles | None = None,
+        emit: Emit | None = None,
     ) -> None:
         self._order = order
+        self._events = GetEvents(emit)
         self._copied = copied  # else all files of a part of the destination are wanted
         self._find_wanted = choose  # of what is listed, once it is known
         self._place = place
@@ -408,6 +427,8 @@ class _Get:
         self._lock = Lock()
         self._jobs: Iterator[list[bytes]] = iter(())
         self._done = self._moved = 0  # files and bytes, for the progress
+        self._came: dict[bytes, str] = {}  # checksums by place, until the ledger has them
+        self._noted_at = time.monotonic()
         self._bucket = TokenBucket(self._check)
         self._bucket.limit(order.bandwidth * 1e6)
         self._records = copied is not None and copied.records  # there is no manifest
@@ -418,11 +439,14 @@ class _Get:
         report, began = self.report, time.monotonic()
         with ExitStack() as stack:
             stack.callback(self._close)
+            stack.callback(self._note_restored)
             call_unless(self._cancel, self._open)
             chosen = self._choose()
             self._open_target(stack)
+            self._tell_start()
             try:
-                self._receive_all(chosen)
+                with self._events.reported():
+                    self._receive_all(chosen)
                 if not self._order.dry_run:
                     self._make_tree(chosen)
                     self._target.sync()
@@ -434,7 +458,16 @@ class _Get:
         if not report.exit_code and (report.problems or report.damaged):
             report.exit_code = SOME_FAILED_EXIT
         report.seconds = time.monotonic() - began
+        others = [it.problem for it in report.problems if not it.path] + report.damaged
+        self._events.finish(others, report.ended)
         return report
+
+    def _tell_start(self) -> None:
+        order, report = self._order, self.report
+        size = report.size
+        self._events.start(order.target, report.found, size, dry_run=order.dry_run)
+        for path, problem in report.problems:  # of what is not to be fetched
+            self._events.settle(WantedFile(path, path, 0, "", 0), problem, here=False)
 
     def _open(self) -> None:
         """Find the destination, and read its marker and manifest."""
@@ -584,7 +617,8 @@ class _Get:
         self._jobs = iter(jobs)
         most = min(self._order.channels or self._place.readers, len(jobs))
         self._sessions += [self._place.open_files() for _ in range(1, most)]
-        works = [begin(partial(self._work, files)) for files in self._sessions[:most]]
+        sessions = enumerate(self._sessions[:most])
+        works = [begin(partial(self._work, channel, files)) for channel, files in sessions]
         try:
             call_unless(self._cancel, lambda: _wait_all(works))
         finally:
@@ -611,15 +645,16 @@ class _Get:
         if group:
             yield group
 
-    def _work(self, files: DestinationFiles) -> None:
+    def _work(self, channel: int, files: DestinationFiles) -> None:
         """Receive one group after the other, until none is left or the work ends."""
         try:
-            while not self._stop.is_set():
-                with self._lock:
-                    job = next(self._jobs, None)
-                if job is None:
-                    return
-                self._receive_group(files, [self._describe(path) for path in job])
+            with self._events.channel(channel, self._place.name):
+                while not self._stop.is_set():
+                    with self._lock:
+                        job = next(self._jobs, None)
+                    if job is None:
+                        return
+                    self._receive_group(channel, files, [self._describe(path) for path in job])
         except BaseException:
             self._stop.set()
             raise
@@ -633,18 +668,28 @@ class _Get:
         place = path.rpartition(b"/")[2] if alone else self._prefix + self._below(path)
         return WantedFile(path, place, size, checksum, self._listing.find_modified(path))
 
-    def _receive_group(self, files: DestinationFiles, wanted: Sequence[WantedFile]) -> None:
+    def _receive_group(
+        self, channel: int, files: DestinationFiles, wanted: Sequence[WantedFile]
+    ) -> None:
         """Receive files of one group; what a broken connection has left is received again."""
         left = {it.path: it for it in self._skip_present(wanted)}
         if self._order.dry_run:
             for file in left.values():
                 self._settle(file, None)
-            return
+        elif left:
+            with self._events.transfer(channel, list(left.values())) as transfer:
+                self._receive_again(files, left, transfer)
+
+    def _receive_again(
+        self, files: DestinationFiles, left: dict[bytes, WantedFile], transfer: IncomingTransfer
+    ) -> None:
+        """Receive files until none is `left`; raises what lasts."""
         rests = iter(RESTS)
         while left:
             before = len(left), self._moved // RESUMED
+            transfer.begin()
             try:
-                self._receive(files, left)
+                self._receive(files, left, transfer)
             except (TransientError, ServerUnavailableError) as error:
                 logger.info("The destination did not answer: %s", error)
                 if (len(left), self._moved // RESUMED) != before:
@@ -652,12 +697,15 @@ class _Get:
                 rest = next(rests, None)
                 if rest is None:
                     raise
+                transfer.retry(error.problem, rest)
                 if self._stop.wait(rest):
                     raise Cancelled from error
 
     def _skip_present(self, wanted: Sequence[WantedFile]) -> list[WantedFile]:
         """Return the files that are to be received; those of the same size are hashed first."""
         if not self._present:
+            for file in wanted:
+                self._events.want(file, None)
             return list(wanted)
         found = self._target.look([it.place for it in wanted])
         pairs = list(zip(wanted, found, strict=True))
@@ -676,58 +724,68 @@ class _Get:
                 )
                 self._settle(file, problem)
             else:
+                self._events.want(file, there.size if there else None)
                 left.append(file)
         if not self._order.dry_run:
             again = {file.path for file in left}
             self._target.remove_parts(file for file in wanted if file.path not in again)
         return left
 
-    def _receive(self, files: DestinationFiles, left: dict[bytes, WantedFile]) -> None:
+    def _receive(
+        self, files: DestinationFiles, left: dict[bytes, WantedFile], transfer: IncomingTransfer
+    ) -> None:
         """Receive files, and remove from those that are `left` what is settled."""
         small = [it.path for it in left.values() if it.size <= SMALL or it.archive]
         if len(small) > 1:
-            self._receive_together(files, small, left)
+            self._receive_together(files, small, left, transfer)
         for file in list(left.values()):
-            self._settle(file, self._receive_alone(files, file))
+            self._settle(file, self._receive_alone(files, file, transfer), transfer)
             del left[file.path]
 
     def _receive_together(
-        self, files: DestinationFiles, paths: Sequence[bytes], left: dict[bytes, WantedFile]
+        self,
+        files: DestinationFiles,
+        paths: Sequence[bytes],
+        left: dict[bytes, WantedFile],
+        transfer: IncomingTransfer,
     ) -> None:
         """Receive small files; those that are omitted or wrong stay `left`."""
+        moved = partial(self._pass, transfer)
         with self._receiving() as reception:
             try:
                 for content in files.open_contents(paths):
                     file = left[content.path]
                     try:
                         with reception.open(file) as incoming:
-                            reception.write(incoming, content, self._pass)
+                            reception.write(incoming, content, moved)
                     except OSError as error:
-                        self._settle(file, self._target.judge(file.place, error))
+                        self._settle(file, self._target.judge(file.place, error), transfer)
                         del left[file.path]
             finally:
                 for file, problem in reception.name_all():
-                    self._settle(file, problem)
+                    self._settle(file, problem, transfer)
                     del left[file.path]
 
-    def _receive_alone(self, files: DestinationFiles, file: WantedFile) -> Problem | None:
+    def _receive_alone(
+        self, files: DestinationFiles, file: WantedFile, transfer: IncomingTransfer
+    ) -> Problem | None:
         """Receive a file; return what prevented that.
 
         If it continues what an earlier attempt has left, and that was wrong, it begins again.
         """
-        resumed = True
+        resumed, moved = True, partial(self._pass, transfer)
         while resumed:
             try:
                 with self._receiving() as reception:
                     with reception.open(file) as incoming:
                         resumed = incoming.offset > 0
-                        self._move(incoming.offset, waits=False)
+                        self._move(incoming.offset, transfer, waits=False)
                         with files.open_content(file.path, incoming.offset) as content:
                             if content is None:
                                 incoming.remove()
                                 return self._describe_missing(file.path)
                             with self._read_ahead(file, content) as read:
-                                right = reception.write(incoming, read, self._pass)
+                                right = reception.write(incoming, read, moved)
                     if right:
                         return reception.name_all()[0][1]
             except OSError as error:
@@ -753,13 +811,14 @@ class _Get:
     def _receiving(self) -> "AbstractContextManager[Reception]":
         return self._target.receiving(replace=self._order.replace, sparse=self._order.sparse)
 
-    def _pass(self, piece: bytes) -> None:
-        self._move(len(piece), waits=piece is not HOLE)
+    def _pass(self, transfer: IncomingTransfer, piece: bytes) -> None:
+        self._move(len(piece), transfer, waits=piece is not HOLE)
 
-    def _move(self, size: int, *, waits: bool = True) -> None:
+    def _move(self, size: int, transfer: IncomingTransfer, *, waits: bool) -> None:
         """Count bytes that have arrived, and wait as the bandwidth demands."""
         with self._lock:
             self._moved += size
+        transfer.move(size, omitted=not waits)
         self._check()
         while waits and size > 0:
             size -= self._bucket.take(size)
@@ -770,7 +829,14 @@ class _Get:
         if self._stop.is_set():
             raise Cancelled
 
-    def _settle(self, file: WantedFile, problem: Problem | None, *, here: bool = False) -> None:
+    def _settle(
+        self,
+        file: WantedFile,
+        problem: Problem | None,
+        transfer: IncomingTransfer | None = None,
+        *,
+        here: bool = False,
+    ) -> None:
         """Count a file that is here now, or cannot be received."""
         report = self.report
         with self._lock:
@@ -783,7 +849,32 @@ class _Get:
             else:
                 report.received += 1
                 report.received_size += file.size
+                if self._order.missing and not self._order.dry_run:
+                    self._came[file.place] = file.checksum
+                if transfer:
+                    transfer.arrived += 1
+                    transfer.arrived_size += file.size
+            due = self._came and time.monotonic() - self._noted_at >= NOTED
+        if due:
+            self._note_restored()
+        if problem or here or transfer:  # else it would be fetched
+            self._events.settle(file, problem, here=here)
         self._report()
+
+    def _note_restored(self) -> None:
+        """Note in the ledgers what has come back to its place; a failure is only logged."""
+        with self._lock:
+            came, self._came = self._came, {}
+            self._noted_at = time.monotonic()
+        for file, directory, found in self._copied.ledgers if self._copied else ():
+            checksums = [
+                (found[place].key, checksum) for place, checksum in came.items() if place in found
+            ]
+            try:
+                if checksums:
+                    note_restored(file, directory, checksums, SystemClock().now())
+            except UploaderError as error:
+                logger.warning("The ledger was not told what came back: %s", error)
 
     def _fail(self, path: bytes, problem: Problem) -> None:
         self.report.failed += 1

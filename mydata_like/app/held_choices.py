@@ -1,6 +1,6 @@
 """The user's choices for held files: files next to the ledger, which the next run takes.
 
-Only a run writes the ledger. A choice is for a file in one state.
+Only a run writes the ledger's rows of files. A choice is for a file in one state.
 """
 
 import logging

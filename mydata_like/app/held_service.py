@@ -1,7 +1,7 @@
 """The held changed files, and what the user chooses for them.
 
-Only a run writes the ledger. A choice is left next to it in a file, for the file in one state; the
-next run records it in the ledger and removes the file.
+Only a run writes the ledger's rows of files. A choice is left next to it in a file, for the file in
+one state; the next run records it in the ledger and removes the file.
 """
 
 from collections.abc import Iterator, Sequence

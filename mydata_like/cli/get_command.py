@@ -18,26 +18,34 @@ from mydata_like.app.logging_setup import open_log
 from mydata_like.cli.options import (
     AcceptHostOption,
     BandwidthOption,
+    BriefOption,
     ChannelsOption,
     ConfigOption,
+    EventsOption,
     ExcludeOption,
     IncludeOption,
     JsonOption,
 )
 from mydata_like.cli.output import (
     NAMED_PROBLEMS,
-    Shape,
+    EventLines,
+    choose_shape,
     describe_problem,
+    log_event,
     name_destination,
+    needs_details,
     print_failure,
     print_json,
     print_lines,
     reword,
+    reword_event,
+    unstarted_run,
 )
 from mydata_like.cli.prompts import find_prompts
 from mydata_like.cli.stdin_commands import stopped_by_signals
 from mydata_like.cli.verify_command import ProgressLine
 from mydata_like.core.errors import Cancelled, UploaderError
+from mydata_like.core.events import Event, event_record
 from mydata_like.core.formatting import format_duration, format_path, format_size
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.engine.run import INTERRUPTED, INTERRUPTED_EXIT
@@ -92,6 +100,8 @@ def get(
     ] = False,
     accept: AcceptHostOption = None,
     config: ConfigOption = None,
+    events: EventsOption = False,
+    brief: BriefOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Fetch what is at a destination or on a server, and compare every byte with what was proven.
@@ -102,7 +112,16 @@ def get(
     """
     if missing is bool(target):
         raise typer.BadParameter("Write WHAT and TARGET, or --missing and WHAT.")
+    shape = choose_shape(events=events, brief=brief, as_json=as_json)
+    # There is no ledger of failures, so brief events name the first ones.
+    lines = EventLines(sys.stdout, brief=brief, dry_run=True) if events else None
     settings = Settings()
+
+    def emit(event: Event) -> None:
+        if lines:
+            lines.show(reword_event(event, settings))
+        log_event(event)
+
     try:
         source, contents, folder = plan_get(what, target)
         if not isinstance(source, RecordTarget):
@@ -128,20 +147,24 @@ def get(
             stack.enter_context(stopped_by_signals(cancel))
             line = ProgressLine(sys.stderr, cancel)
             stack.callback(line.clear)
-            report = get_files(order, find_prompts(), cancel, line.show)
+            show = (lambda _: None) if lines else line.show
+            listener = emit if events or needs_details(shape) else None
+            report = get_files(order, find_prompts(), cancel, show, listener)
     except UploaderError as error:
         if as_json:
             print_json({"problem": error.problem._asdict()})
         else:
-            print_failure(error, Shape.TEXT, settings)
+            print_failure(error, shape, settings)
         raise typer.Exit(error.exit_code) from None
     except (Cancelled, KeyboardInterrupt):
         if as_json:
             print_json({"problem": INTERRUPTED._asdict()})
+        elif events:
+            print_json(event_record(unstarted_run(INTERRUPTED)))
         raise typer.Exit(INTERRUPTED_EXIT) from None
     if as_json:
         print_json(_record(report, dry_run=dry_run))
-    else:
+    elif not events:
         about = Settings() if report.records else settings
         print_lines(reword(_describe(report, dry_run=dry_run), about))
     raise typer.Exit(report.exit_code)

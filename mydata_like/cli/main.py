@@ -80,13 +80,36 @@ def demo(
     raise typer.Exit(serve_forever(write_config) if serve else demonstrate(as_json=as_json))
 
 
+def print_update(*, as_json: bool) -> None:
+    """Print whether a newer version is available. Nothing is downloaded."""
+    # Other commands of this module need no settings.
+    from mydata_like.app.settings_service import load_settings
+    from mydata_like.app.update_check import fetch_newer, is_allowed
+
+    loaded = load_settings(must_exist=False)
+    asked = is_allowed(loaded)
+    newer = fetch_newer(loaded.settings.window.update_url) if asked else ""
+    if as_json:
+        print_json({"version": __version__, "asked": asked, "newer": newer})
+    elif not asked:
+        typer.echo("Not asked: window.update_url is empty, or a managed file rules this computer.")
+    else:
+        typer.echo(f"Version {newer} is available." if newer else "This is the newest version.")
+
+
 def version(
     everything: Annotated[
         bool, typer.Option("--all", help="Include the libraries that security depends on.")
     ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Ask window.update_url for a newer version.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Print the version."""
+    if check:
+        print_update(as_json=as_json)
+        return
     # At the top of the module it would delay every command by 17 ms.
     from mydata_like.hostos.dependencies import describe_versions, list_libraries
 

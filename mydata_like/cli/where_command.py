@@ -119,6 +119,8 @@ def _describe(file: FileStatus) -> Iterator[str]:
         if entry.archive:
             yield f"  archive: {entry.archive}"
         yield f"  path on the server: {entry.remote}"
+    if file.restored:
+        yield f"  brought back to this computer: {file.restored:%Y-%m-%d %H:%M:%SZ}"
     yield from (f"  {line}" for line in file.describe_kept())
     told = file.outcome is not None and file.outcome.kind in ("waiting", "skipped")
     if file.safety in _REMARKS and not (told and file.safety is FileSafety.CHANGED):

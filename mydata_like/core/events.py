@@ -30,10 +30,10 @@ class RunStarted:
 
     `reason` is `person`, or what started the run automatically: the kind of its schedule, `settled`
     (new files have settled), `retry` (the run before could not do its work), `source` (only added
-    sources are scanned), or `folder` (the user requested a run for one folder). `run` is the name
-    of the run. `data_directory` is absolute. With `dry_run`, the run only scans and checks. `shard`
-    is the part of the data directory that is uploaded (`run --shard`), such as `2/4`; empty for all
-    of it.
+    sources are scanned), `folder` (the user requested a run for one folder), or `get` (files are
+    fetched to `data_directory`). `run` is the name of the run. `data_directory` is absolute. With
+    `dry_run`, the run only scans and checks. `shard` is the part of the data directory that is
+    uploaded (`run --shard`), such as `2/4`; empty for all of it.
     """
 
     run: str

@@ -48,11 +48,15 @@ class UnknownReason(StrEnum):
 
 
 class StepTimes(NamedTuple):
-    """When a file reached each step, in seconds since 1970; None if not known."""
+    """When a file reached each step, in seconds since 1970; None if not known.
+
+    It was `restored` when these bytes were last brought back to this computer.
+    """
 
     staged: int | None = None
     registered: int | None = None
     verified: int | None = None
+    restored: int | None = None
 
 
 class KnownOutcome(NamedTuple):
@@ -173,6 +177,12 @@ class FileStatus(NamedTuple):
         return moment_of(at) if at else None
 
     @property
+    def restored(self) -> datetime | None:
+        """When the known bytes were last brought back to this computer."""
+        at = self.evidence.times.restored
+        return moment_of(at) if at else None
+
+    @property
     def modified(self) -> datetime | None:
         """The modification time of the file in the ledger, else of the one on the disk."""
         modified_ns = self.entry.modified_ns if self.entry else self.modified_ns
@@ -197,6 +207,7 @@ class FileStatus(NamedTuple):
             "datafile": entry.datafile if entry else None,
             "remote": entry.remote if entry else None,
             "archive": (entry.archive or None) if entry else None,
+            "restored": self.restored and self.restored.isoformat(),
             "problem": outcome.problem._asdict() if outcome else None,
             "kept": [
                 {

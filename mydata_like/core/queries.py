@@ -24,6 +24,7 @@ class View:
 
     `text` is a part of the path, case-insensitive for ASCII letters; `folder` is a path below the
     data directory; `since` and `until` are seconds since 1970. An empty value does not filter.
+    Without `unsent`, it has no files that were found and not sent yet.
     """
 
     table: Table = Table.FILES
@@ -33,6 +34,7 @@ class View:
     folder: bytes = b""
     since: int | None = None
     until: int | None = None
+    unsent: bool = True
     order: str = "at"
     descending: bool = True
 

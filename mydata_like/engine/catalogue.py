@@ -108,6 +108,8 @@ class Catalogue(Protocol):
     while the catalogue is unavailable.
     """
 
+    verifiers: int  # workers of `verify`
+
     @property
     def contradicted(self) -> int:
         """The number of files known as verified that `audit` found not to be."""

@@ -228,6 +228,8 @@ class Check:
         """Return a problem instead of each file that would be read and may not be finished."""
         read = [file for file, found in judged if _must_be_read(found)]
         waiting = self._find_unfinished(read) if read else {}
+        if not waiting:
+            return judged
         return [(file, waiting.get(file.key, found)) for file, found in judged]
 
     def _take_over_renamed(

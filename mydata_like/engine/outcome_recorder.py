@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from mydata_like.core.archives import ArchiveRecord
 from mydata_like.core.errors import Problem
@@ -30,6 +30,7 @@ from mydata_like.core.model import (
 from mydata_like.core.ports import Ledger
 from mydata_like.engine.pipeline import Lock
 
+_PASSING: Final = (EntryState.STAGED, EntryState.REGISTERED)
 NO_FOLDER = FolderSums(b"", "", None, "", "")
 
 
@@ -204,11 +205,17 @@ def _record(ledger: Ledger, batch: Sequence[FileRecord]) -> list[tuple[ArchiveRe
     Most files are verified within seconds. Their states on the way are recorded late, but not those
     of records that had other bytes: what the server says of these bytes would be taken for ours.
     """
-    rows = [Entry.of(record) for record in batch if not record.members]
-    late = [row for row in rows if row.state in (EntryState.STAGED, EntryState.REGISTERED)]
-    now = [row for row in rows if row.state not in (EntryState.STAGED, EntryState.REGISTERED)]
+    late: list[Entry] = []
+    now: list[Entry] = []
+    archives = []
+    for record in batch:
+        if record.members:
+            archives.append((ArchiveRecord.of(record), record))
+            continue
+        row = Entry.of(record)
+        (late if row.state in _PASSING else now).append(row)
     if late:
         ledger.record_late(late)
     if now:
         ledger.record(now)
-    return [(ArchiveRecord.of(record), record) for record in batch if record.members]
+    return archives

@@ -299,7 +299,15 @@ class Run:
                 limit=UNPROVEN,
                 weigh=count_files,
             )
-            looked = stage(group, self._context.catalogue.verify, known, limit=BEHIND, weigh=len)
+            catalogue = self._context.catalogue
+            looked = stage(
+                group,
+                catalogue.verify,
+                known,
+                workers=catalogue.verifiers,
+                limit=BEHIND,
+                weigh=len,
+            )
             return list(chain.from_iterable(stage(group, stages.record, looked)))
         except BaseException:
             # Senders wait for their channels, so these are closed before the group can be joined.

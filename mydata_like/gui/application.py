@@ -12,6 +12,8 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, QTimer, Slot
 from PySide6.QtWidgets import QApplication
 
+from mydata_like import __version__
+from mydata_like.app.update_check import fetch_newer, is_allowed
 from mydata_like.core.errors import NotApprovedError, Problem, UploaderError
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.gui.base import AppContext
@@ -136,6 +138,8 @@ class Program(QObject):
         self.arrival = DropTarget(self.context, self.window)
 
         self.controller.settings_changed.connect(self._choose_log_level)
+        once = Qt.ConnectionType.SingleShotConnection
+        self.controller.settings_changed.connect(self._check_for_update, once)
         self.controller.page_wanted.connect(self._open_dialog)
         self.drawer.left_unsaved.connect(self._show_unsaved)
         self.arrival.added.connect(self._confirm_added)
@@ -209,6 +213,26 @@ class Program(QObject):
         said = texts.engine_text(problem.message).rstrip(".")
         message = Notification(None, said, texts.engine_text(problem.hint), "", is_at_work)
         self.presence.banner.show_notification(message)
+
+    @Slot()
+    def _check_for_update(self) -> None:
+        """Ask once for a newer version, if that is allowed."""
+        loaded = self.controller.loaded
+        if loaded is not None and is_allowed(loaded):
+            ask = partial(fetch_newer, loaded.settings.window.update_url)
+            self.tasks.run(ask, self._show_update, failed=self._log_failure)
+
+    @Slot(object)
+    def _show_update(self, newer: str) -> None:
+        if newer and not self.presence.banner.shows_problem:
+            title = self.tr("Version %1 is available").replace("%1", newer)
+            text = self.tr("You have %1. Nothing is installed automatically.")
+            notice = Notification(None, title, text.replace("%1", __version__), "")
+            self.presence.banner.show_notification(notice)
+
+    @Slot(object)
+    def _log_failure(self, error: UploaderError) -> None:
+        logger.info("%s", error.problem)
 
     @Slot()
     def _choose_log_level(self) -> None:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
@@ -32,7 +33,7 @@ from mydata_like.core.events import (
 )
 from mydata_like.core.extra_sources import KnownSource
 from mydata_like.core.formatting import format_path
-from mydata_like.engine.progress import NO_PROGRESS
+from mydata_like.engine.progress import NO_PROGRESS, ActiveTransfer
 from mydata_like.gui.engine_process import Engine, Order, RestartBackoff, UploadEngine
 from mydata_like.gui.run_state import (
     TRANSITIONS,
@@ -126,6 +127,7 @@ class WindowController(QObject):
     settings_changed = Signal()
     run_changed = Signal(object)  # a RunState
     live_changed = Signal(object)  # a LiveView
+    got_changed = Signal()  # see `got`
     ledger_changed = Signal()
     problem_raised = Signal(object)  # a Problem to show to the user
     command_refused = Signal(object)  # a Problem: why a command was not carried out
@@ -145,6 +147,8 @@ class WindowController(QObject):
         self._look_task = BackgroundTask()
         self._engine: UploadEngine | None = None
         self._live = LiveRun(SystemClock())
+        self.gets = count(1)  # numbers for those who get files back
+        self._got: dict[int, list[ActiveTransfer]] = {}  # by these
         self._wanted: list[Order] = []  # to send once an engine has started
         self._patience = RestartBackoff()
         self._refused: Problem | None = None  # why the settings cannot be read
@@ -227,6 +231,16 @@ class WindowController(QObject):
     def live(self) -> LiveView:
         """The active transfers and the throughput, as in `live_changed`."""
         return self._live.view()
+
+    @property
+    def got(self) -> list[ActiveTransfer]:
+        """The active transfers of files that come back; they have negative numbers."""
+        return [transfer for one in self._got.values() for transfer in one]
+
+    def show_got(self, get: int, transfers: Sequence[ActiveTransfer]) -> None:
+        """Show what one of the `gets` fetches now; nothing if it has ended."""
+        self._got[get] = [it._replace(number=-(it.number * 1000 + get)) for it in transfers]
+        self.got_changed.emit()
 
     @property
     def can_retry(self) -> bool:

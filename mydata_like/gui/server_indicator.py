@@ -59,7 +59,8 @@ class ServerIndicatorLabel(QWidget):
         mark = indicator_mark(state)
         self._label.setText(mark.word)
         self._icon.show_icon(mark.icon)
-        self._icon.setVisible(bool(mark.word))
+        for part in (self._label, self._icon):
+            part.setVisible(bool(mark.word and self.toolTip()))
 
     @Slot()
     def _on_settings_changed(self) -> None:
@@ -67,5 +68,4 @@ class ServerIndicatorLabel(QWidget):
         takes_tree = settings.destination.takes_tree
         address = texts.plain(settings.destination.address if takes_tree else settings.server.url)
         set_tip(self, address)
-        self.setVisible(bool(address))
         self._on_run_changed(self._controller.state)

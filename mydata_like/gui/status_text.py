@@ -252,6 +252,8 @@ def _describe_safe(state: RunState, last: PastRunState) -> str:
     if last.compared is not None:
         both = translate("sentences", "%1, last compared %2")
         text = texts.filled(both, text, texts.moment(last.compared))
+    else:  # of what existed when the run began
+        text = texts.filled(translate("sentences", "%1 as of %2"), text, texts.moment(last.started))
     if state.kept:
         both = translate(
             "sentences",
@@ -309,7 +311,9 @@ def _describe_end(now: datetime, seconds: float, rounded: Callable[[float], int]
 
 
 def safe_sentence(state: RunState) -> str:
-    """Return until when everything is known to be safe; empty if that is not known.
+    """Return until when everything is known to be safe; empty if that is not known, or said.
+
+    At rest, `overview_sentence` says it.
 
     What a complete run found and the server verified is safe, unless the ledger has an unsafe file
     that is older than that run. Added folders that are not finished may have such files too.
@@ -318,7 +322,8 @@ def safe_sentence(state: RunState) -> str:
     if whole is None or not whole.safe or not whole.verified or state.sources:
         return ""
     risk = state.at_risk
-    if state.safety is Safety.PROBLEM:
+    said = not state.at_work and state.safety is Safety.SAFE and state.last == whole
+    if state.safety is Safety.PROBLEM or (said and state.interrupted is None):
         return ""
     if risk.files and (risk.oldest is None or risk.oldest <= whole.started):
         return ""

@@ -11,8 +11,17 @@ from PySide6.QtCore import (
     QPoint,
     Qt,
 )
-from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QTableView, QWidget
+from PySide6.QtGui import QAction, QPainter, QPalette
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QMenu,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
 
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.style import CELL_MARGIN, row_height
@@ -23,8 +32,11 @@ NO_PARENT = QModelIndex()
 Row = TypeVar("Row")
 
 # The roles for which a column has values.
+BELOW = Qt.ItemDataRole.UserRole + 3  # the text of a second line
 ROLES = frozenset(
     {
+        BELOW,
+        Qt.ItemDataRole.AccessibleTextRole,
         Qt.ItemDataRole.DisplayRole,
         Qt.ItemDataRole.DecorationRole,
         Qt.ItemDataRole.ToolTipRole,
@@ -37,7 +49,7 @@ class Column(NamedTuple):
     """One column: its internal name, its title, and a function that returns its text for a row.
 
     `order` is the name of the sort order in a view, empty if the column cannot be sorted. `width`
-    is in characters. `tip` returns the tool tip.
+    is in characters. `tip` returns the tool tip. The text of the column `below` is a second line.
     """
 
     name: str
@@ -49,6 +61,7 @@ class Column(NamedTuple):
     mark: Callable[[Any], RowIcon | None] | None = None
     tip: Callable[[Any], str] | None = None
     hidden: bool = False  # until the user shows it
+    below: "Column | None" = None
 
     @property
     def alignment(self) -> Qt.AlignmentFlag:
@@ -61,6 +74,10 @@ class Column(NamedTuple):
             return self.text(row)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return self.alignment
+        if self.below and role == BELOW:
+            return self.below.text(row)
+        if self.below and role == Qt.ItemDataRole.AccessibleTextRole:
+            return ", ".join(filter(None, (self.text(row), self.below.text(row))))
         if role == Qt.ItemDataRole.DecorationRole and self.mark:
             mark = self.mark(row)
             return mark.icon if mark else None
@@ -153,8 +170,35 @@ def set_up_table(table: QTableView, model: RowsModel[Any], name: str = "") -> QT
     return table
 
 
-def style_table(table: QTableView) -> None:
-    """Style a table: rows of equal height, selected as a whole."""
+class TwoLineDelegate(QStyledItemDelegate):
+    """Paints the text of a cell, and below it a quiet second line if there is one."""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        below = index.data(BELOW)
+        if not below:
+            super().paint(painter, option, index)
+            return
+        painter.save()
+        self.initStyleOption(option, index)
+        text, option.text = option.text, ""
+        style, widget = option.widget.style(), option.widget
+        style.drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, widget)
+        area = option.rect.adjusted(CELL_MARGIN, 0, -CELL_MARGIN, 0)
+        if not option.icon.isNull():
+            area.setLeft(area.left() + option.decorationSize.width() + CELL_MARGIN)
+        line, roles = option.fontMetrics.height(), QPalette.ColorRole
+        chosen = option.state & QStyle.StateFlag.State_Selected
+        area.setTop(area.center().y() - line)
+        for shown, role in ((text, roles.Text), (below, roles.PlaceholderText)):
+            fits = option.fontMetrics.elidedText(shown, option.textElideMode, area.width())
+            painter.setPen(option.palette.color(roles.HighlightedText if chosen else role))
+            painter.drawText(area, Qt.AlignmentFlag.AlignTop, fits)
+            area.moveTop(area.top() + line)
+        painter.restore()
+
+
+def style_table(table: QTableView, lines: int = 1) -> None:
+    """Style a table: rows of equal height, with this many lines, selected as a whole."""
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
     table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
     table.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
@@ -168,7 +212,10 @@ def style_table(table: QTableView) -> None:
     rows.hide()
     rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
     rows.setMinimumSectionSize(1)
-    rows.setDefaultSectionSize(row_height(table.fontMetrics()))
+    extra = (lines - 1) * table.fontMetrics().height()
+    rows.setDefaultSectionSize(row_height(table.fontMetrics()) + extra)
+    if lines > 1:
+        table.setItemDelegate(TwoLineDelegate(table))
     header = table.horizontalHeader()
     header.setHighlightSections(False)
     header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)

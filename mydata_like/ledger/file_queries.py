@@ -33,7 +33,10 @@ _OUTCOME: Final = f"outcome, {CODE}, {MESSAGE}, {HINT}, seen_at, key, seen_size,
 _OF_FILE: Final = "outcome IN ('found', 'waiting', 'skipped', 'failed')"
 _IS_FILE: Final = f"(state IS NOT NULL OR {_OF_FILE})"
 _FILES: Final = f"""
-    SELECT {ENTRY}, staged_at, registered_at, verified_at, coalesce(changed_at, 0),
+    SELECT {ENTRY}, staged_at, registered_at, verified_at,
+        (SELECT at FROM restored WHERE restored.root = files.root
+            AND restored.key = files.key AND restored.checksum = files.checksum),
+        coalesce(changed_at, 0),
         (SELECT listed_at FROM datasets WHERE datasets.root = files.root
             AND datasets.dataset = files.dataset),
         {_OF_FILE}, {_OUTCOME}
@@ -164,8 +167,8 @@ class FileQueries:
         """Yield the knowledge of some files, ordered by key."""
         for row in self._iterate(_FILES.format(which), values):
             entry = None if row[3] is None else parse_entry(row[:_ENTRY_COLUMNS])
-            *times, changed_at, listed_at, has_outcome = row[_ENTRY_COLUMNS : _ENTRY_COLUMNS + 6]
-            outcome = _parse_outcome(row[_ENTRY_COLUMNS + 6 :]) if has_outcome else None
+            *times, changed_at, listed_at, has_outcome = row[_ENTRY_COLUMNS : _ENTRY_COLUMNS + 7]
+            outcome = _parse_outcome(row[_ENTRY_COLUMNS + 7 :]) if has_outcome else None
             if entry is None:
                 evidence = FileEvidence(outcome=outcome)
             else:

@@ -2,8 +2,8 @@
 
 import logging
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from threading import Lock
@@ -114,6 +114,7 @@ CHECK_INTERVAL = 86400  # seconds until the pages of a file are checked again
 CHECKED = "checked"  # the key of when they were, in seconds since 1970
 CHECK_SECONDS = 2.0  # limit of the check; damage in a file that large is found when it is read
 KEPT = 3  # damaged files to keep
+GOING_BACK = 30 * 86400  # seconds for which the file before a migration is kept at least
 NO_ROOT = -1  # no row has it
 UNSOUND = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 # A page that exists but cannot be read, now or later: the disk has lost it.
@@ -425,6 +426,17 @@ CREATE INDEX files_by_inode ON files (root, inode) WHERE inode IS NOT NULL;
 INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('files', 'files_by_inode', '1000000 1000000 1');
 ANALYZE sqlite_master;
 """
+# When the bytes of this checksum were brought back to their place here, in seconds since 1970. Not
+# only runs write it; no statement about safety depends on it.
+RESTORED = """
+CREATE TABLE restored (
+    root INTEGER NOT NULL,
+    key BLOB NOT NULL,
+    checksum TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (root, key)
+) WITHOUT ROWID;
+"""
 MIGRATIONS: Sequence[str] = (
     FIRST,
     ARCHIVES,
@@ -438,6 +450,7 @@ MIGRATIONS: Sequence[str] = (
     FILES,
     DIGESTS,
     INODES,
+    RESTORED,
 )  # the n-th leads to version n; never change one, only add
 PROBES = (
     "SELECT id, directory FROM roots LIMIT 1",
@@ -461,6 +474,7 @@ PROBES = (
     "SELECT id, root, keys FROM batches LIMIT 1",
     "SELECT root, dataset, digest, at FROM listed_parts LIMIT 1",
     "SELECT root, digest, dataset, at FROM known_groups LIMIT 1",
+    "SELECT root, key, checksum, at FROM restored LIMIT 1",
     "SELECT id, root, started, finished, summary FROM runs LIMIT 1",
     "SELECT key, value FROM meta LIMIT 1",
 )
@@ -619,19 +633,45 @@ def connect_to_current(file: Path) -> sqlite3.Connection | None:
     with ExitStack() as stack:
         stack.callback(connection.close)
         try:
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            _require_current(connection)
         except FAILURES as error:
             raise failure(file, error) from error
-        if version < len(MIGRATIONS):
-            raise RunError(
-                "The ledger was written by an older version of this program.",
-                hint="The next run updates it.",
-                code="ledger.outdated",
-            )
-        if version > len(MIGRATIONS):
-            raise _newer()
         stack.pop_all()
     return connection
+
+
+def _require_current(connection: sqlite3.Connection) -> None:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version < len(MIGRATIONS):
+        raise RunError(
+            "The ledger was written by an older version of this program.",
+            hint="The next run updates it.",
+            code="ledger.outdated",
+        )
+    if version > len(MIGRATIONS):
+        raise _newer()
+
+
+def note_restored(
+    file: Path, directory: bytes, checksums: Iterable[tuple[bytes, str]], now: datetime
+) -> None:
+    """Note that files were brought back to their places, also while a run writes to the ledger.
+
+    They are given by key. Raises `RunError`.
+    """
+    at = int(now.timestamp())
+    try:
+        with closing(_connect(f"{file.absolute().as_uri()}?mode=rw", LOCK_LIMIT)) as connection:
+            _require_current(connection)
+            root = find_root(connection, directory)
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany(
+                "INSERT OR REPLACE INTO restored (root, key, checksum, at) VALUES (?, ?, ?, ?)",
+                [(root, key, checksum, at) for key, checksum in checksums],
+            )
+            connection.execute("COMMIT")
+    except FAILURES as error:
+        raise failure(file, error) from error
 
 
 @contextmanager
@@ -728,10 +768,19 @@ def _prepare(connection: sqlite3.Connection, file: Path, now: int, *, unclean: b
             checked = int(text) if str(text).isdecimal() else 0
     if version and not now - CHECK_INTERVAL < checked <= now:
         _check_pages(connection)
+        _remove_copies(file, now - GOING_BACK)
         connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (CHECKED, str(now)))
     migrate(connection, file, MIGRATIONS)
     for probe in PROBES:
         connection.execute(probe).fetchall()
+
+
+def _remove_copies(file: Path, before: int) -> None:
+    """Remove what `migrate` has kept, if it was made before a time, in seconds since 1970."""
+    for copy in file.parent.glob(f"{file.stem}.before-v*{file.suffix}"):
+        with suppress(OSError):  # another day
+            if copy.stat().st_mtime < before:
+                copy.unlink()
 
 
 def _check_header(file: Path) -> None:
@@ -782,7 +831,7 @@ def _check_pages(connection: sqlite3.Connection) -> None:
 
 
 def migrate(connection: sqlite3.Connection, file: Path, migrations: Sequence[str]) -> None:
-    """Migrate the file to the latest version, after a backup if it has data."""
+    """Migrate the file to the latest version; if it has data, keep it as it was beside it."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if 0 < version < len(migrations):
         copy = file.with_name(f"{file.stem}.before-v{version + 1}{file.suffix}")

@@ -80,6 +80,8 @@ def _query_parts(view: View, root: int, known: str) -> Sequence[FilteredQuery]:
     if view.table is Table.RUNS:
         return [FilteredQuery(_RUNS, (root,))]
     by_outcome = _narrow(FilteredQuery(_BY_OUTCOME, (root,)), view, "outcome", "seen_at")
+    if not view.unsent:
+        by_outcome = by_outcome.and_also("outcome <> 'found'")
     if view.code:
         by_outcome = by_outcome.and_also(f"{CODE} = ?", view.code)
     if view.table is Table.PROBLEMS:

@@ -26,6 +26,7 @@ from cryptography.x509.oid import NameOID
 
 from mydata_like import __version__
 from mydata_like.catalogues.mytardis.http import build_trust
+from mydata_like.core.hashing import LOADED
 from mydata_like.core.local_files import LocalFile
 from mydata_like.hostos.open_files import FileWriters
 from mydata_like.hostos.process import find_program
@@ -50,7 +51,9 @@ class LeftOut(Exception):  # noqa: N818 - not an error: the part is optional
 def _program() -> str:
     kind = "bundle" if getattr(sys, "frozen", False) else "installation"
     system = f"{platform.system()} {platform.release()} {platform.machine()}"
-    return f"mydata-like {__version__}, {kind}, Python {platform.python_version()}, {system}"
+    hashed = "C library" if LOADED else "hashlib"
+    python = f"Python {platform.python_version()}, MD5 by {hashed}"
+    return f"mydata-like {__version__}, {kind}, {python}, {system}"
 
 
 def _resources() -> str:

@@ -453,6 +453,12 @@ class Window(Section):
         "the server remain in English.",
         default="system",
     )
+    update_url: Url = setting(
+        "Address of the newest version",
+        "A web address whose text begins with the newest version; it is asked at the start of the "
+        "window. Empty never asks. It is not asked on computers with a managed file.",
+        default="",
+    )
     close_to_tray: bool = setting(
         "Continue when the window is closed",
         "Whether the program continues when its window is closed: in the tray, or as a "

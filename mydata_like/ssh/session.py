@@ -283,5 +283,11 @@ class OpenSession(SshSession, SessionWriter, Protocol):
     def gcm_only(self) -> bool:
         """Whether paramiko is used because libssh would not check what the host sends."""
 
+    def run_ahead(self) -> None:
+        """Wait neither for the channel nor for the start of a command at a far host, if possible.
+
+        The time of a start then says nothing about the host's distance.
+        """
+
     def limit_waits(self, seconds: float) -> AbstractContextManager[None]:
         """Reduce the stall timeout to `seconds` in this context."""

@@ -61,6 +61,9 @@ class SessionBase:
     def network_round_trip(self) -> float | None:
         return self._opened_on.network_round_trip
 
+    def run_ahead(self) -> None:
+        """Do nothing, where the library waits for each answer; see `OpenSession`."""
+
     def start(self, command: bytes) -> Stream:
         """Start a remote command; raises `TransientError` if no channel is granted."""
         stream = self._opened_on.open_stream()

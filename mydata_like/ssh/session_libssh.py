@@ -62,6 +62,7 @@ class LibsshStream(StreamOutput):
         self._connection = connection
         self._held = [channel]
         self._widest = 0  # bytes, the maximum window so far
+        self._asked: Callable[[], int] | None = None  # starts the command, not answered yet
 
     @property
     def _channel(self) -> Channel:
@@ -76,8 +77,23 @@ class LibsshStream(StreamOutput):
         return self._connection.grants(lambda: self._channel.request_env(variable, value))
 
     def execute(self, command: bytes) -> bool:
-        """Start the command; return whether that is granted."""
-        return self._connection.grants(lambda: self._channel.request_exec(command))
+        """Start the command; return whether that is granted.
+
+        With `runs_ahead`, a host that has run one is not waited for: if it refuses this one, the
+        next call that waits raises `TransientError`.
+        """
+
+        def request() -> int:
+            return int(self._channel.request_exec(command))
+
+        if not self._connection.runs_commands:
+            granted = self._connection.grants(request)
+            self._connection.runs_commands = granted and self._connection.opens_ahead
+            return granted
+        self._asked = request
+        with self._connection.turn():
+            self._check_answer()
+        return True
 
     def start_subsystem(self, subsystem: bytes) -> bool:
         """Start a subsystem instead of a command; return whether that is granted."""
@@ -198,6 +214,16 @@ class LibsshStream(StreamOutput):
             return True
         return bool(self._channel.is_eof()) and self._channel.get_exit_status() >= 0
 
+    def _check_answer(self) -> None:
+        """Raise `TransientError` if the host has refused the command; in a turn."""
+        if self._asked is None:
+            return
+        answer = self._connection.ask(self._asked)
+        if answer is not None:
+            self._asked = None
+        if answer is False:
+            raise dialing.no_channel(self._connection.endpoint)
+
     def _drain(self) -> None:
         """Let the library process its socket, and read the output that has arrived."""
         self._connection.pump()
@@ -209,6 +235,7 @@ class LibsshStream(StreamOutput):
         Reading one kind of output makes the library receive the other as well. Standard output is
         read last, so that nothing stays buffered while we wait for more.
         """
+        self._check_answer()
         while more := self._receive(from_errors=True):
             dialing.keep_errors(self._errors, more)
         while more := self._receive(from_errors=False):
@@ -308,6 +335,10 @@ class LibsshSession(SessionBase):
             self._connection.pump()
             return [it.is_ready(len(piece)) for it, piece in wanted]
 
+    def run_ahead(self) -> None:
+        """See `OpenSession`."""
+        self._connection.runs_ahead = True
+
     @contextmanager
     def limit_waits(self, seconds: float) -> Iterator[None]:
         """Reduce the stall timeout to `seconds` in this context."""
@@ -338,6 +369,10 @@ class LibsshTransport(SharedSocket):
         weakref.finalize(self, self._socket.close)
         self.library.set_socket(wire.detach())
         self._pump: Channel | None = None
+        self._next: list[Channel] = []  # at most one, which opens while earlier ones are used
+        self.runs_ahead = False  # whether that is wanted, and no channel was refused since
+        self._is_far = False  # an OpenSSH server; others may drop what they did not ask for
+        self.runs_commands = False  # a host that opens ahead, and has run one
         self.max_in_flight = sys.maxsize  # bytes in flight of a stream, if its window is larger
         self.write_size = _SMALLEST * 2  # bytes of the next write, at most
         self._is_measured = False
@@ -438,6 +473,11 @@ class LibsshTransport(SharedSocket):
         self.start_pump()
         return LibsshSession(self)
 
+    @property
+    def opens_ahead(self) -> bool:
+        """Whether channels are opened before they are needed, at a far host."""
+        return self.runs_ahead and self._is_far
+
     def open_stream(self) -> LibsshStream:
         """Open a channel for a command; raises `TransientError` if none is granted.
 
@@ -445,7 +485,11 @@ class LibsshTransport(SharedSocket):
         memory. So a near host is faster with less data in flight. A far host needs the whole
         window. Other servers may let the window shrink by half before they extend it, OpenSSH by 96
         KiB.
+
+        With `opens_ahead`, the channel of the next command is opened while this one is used.
         """
+        if (stream := self._take_next()) is not None:
+            return stream
         for pause in dialing.GRACE:
             with self.turn():
                 stream = LibsshStream(self, self.call(self.library.channel_new))
@@ -456,9 +500,30 @@ class LibsshTransport(SharedSocket):
                     times = self._login_round_trip, time.perf_counter() - begun
                     near = self._is_near(stream, times)
                     self.max_in_flight = _NEAR_IN_FLIGHT if near else sys.maxsize
+                    self._is_far = not near and bool(self.library.get_openssh_version())
+                self._open_next()
                 return stream
             time.sleep(pause)
         raise dialing.no_channel(self.endpoint)
+
+    def _take_next(self) -> LibsshStream | None:
+        """Return the channel that was opened ahead; None if there is none, or the host ended it."""
+        with self.turn():
+            if not self._next:
+                return None
+            stream = LibsshStream(self, self._next.pop())
+        if stream.open():
+            self._open_next()
+            return stream
+        self.runs_ahead = False  # it takes the room of others
+        return None
+
+    def _open_next(self) -> None:
+        """Ask for the channel of the next command."""
+        with self.turn():
+            if self.opens_ahead and not self._next:
+                self._next.append(self.call(self.library.channel_new))
+                self.ask(lambda: self._next[0].open_session())
 
     def _is_near(self, stream: LibsshStream, times: Sequence[float]) -> bool:
         """Return whether the host is near; `times` are those of the answers that are known.
@@ -481,6 +546,15 @@ class LibsshTransport(SharedSocket):
                 return False
             raise self._broken(error) from error
         return True
+
+    def ask(self, request: Callable[[], int]) -> bool | None:
+        """Make a request in a turn; return whether it is granted, None while that is unknown."""
+        try:
+            return True if request() != _AGAIN else None
+        except BaseSSHError as error:
+            if self._is_usable():
+                return False
+            raise self._broken(error) from error
 
     def repeat(self, request: Callable[[], int]) -> None:
         """Repeat a call of the library until it is done."""

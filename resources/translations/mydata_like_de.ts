@@ -2154,6 +2154,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>Added</source>
         <translation>Hinzugefügt</translation>
     </message>
+    <message>
+        <source>Version %1 is available</source>
+        <translation>Version %1 ist verfügbar</translation>
+    </message>
+    <message>
+        <source>You have %1. Nothing is installed automatically.</source>
+        <translation>Sie haben %1. Nichts wird automatisch installiert.</translation>
+    </message>
 </context>
 <context>
     <name>QueueActions</name>
@@ -2972,6 +2980,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>An earlier version (%1) is kept until %2.</source>
         <translation>Ein früherer Stand (%1) wird bis %2 aufbewahrt.</translation>
     </message>
+    <message>
+        <source>It was brought back to this computer: %1.</source>
+        <translation>Auf diesen Computer zurückgeholt: %1.</translation>
+    </message>
     <message numerus="yes">
         <source>%Ln file(s), %1</source>
         <translation>
@@ -3397,14 +3409,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Restzeit</translation>
     </message>
     <message>
-        <source>Speed</source>
-        <translation>Tempo</translation>
-    </message>
-    <message>
-        <source>Channel</source>
-        <translation>Kanal</translation>
-    </message>
-    <message>
         <source>Attempt</source>
         <translation>Versuch</translation>
     </message>
@@ -3413,8 +3417,24 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Meldung</translation>
     </message>
     <message>
+        <source>%1, about %2 left</source>
+        <translation>%1, noch etwa %2</translation>
+    </message>
+    <message>
+        <source>Attempt %1</source>
+        <translation>Versuch %1</translation>
+    </message>
+    <message>
         <source>Waits for its turn</source>
         <translation>Wartet, bis es an der Reihe ist</translation>
+    </message>
+    <message>
+        <source>Comes back to this computer</source>
+        <translation>Wird auf diesen Computer zurückgeholt</translation>
+    </message>
+    <message>
+        <source>Channel %1</source>
+        <translation>Kanal %1</translation>
     </message>
     <message numerus="yes">
         <source>%1 and %Ln more</source>
@@ -3431,10 +3451,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>%1 of %2</source>
         <translation>%1 von %2</translation>
-    </message>
-    <message>
-        <source>about %1</source>
-        <translation>etwa %1</translation>
     </message>
 </context>
 <context>
@@ -3462,6 +3478,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Active transfers</source>
         <translation>Aktive Übertragungen</translation>
+    </message>
+    <message>
+        <source>Earlier</source>
+        <translation>Vorher</translation>
     </message>
     <message>
         <source>Move up</source>
@@ -3498,6 +3518,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Only in %1</source>
         <translation>Nur in %1</translation>
+    </message>
+    <message>
+        <source>Files come back.</source>
+        <translation>Dateien werden zurückgeholt.</translation>
     </message>
     <message>
         <source>No active transfers.</source>
@@ -6292,6 +6316,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Prüfen Sie, ob der Datenträger nicht voll und der Ordner beschreibbar ist.</translation>
     </message>
     <message>
+        <source>Check the address in window.update_url and the network.</source>
+        <translation>Prüfen Sie die Adresse in window.update_url und das Netz.</translation>
+    </message>
+    <message>
         <source>Check the destination.</source>
         <translation>Prüfen Sie das Ziel.</translation>
     </message>
@@ -6802,6 +6830,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The address %1.</source>
         <translation>Die Adresse %1.</translation>
+    </message>
+    <message>
+        <source>The address in window.update_url must give a text that begins with a version.</source>
+        <translation>Die Adresse in window.update_url muss einen Text liefern, der mit einer Version beginnt.</translation>
     </message>
     <message>
         <source>The address of the storage box&apos;s object storage, %1, %2.</source>
@@ -7466,6 +7498,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The new bytes of %1 are not there.</source>
         <translation>Die neuen Bytes von %1 sind nicht dort.</translation>
+    </message>
+    <message>
+        <source>The newest version is not known: %1.</source>
+        <translation>Die neueste Version ist nicht bekannt: %1.</translation>
+    </message>
+    <message>
+        <source>The newest version is not known: the answer has status %1 and no version.</source>
+        <translation>Die neueste Version ist nicht bekannt: Die Antwort hat den Status %1 und keine Version.</translation>
     </message>
     <message>
         <source>The next host may be down, or the one before it may not allow forwarding.</source>
@@ -9759,6 +9799,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>%1, last compared %2</source>
         <translation>%1, zuletzt verglichen: %2</translation>
     </message>
+    <message>
+        <source>%1 as of %2</source>
+        <translation>%1, Stand %2</translation>
+    </message>
     <message numerus="yes">
         <source>%1; %Ln file(s) differ from the server&apos;s copies, which you kept</source>
         <translation>
@@ -10212,6 +10256,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The language of the window, from its next start on. Logs, commands and messages of the server remain in English.</source>
         <translation>Die Sprache des Fensters ab seinem nächsten Start. Protokolle, Befehle und Meldungen des Servers bleiben englisch.</translation>
+    </message>
+    <message>
+        <source>Address of the newest version</source>
+        <translation>Adresse der neuesten Version</translation>
+    </message>
+    <message>
+        <source>A web address whose text begins with the newest version; it is asked at the start of the window. Empty never asks. It is not asked on computers with a managed file.</source>
+        <translation>Eine Webadresse, deren Text mit der neuesten Version beginnt; sie wird beim Start des Fensters abgefragt. Leer fragt nie. Auf Computern mit verwalteter Datei wird sie nicht abgefragt.</translation>
     </message>
     <message>
         <source>Continue when the window is closed</source>

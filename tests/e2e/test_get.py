@@ -10,13 +10,17 @@ import shutil
 import signal
 import sys
 import time
+from collections import Counter
 from contextlib import suppress
 from random import Random
 
 import pytest
 
+from mydata_like.core.events import parse_event
+from mydata_like.engine.progress import RunProgress
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.selftest.tampering import TamperingProxy
-from tests.copy_site import CopySite, look, open_copy_site
+from tests.copy_site import CopySite, hash_file, look, open_copy_site
 from tests.mounts import MOUNTS, SmallDisk, may_mount_disks, needs_mounts
 from tests.site import DEADLINE, close_streams, finish, kill_group, yield_processor
 from tests.sshd_fixture import first_in_path, needs_sshd, sftp_only, sshd_with
@@ -780,6 +784,57 @@ def test_what_a_run_has_sent_comes_back(any_site):
     assert (again.code, json.loads(again.output)["sent"]) == (0, 0)
 
 
+def find_restored(site, *paths):
+    """Return whether `where` tells for each file that it was brought back."""
+    answers = [json.loads(site.call("where", "--json", path).output)["files"] for path in paths]
+    return [it["restored"] is not None for (it,) in answers]
+
+
+def test_where_tells_what_came_back_and_nothing_of_it_is_sent(any_site):
+    any_site.write_settings()
+    here, lost = any_site.make("here", b"h" * 100), any_site.make("lost", b"l" * 100)
+    assert any_site.call("run", "--json").code == 0
+    lost.unlink()
+
+    got = any_site.call("get", "--missing", "--json", any_site.data)
+    told = find_restored(any_site, here, lost)
+    again = json.loads(any_site.call("run", "--json").output)
+    told_later = find_restored(any_site, here, lost)
+    said = any_site.call("where", lost).output
+
+    assert got.code == 0, got.output
+    assert told == told_later == [False, True]
+    assert (again["sent"], again["bytes"], again["verified"]) == (0, 0, 2)
+    assert "brought back to this computer: 20" in said
+
+
+def test_a_file_that_changes_after_it_came_back_is_not_taken_for_the_copy(any_site):
+    any_site.write_settings()
+    path = any_site.make("lost", b"l" * 100)
+    assert any_site.call("run", "--json").code == 0
+    path.unlink()
+    assert any_site.call("get", "--missing", any_site.data).code == 0
+    before = path.stat()
+    path.write_bytes(b"x" * 100)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    (known,) = json.loads(any_site.call("where", "--json", path).output)["files"]
+    again = json.loads(any_site.call("run", "--json").output)
+
+    assert (known["state"], known["safe"]) == ("uncertain", False)
+    assert (again["sent"], again["bytes"]) == (1, 100)
+    assert (any_site.there / "src" / "lost").read_bytes() == b"x" * 100
+
+
+def test_what_comes_back_elsewhere_is_not_noted(any_site):
+    path = any_site.make("a", b"a")
+    any_site.copy_all()
+
+    assert any_site.call("get", any_site.source, any_site.here).code == 0
+
+    assert find_restored(any_site, path) == [False]
+
+
 def test_what_was_never_copied_is_not_known(any_site):
     any_site.make("a", b"a")
 
@@ -787,3 +842,85 @@ def test_what_was_never_copied_is_not_known(any_site):
 
     assert (ended.code, ended.output) == (2, "")
     assert "does not know that" in ended.complaints
+
+
+def get_events(site, *words, what="src/"):
+    """Get something with events; return the exit code, the events and their names."""
+    ended = finish(site.start_get("--events", *words, what=what))
+    events = [json.loads(line) for line in ended.output.splitlines()]
+    return ended.code, events, [it["event"] for it in events]
+
+
+def test_events_are_those_of_a_run(site, kind):
+    for number in range(30):
+        site.make(f"{number}.raw", b"%d\n" % number * 1000)
+    site.make("large", Random(1).randbytes(LARGE))
+    site.make("wrong", b"right")
+    site.copy_all()
+    (site.there / "src" / "wrong").write_bytes(b"wrong")
+    site.here.mkdir()
+    shutil.copy(site.source / "7.raw", site.here)
+
+    code, events, names = get_events(site)
+
+    progress = RunProgress(SystemClock())
+    for it in events:
+        progress.add(parse_event(it))
+    totals = progress.totals
+    first, last = events[0], events[-1]
+    outcomes = Counter(it for it in names if it.startswith("file_"))
+    assert code == 1
+    assert (first["event"], first["reason"]) == ("run_started", "get")
+    assert first["data_directory"] == str(site.here)
+    assert outcomes == {"file_wanted": 31, "file_verified": 31, "file_failed": 1}
+    assert [it["path"] for it in events if it.get("known")] == ["7.raw"]
+    assert {it["checksum"] for it in events if it.get("path") == "large" and "checksum" in it} == {
+        hash_file(site.source / "large")
+    }
+    assert (last["event"], last["found"], last["verified"], last["failed"]) == (
+        *("run_finished", 32, 31, 1),
+    )
+    assert (last["sent"], last["waiting"], last["problem"]) == (30, 0, None)
+    assert (last["verified"], last["sent"]) == (totals.verified, totals.sent)
+    assert last["bytes"] == totals.sent_bytes >= LARGE
+    assert progress.transfers == []
+    assert names.count("transfer_started") == names.count("transfer_finished") > 1
+    assert (last["left_behind"] > 0) == (kind[0] == "no tar")
+    forget_lists(site)
+
+
+def test_events_of_a_dry_run_and_of_nothing(any_site):
+    any_site.make("a", b"aaa")
+    any_site.copy_all()
+
+    code, planned, names = get_events(any_site, "--dry-run")
+    refused, events, _ = get_events(any_site, what="nothing")
+    brief, _, kinds = get_events(any_site, "--brief")
+
+    assert (code, refused, brief) == (0, 2, 0)
+    assert names.count("file_wanted") == 1
+    assert (planned[-1]["waiting"], planned[-1]["sent"]) == (1, 0)
+    assert [(it["event"], it["problem"]["code"]) for it in events] == [
+        ("run_finished", "copy.source")
+    ]
+    assert not [it for it in kinds if it.startswith("file_")]
+    assert (kinds[0], kinds[-1]) == ("run_started", "run_finished")
+
+
+def test_a_broken_connection_is_an_event_and_what_came_is_not_fetched_again(host_site):
+    host_site.make("large", Random(1).randbytes(LARGE))
+    host_site.copy_all()
+    process = host_site.start_get("--events", "--bandwidth", "4", what="src/")
+    await_that(process, lambda: has_part(host_site.here))
+    host_site.sshd.kill_sessions()
+
+    ended = finish(process)
+
+    events = [json.loads(line) for line in ended.output.splitlines()]
+    retried = [it for it in events if it["event"] == "transfer_retried"]
+    started = [it for it in events if it["event"] == "transfer_started"]
+    last = events[-1]
+    assert ended.code == 0, ended.output
+    assert [it["attempt"] for it in started] == [1, 2]
+    assert len(retried) == 1
+    assert (last["sent"], last["bytes"], last["verified"]) == (1, LARGE, 1)

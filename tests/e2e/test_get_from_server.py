@@ -121,7 +121,9 @@ def test_what_is_missing_comes_back_to_its_place_and_is_not_sent_again(open_gett
     assert (code, found["fetched"], found["problems"]) == (0, len(ODD) + 1, [])
     assert found["here"] == found["found"] - found["fetched"] > 0
     assert seen(getting.site.data) == before
-    assert (again.code, again.sums["sent"]) == (0, 0)
+    assert (again.code, again.sums["sent"], again.sums["bytes"]) == (0, 0, 0)
+    told = getting.site.command("where", "--json", str(getting.scan / "large"))
+    assert json.loads(told.output)["files"][0]["restored"] is not None
 
 
 def test_a_file_and_a_folder_come_to_a_target_or_back(open_getting):

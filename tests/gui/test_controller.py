@@ -12,6 +12,7 @@ from mydata_like.app.settings_service import find_places, ledger_file, save_sett
 from mydata_like.gui.engine_process import Engine
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.status_text import overview_sentence
+from mydata_like.gui.theme import texts
 from tests.gui.conftest import DEADLINE
 from tests.site import finish, finish_reading
 from tests.site import wait_for as wait_for_event
@@ -49,7 +50,7 @@ def test_a_run_from_the_click_to_all_is_safe(context, site, qtbot):
     last = context.controller.state.last
     assert last.safe
     assert last.verified == len(site.place.expected_files())
-    safe = f"All {last.verified} file(s) are safe on the server"
+    safe = f"All {last.verified} file(s) are safe on the server as of {texts.moment(last.started)}"
     qtbot.waitUntil(lambda: overview_sentence(context.controller.state) == safe, timeout=DEADLINE)
     assert site.find_wrongs() == []
 

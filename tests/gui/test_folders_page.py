@@ -88,8 +88,26 @@ def test_a_line_is_filled_when_it_is_opened(qtbot, page):
     assert texts(page._model, experiment) == ["1", "2"]
 
 
-def test_an_experiment_without_a_title_is_not_called_like_its_owner(qtbot, page):
-    assert texts(page._model, open_to(qtbot, page, 1)) == ["Experiment named after the instrument"]
+def test_the_only_experiment_of_an_owner_has_no_line_without_a_title(qtbot, page, written):
+    assert texts(page._model, open_to(qtbot, page, 1)) == ["1"]
+
+    written.ledger.record_folders([FolderSums(b"bob/y", "y", "Mice", "bob", "")])
+    page._controller.ledger_changed.emit()
+
+    unnamed = "Experiment named after the instrument"
+    owner = page._model.index(1, 0)
+    qtbot.waitUntil(lambda: set(texts(page._model, owner)) == {unnamed, "Mice"})
+
+
+def test_the_tree_is_opened_down_to_the_datasets(qtbot, page):
+    experiment = page._model.index(0, 0, page._model.index(0, 0))
+    qtbot.waitUntil(lambda: texts(page._model, experiment) == ["1", "2"])
+
+    assert page._tree.isExpanded(experiment)
+    page._tree.collapse(experiment)
+    page._controller.ledger_changed.emit()
+    qtbot.waitUntil(lambda: not page._context.tasks.busy)
+    assert not page._tree.isExpanded(experiment)
 
 
 def test_each_line_shows_the_status_of_its_files(qtbot, page):
@@ -276,11 +294,11 @@ def test_a_folder_of_a_dataset_is_opened_copied_and_shown_but_not_uploaded_alone
 
 
 def test_after_a_failure_every_line_can_be_opened_again(qtbot, page, written):
-    owner = open_to(qtbot, page, 0)
+    open_to(qtbot, page, 0)
     with closing(sqlite3.connect(written.file)) as connection:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         connection.execute("PRAGMA user_version = 1")
-        page._tree.expand(page._model.index(0, 0, owner))
+        page._controller.ledger_changed.emit()
         qtbot.waitUntil(lambda: page._model.rowCount() == 0)
         connection.execute(f"PRAGMA user_version = {version}")
 
@@ -305,9 +323,8 @@ def test_only_one_folder_is_uploaded_when_the_user_wants_that(qtbot, context, si
     # It changes when the ledger has been read again after the end of the run.
     safe = f"{files} file(s) of the last upload are safe"
     qtbot.waitUntil(lambda: overview_sentence(context.controller.state) == safe)
-    owner, experiment = open_to(qtbot, page, 0), open_to(qtbot, page, 0, 0)
-    assert (len(texts(page._model)), len(texts(page._model, owner))) == (1, 1)
-    assert texts(page._model, experiment) == [chosen.name]
+    assert len(texts(page._model)) == 1
+    assert texts(page._model, open_to(qtbot, page, 0)) == [chosen.name]
 
 
 @pytest.mark.parametrize(
@@ -352,13 +369,11 @@ def open_path(qtbot, page, path):
     model = page._model
     qtbot.waitUntil(lambda: bool(texts(model)))
     for owner in range(model.rowCount()):
-        above = open_to(qtbot, page, owner)
-        for experiment in range(model.rowCount(above)):
-            below = open_to(qtbot, page, owner, experiment)
-            for row in range(model.rowCount(below)):
-                index = model.index(row, 0, below)
-                if model.group(index).path == bytes(path):
-                    return index
+        below = open_to(qtbot, page, owner)
+        for row in range(model.rowCount(below)):
+            index = model.index(row, 0, below)
+            if model.group(index).path == bytes(path):
+                return index
     raise AssertionError(f"{path} is not shown")
 
 

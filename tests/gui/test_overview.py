@@ -46,6 +46,7 @@ from mydata_like.gui.run_state import Phase, Rise, RunState, ServerIndicator
 from mydata_like.gui.status_text import end_sentence, overview_sentence, safe_sentence
 from mydata_like.gui.tables.problem_groups import HIDDEN, name_of_group
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.metrics import PAGE_WIDTH
 from mydata_like.gui.theme.texts import limit_name, limit_word
 from mydata_like.gui.theme.widgets import ElidedLabel, PlainLabel
 from mydata_like.gui.tray.tray_popup import LONGEST
@@ -370,7 +371,7 @@ def test_a_file_in_no_dataset_is_a_footnote_and_the_rest_is_safe(context, site, 
     assert (last.safe, last.outside, last.left_behind) == (True, 1, 0)
     note = "1 file(s) are in no dataset and stay here: notes.txt"
     qtbot.waitUntil(lambda: note in shown_texts(page), timeout=DEADLINE)
-    safe = f"All {last.verified} file(s) are safe on the server"
+    safe = f"All {last.verified} file(s) are safe on the server as of {texts.moment(last.started)}"
     qtbot.waitUntil(lambda: safe in shown_texts(page), timeout=DEADLINE)
 
     said = shown_texts(page)
@@ -413,7 +414,7 @@ def test_a_file_that_is_not_data_is_reported_without_alarm(context, site, qtbot)
         return [label.text() for label in page.findChildren(PlainLabel) if label.isVisible()]
 
     # It changes when the ledger has been read again after the end of the run.
-    safe = f"All {last.verified} file(s) are safe on the server"
+    safe = f"All {last.verified} file(s) are safe on the server as of {texts.moment(last.started)}"
     qtbot.waitUntil(lambda: safe in read_page(), timeout=DEADLINE)
     said = read_page()
     assert "1 file(s) were left out on purpose." in said
@@ -469,7 +470,9 @@ GONE = Problem("data.unavailable", "The data directory is gone.", "Connect it.")
 )
 def test_with_any_doubt_nothing_is_called_safe_or_nothing(qtbot, changes):
     well = RunState(phase=Phase.IDLE, last=run_that())
-    assert overview_sentence(well) == "All 3 file(s) are safe on the server"
+    began = texts.moment(BEGAN)
+    assert overview_sentence(well) == f"All 3 file(s) are safe on the server as of {began}"
+    assert not safe_sentence(well)  # which would say it again
     assert "Nothing" in said_of(qtbot, well)
 
     state = replace(well, **changes)
@@ -483,8 +486,8 @@ def test_files_whose_copies_the_user_keeps_are_named_apart_from_safe_ones(qtbot,
     whole = run_that(found=6, verified=4, skipped=2, kept=1)
     state = RunState(phase=Phase.IDLE, last=whole, kept=1)
     assert overview_sentence(state) == (
-        "4 file(s) are safe on the server; 1 file(s) differ from the server's copies, which you "
-        "kept"
+        f"4 file(s) are safe on the server as of {texts.moment(BEGAN)}; 1 file(s) differ from the "
+        "server's copies, which you kept"
     )
     said = said_of(qtbot, state)
     assert "1 file(s)" in said
@@ -1096,3 +1099,17 @@ def test_an_estimate_that_has_risen_is_a_range():
     state = RunState(phase=Phase.RUNNING, sums=LATE, rise=Rise.FOUND)
 
     assert " between " in end_sentence(state, NOON)
+
+
+def test_on_a_wide_screen_the_overview_keeps_to_a_readable_width(still_context, qtbot):
+    page = OverviewPage(still_context)
+    qtbot.addWidget(page)
+    page.resize(1740, 1000)
+    page.show()
+    still_context.controller.run_changed.emit(RunState(phase=Phase.IDLE, last=run_that()))
+    row = page.findChild(SummaryRow)
+    card = row.findChild(PlainLabel).parentWidget()
+    widest = page.fontMetrics().averageCharWidth() * PAGE_WIDTH
+
+    qtbot.waitUntil(lambda: 0 < row.width() <= widest)
+    assert card.height() < page.fontMetrics().height() * 8

@@ -24,6 +24,7 @@ from mydata_like.gui.dry_run import DryRunDialog, PlanModel
 from mydata_like.gui.overview.destination_check import DestinationCheck
 from mydata_like.gui.overview.overview_page import OverviewPage
 from mydata_like.gui.pages.folders_page import FoldersPage
+from mydata_like.gui.pages.transfers_page import TransfersPage
 from mydata_like.gui.pages.where_page import WherePage
 from mydata_like.gui.tables.folder_tree import TOP
 from mydata_like.gui.tables.table_panel import list_levels
@@ -74,7 +75,8 @@ def test_every_page_names_the_host_instead_of_the_server(host):
     )
     look = json.loads(ended.stdout.splitlines()[-1])
 
-    assert look["line"][0] == look["tray"]["tip"] == "All 28 files are safe on 127.0.0.1"
+    assert look["line"][0] == look["tray"]["tip"]
+    assert look["line"][0].startswith("All 28 files are safe on 127.0.0.1 as of ")
     assert "Every file that was found is on 127.0.0.1." in look["overview"]["texts"]
     assert not re.search(r"the server|on server|Server|Your account|MyTardis", json.dumps(look))
     tree = look["folders"]["tables"][0]["rows"]
@@ -342,6 +344,38 @@ def test_getting_back_is_cancelled_and_continued(sent, tmp_path, qtbot):
 
     assert "Nothing came back" in said(dialog)
     assert not (tmp_path / "again" / "two.raw").exists()
+    dialog.close()
+
+
+@needs_sshd
+def test_what_comes_back_is_among_the_transfers(sent, tmp_path, qtbot):
+    context, data, _ = sent
+    controller = context.controller
+    save_settings(controller.config, {"limits.bandwidth": 0.5})
+    qtbot.waitUntil(lambda: controller.settings.limits.bandwidth == 0.5)
+    page = open_page(WherePage, context, qtbot)
+    transfers = open_page(TransfersPage, context, qtbot)
+    table = transfers.findChild(QTableView)
+    assert not table.isVisible()
+
+    dialog = ask_to_get(page, data / "alice" / "Tomogram 7" / "two.raw", qtbot)
+    dialog.findChild(QLineEdit).setText(str(tmp_path / "again"))
+    button(dialog, "&Get it back").click()
+    rows = table.model()
+    qtbot.waitUntil(lambda: table.isVisible() and rows.rowCount() == 1)
+    (row,) = rows.rows
+    table.selectRow(0)
+    shown = [rows.index(0, at).data() for at in range(rows.columnCount())]
+    hold = find_action(transfers, "Hold back")
+    assert not hold.isEnabled()
+    button(dialog, "Cancel").click()
+    wait(qtbot, dialog, "It was stopped. The next time, it continues.")
+
+    assert (row.name, row.files, row.size) == (b"two.raw", 1, 3_000_000)
+    assert shown[0] == "two.raw"
+    assert shown[-1] == "Comes back to this computer"
+    assert "No active transfers." in said(transfers)
+    assert (rows.rowCount(), table.isVisible()) == (0, False)
     dialog.close()
 
 

@@ -5,6 +5,7 @@ import tomllib
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel
 
 from mydata_like.app.registration import register
 from mydata_like.app.run_request import RunObserver, RunRequest
@@ -27,6 +28,7 @@ from mydata_like.state.secrets import FileSecrets, Owner
 from tests.fakes.objects import ACCOUNT, SECRET, ObjectServer
 from tests.gui.conftest import DEADLINE
 from tests.object_site import use_storage
+from tests.unit.app.test_update_check import publishing
 
 FILE = """\
 # The file of the microscope.
@@ -585,6 +587,24 @@ def test_the_window_opens_the_settings_and_reports_that_they_were_not_saved(qtbo
     dialog.reject()
 
     assert program.presence.banner.isVisibleTo(program.window)
+
+
+def says(widget, text):
+    return text in {label.text() for label in widget.findChildren(QLabel)}
+
+
+def test_the_window_tells_of_a_newer_version_and_only_tells(qtbot, home, config, monkeypatch):
+    with publishing() as page:
+        page.text = b"99.0\n"
+        monkeypatch.setenv("MYDATA_LIKE_WINDOW_UPDATE_URL", page.url)
+        program = Program(LaunchOptions(config, config, home / "state", home / "logs"))
+        program.open()
+        banner = program.presence.banner
+        qtbot.waitUntil(lambda: says(banner, "Version 99.0 is available"), timeout=DEADLINE)
+        program.close()
+        program.window.deleteLater()
+
+    assert len(page.calls) == 1
 
 
 def test_the_connection_is_tried_step_by_step_before_anything_is_saved(qtbot, context, site):

@@ -20,10 +20,11 @@ from mydata_like.engine.send_order import WaitingFile
 from mydata_like.engine.user_overrides import NO_TRANSFER
 from mydata_like.gui.pages.transfers_page import TransfersModel, TransfersPage
 from mydata_like.gui.run_state import Phase
-from mydata_like.gui.table_model import RowsModel, column_width, style_table
+from mydata_like.gui.table_model import BELOW, RowsModel, column_width, style_table
 from mydata_like.gui.tables.columns import FRACTION, file_columns
 from mydata_like.gui.tables.table_panel import ActionRow, StartButton
 from mydata_like.gui.theme.widgets import ElidedLabel
+from mydata_like.gui.window_state import KeptSplitter
 from tests.gui.ledgers import an_entry, an_outcome
 
 SELECT_ROWS = (
@@ -51,6 +52,10 @@ def open_page(qtbot):
 
 def settle(qtbot, page):
     qtbot.waitUntil(lambda: page._files.model.complete and not page._files.model.busy)
+
+
+def states(page):
+    return {page._files.model.row(row).state for row in range(page._files.model.rowCount())}
 
 
 def names(page):
@@ -166,7 +171,7 @@ def test_rows_are_copied_with_tabs_as_they_are_shown(qtbot, still_context, writt
 
     qtbot.waitUntil(lambda: "one.dat" in QGuiApplication.clipboard().text())
     lines = QGuiApplication.clipboard().text().splitlines()
-    assert lines[0] == "Name\tState\tWhen\tFolder\tWhat happened"
+    assert lines[0] == "Name\tState\tWhen\tFolder\tWhat happened"  # with the second lines
     assert lines[3].startswith("bad.tif\tFailed\t")
     assert len(lines) == 6
 
@@ -210,14 +215,14 @@ def test_columns_stay_as_the_user_left_them(qtbot, still_context, written, open_
     page = open_page(still_context)
     first = page._files.table
     menu = first.column_menu()
-    next(action for action in menu.actions() if action.text() == "Folder").trigger()
+    next(action for action in menu.actions() if action.text() == "Size").trigger()
     first.setColumnWidth(0, 123)
     qtbot.waitUntil(lambda: not first._kept._saving.isActive())
 
     another = open_page(still_context)
 
     second = another._files.table
-    assert second.isColumnHidden(4)
+    assert second.isColumnHidden(2)
     assert second.columnWidth(0) == 123
 
 
@@ -313,7 +318,7 @@ def test_without_a_run_the_files_have_the_whole_page(qtbot, filled_page):
     turn(page._controller, Phase.RUNNING)
     qtbot.waitUntil(lambda: files.height() < whole)
     QApplication.processEvents()  # lay out what was shown or hidden with it
-    live.parentWidget().moveSplitter(whole // 2, 1)
+    page.findChild(KeptSplitter).moveSplitter(whole // 2, 1)
     chosen = live.height()
 
     turn(page._controller, Phase.IDLE)
@@ -416,6 +421,8 @@ def test_a_waiting_file_is_held_back_until_it_is_released(
     qtbot.waitUntil(lambda: path not in [it.path for it in model.queued])
     if released:
         table = page._files.table
+        assert "found" not in states(page)  # the list above has these files
+        page.look_for("found")
         qtbot.waitUntil(lambda: path.decode().rpartition("/")[2] in names(page))
         table.selectRow(names(page).index(path.decode().rpartition("/")[2]))
         qtbot.waitUntil(lambda: [row.key for row in table.rows()] == [path])
@@ -708,7 +715,7 @@ def test_what_comes_next_is_below_the_transfers_in_the_order_of_the_engine(qapp)
     model.show_transfers((ActiveTransfer(1, 1, b"x", 1, 10),))
     model.show_queued([a, b, c])
     assert rows() == ["x", "a", "b", "c"]
-    assert [model.index(1, column).data() for column in (1, 2, 7)] == [
+    assert [model.index(1, column).data() for column in (1, 2, 3)] == [
         "",
         "1.0 MB",
         "Waits for its turn",
@@ -737,7 +744,8 @@ def test_transfers_keep_their_rows_until_they_end(qapp):
 
     assert [model.index(row, 0).data() for row in range(2)] == ["b.tif and 4 more", "c.tif"]
     assert model.index(0, 1).data(FRACTION) == 0.75
-    assert [model.index(0, column).data() for column in (1, 6, 7)] == ["75 %", "2", "Gone."]
+    assert [model.index(0, column).data() for column in (1, 3)] == ["75 %", "Gone."]
+    assert [model.index(row, 3).data(BELOW) for row in (0, 1)] == ["Attempt 2", ""]
 
 
 def test_a_transfer_shows_what_is_sent_and_about_how_long_the_rest_takes(qapp):
@@ -750,8 +758,11 @@ def test_a_transfer_shows_what_is_sent_and_about_how_long_the_rest_takes(qapp):
         )
     )
 
-    rows = [[model.index(row, column).data() for column in (2, 3)] for row in range(2)]
-    assert rows == [["10.0 MB of 40.0 MB", "about 30 s"], ["0 bytes of 40.0 MB", ""]]
+    sent = [model.index(row, 2) for row in range(2)]
+    rows = [(index.data(), index.data(BELOW)) for index in sent]
+    left = "1.0 MB/s, about 30 s left"
+    assert rows == [("10.0 MB of 40.0 MB", left), ("0 bytes of 40.0 MB", "")]
+    assert sent[0].data(Qt.ItemDataRole.AccessibleTextRole) == f"10.0 MB of 40.0 MB, {left}"
 
 
 def test_a_window_that_comes_back_from_the_tray_shows_what_happened_meanwhile(

@@ -163,9 +163,10 @@ def test_the_status_line_shows_state_speed_time_left_and_the_server(window, stil
         assert " at " not in amount_sentence(still)
 
 
-def test_the_state_of_the_server_is_in_the_window_once(window):
+def test_the_state_of_the_server_is_in_the_window_once(window, still_context):
     shown = window.findChild(ServerIndicatorLabel)
     window.show_page("overview")
+    still_context.controller.settings_changed.emit()
     assert not shown.isVisibleTo(window)
     window.show_page("log")
     assert shown.isVisibleTo(window)

@@ -21,7 +21,7 @@ PAGES = [
     ROOT / "CONTRIBUTING.md",
     ROOT / "SECURITY.md",
     *sorted((ROOT / "docs").rglob("*.md")),
-    *sorted((ROOT / "packaging").rglob("*.md")),
+    *sorted(set((ROOT / "packaging").rglob("*.md")) - set((ROOT / "packaging/build").rglob("*"))),
 ]
 # The commands of `make pages` that print a page, and the page.
 PRINTED = re.findall(r"python -m (.+) > (docs/\S+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
@@ -30,7 +30,7 @@ WORDS = 45_000  # of the pages below; what the program can print need not be rep
 CODE = ("mydata_like", "tests", "benchmarks", "packaging")
 # Folders below which a page may name a path, in this order.
 BELOW = [ROOT / name for name in ("", "mydata_like", "tests", "docs")]
-MADE = {"build"}  # folders that are made
+MADE = {"build", "dist"}  # folders that are made
 # Names of other programs, and examples.
 FOREIGN = {
     "--partial",

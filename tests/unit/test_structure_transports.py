@@ -87,6 +87,7 @@ EXCEPTIONS = {
     },
     # The user confirms a new one.
     "folder": {
+        "app.get_events",  # the files that the local folder receives
         "app.get_service",  # the local folder that receives files
         "app.mytardis_place",  # the same
         "app.registration",

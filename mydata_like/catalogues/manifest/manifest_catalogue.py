@@ -65,6 +65,7 @@ class ManifestCatalogue:
     """
 
     contradicted = 0
+    verifiers = 2
 
     def __init__(
         self,

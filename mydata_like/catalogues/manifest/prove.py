@@ -37,7 +37,8 @@ class Prove:
 
     It works in rounds, since each makes the destination write everything to its disk first: then
     the destination hashes the new bytes, gives them their final names if these are free, and gets a
-    segment of the manifest. Bytes that are wrong are sent again, once.
+    segment of the manifest. Bytes that are wrong are sent again, once. While one worker has a round
+    proven, another one collects the next.
     """
 
     def __init__(self, destination: ManifestContext) -> None:
@@ -45,23 +46,28 @@ class Prove:
         self._files = destination.files
         self._call = destination.call
         self._clock = destination.gate.clock
-        self._flushing = 0.0  # seconds in this round
+        self._due = 0.0  # when the next round begins, unless it is full before
 
     def __call__(self, source: StageInput[Batch]) -> Iterator[Batch]:
         waiting: Batch = []
-        due = self._clock.monotonic() + SHORTEST
+        self._due = self._clock.monotonic() + SHORTEST
         while waiting or not source.finished:
             if not source.finished:
-                left = due - self._clock.monotonic()
+                left = self._due - self._clock.monotonic()
                 waiting += source.poll(max(0.0, left) if waiting else None) or ()
                 if not source.finished and left > 0 and len(waiting) < ROUND:
                     continue
-            self._flushing = 0.0
             while part := waiting[:ROUND]:
                 waiting = waiting[ROUND:]
+                self._due = self._clock.monotonic() + SHORTEST
                 yield from self._prove(part)
-            rest = min(max(SHORTEST, EFFORT * self._flushing), LONGEST)
-            due = self._clock.monotonic() + rest
+
+    def _sync(self) -> None:
+        """Make the destination write everything to its disk, which sets when it does so again."""
+        begun = self._clock.monotonic()
+        self._call(self._files.sync)
+        ended = self._clock.monotonic()
+        self._due = ended + min(max(SHORTEST, EFFORT * (ended - begun)), LONGEST)
 
     def _prove(self, batch: Batch) -> Iterator[Batch]:
         """Prove some files; yield those that are verified, and those to be sent again."""
@@ -72,9 +78,7 @@ class Prove:
             paths = [it.final or it.temporary for it in placements]
             self._call(lambda: self._destination.manifest.withdraw_earlier(paths))
             former = self._take_over(batch)
-            begun = self._clock.monotonic()
-            self._call(self._files.sync)
-            self._flushing += self._clock.monotonic() - begun
+            self._sync()
             verified: list[tuple[FileRecord, ProvenFile]] = []
             wrong = [it for it in batch if it.state is EntryState.FOUND]
             placed = zip(batch, placements, strict=True)

@@ -41,6 +41,8 @@ class MyTardis:
     count that are in the storage box `box`, if it is known.
     """
 
+    verifiers = 1
+
     def __init__(
         self,
         server: ServerAPI,

@@ -375,7 +375,7 @@ class _OverviewContent(QWidget):
         self._layout = vbox(inside=self, spacing=LARGE_SPACE, margins=PAGE_MARGINS)
         fill(self._layout, *self._parts[:3], self._bar, self._outside, self._safe)
         fill(self._layout, self._check, *self._parts[3:], self._hint)
-        self._layout.addStretch()
+        self._layout.addStretch(1)
         self._details.changed.connect(self._make_room)
 
     def show_state(self, state: RunState) -> None:
@@ -406,6 +406,7 @@ class _OverviewContent(QWidget):
         self._summary.setVisible(has_room)
         self._hint.setVisible(has_room)
         self._layout.setStretchFactor(self._details, 0 if has_room else 1)
+        self._layout.setStretch(self._layout.count() - 1, 1 if has_room else 0)
 
     def event(self, event: QEvent) -> bool:
         done = super().event(event)

@@ -29,7 +29,7 @@ from mydata_like.gui.window_state import KeptColumns
 
 translate = QCoreApplication.translate
 
-MAX_EXPANDED = 20  # owners whose experiments are shown at once
+MAX_EXPANDED = 20  # owners, or experiments of one, that are opened at once
 
 
 class FoldersPage(Page):
@@ -39,8 +39,8 @@ class FoldersPage(Page):
         super().__init__(parent)
         self._context = context
         self._controller = context.controller
-        # Owners are expanded once, so a branch that the user closes stays closed.
-        self._expanded = False
+        # What is above datasets is expanded once, so a branch that the user closes stays closed.
+        self._expanded: set[Parents] = set()
         self._model = FolderTree(self)
         self._query = LedgerQuery(context, self, table_panel.list_levels, self._list_open)
         self._tree = QTreeView(self)
@@ -77,7 +77,7 @@ class FoldersPage(Page):
         tree.setItemDelegateForColumn(PROGRESS, BarDelegate(tree))
         tree.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         tree.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
-        for number, characters in enumerate((34, 22, 18, 9, 11)):
+        for number, characters in enumerate((44, 22, 18, 9, 11)):
             tree.setColumnWidth(number, column_width(tree, characters))
         KeptColumns("folders", tree.header(), context.memory).restore()
 
@@ -130,18 +130,18 @@ class FoldersPage(Page):
     @Slot(object)
     def _take(self, levels: dict[Parents, list[FolderGroup]]) -> None:
         for parents, groups in levels.items():
-            self._model.show(parents, groups)
-            if parents == TOP and groups and not self._expanded:
-                self._expanded = True
-                if len(groups) <= MAX_EXPANDED:
-                    self._tree.expandToDepth(0)
+            line = self._model.show(parents, groups)
+            if groups and groups[0].path is None and parents not in self._expanded:
+                self._expanded.add(parents)
+                for row in range(len(groups) if len(groups) <= MAX_EXPANDED else 0):
+                    self._tree.expand(self._model.index(row, 0, line))
         self._show_tree(self.tr("The folders appear here after the first run."))
         self._start.offer(offered=True)
 
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
         self._model.clear()
-        self._expanded = False  # load and expand it again
+        self._expanded.clear()  # load and expand it again
         self._query.refresh()
         self._show_tree(texts.error_text(error))
         self._start.offer(offered=False)

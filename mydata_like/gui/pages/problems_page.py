@@ -84,7 +84,7 @@ class ProblemsPage(Page):
         title = PageTitle(translate("pages", "Problems"), content)
         page_layout(content, title, self._run, (self._stack, 1), self._toast)
         # With large text, two problems may not fit.
-        frameless(vbox(scrolled(content, self), inside=self))
+        frameless(vbox(scrolled(content, self, wide=True), inside=self))
 
         self._controller.run_changed.connect(self._show_state)
         self._query.answered.connect(self._take)

@@ -38,10 +38,10 @@ from mydata_like.gui.tables.columns import FRACTION, STATUS, BarDelegate, file_c
 from mydata_like.gui.tables.queue_actions import HoldBackToast, QueueActions
 from mydata_like.gui.tables.table_panel import FilesPanel, action_bar, action_button
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.layouts import hbox, vbox
+from mydata_like.gui.theme.layouts import frameless, hbox, vbox
 from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE
-from mydata_like.gui.theme.widgets import ElidedLabel, action, allow_action
-from mydata_like.gui.window_state import KeptColumns, KeptSplitter, WindowState
+from mydata_like.gui.theme.widgets import ElidedLabel, PlainLabel, action, allow_action
+from mydata_like.gui.window_state import KeptSplitter, WindowState
 
 translate = QCoreApplication.translate
 
@@ -62,15 +62,14 @@ class TransfersModel(RowsModel[Row]):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        folder = Column("folder", "", _folder)
+        left = Column("time-left", self.tr("Time left"), _if_active(self._time_left))
+        attempt = Column("attempt", self.tr("Attempt"), _if_active(self._attempt))
         self.columns = (
-            Column("name", self.tr("Name"), self._name, width=34),
-            Column("progress", self.tr("Progress"), _if_active(self._progress), width=10),
-            Column("sent", self.tr("Sent"), self._sent, width=23),
-            Column("time-left", self.tr("Time left"), _if_active(self._time_left), width=18),
-            _figure("speed", self.tr("Speed"), lambda it: texts.rate(it.rate), 11),
-            _figure("channel", self.tr("Channel"), lambda it: texts.count(it.channel), 9),
-            _figure("attempt", self.tr("Attempt"), lambda it: texts.count(it.attempt), 9),
-            Column("message", self.tr("Message"), self._message),
+            Column("name", self.tr("Name"), self._name, width=44, below=folder),
+            Column("progress", self.tr("Progress"), _if_active(self._progress), width=18),
+            Column("sent", self.tr("Sent"), self._sent, width=34, below=left),
+            Column("message", self.tr("Message"), self._message, below=attempt),
         )
 
     @property
@@ -185,10 +184,8 @@ class TransfersModel(RowsModel[Row]):
             self.order_wanted.emit(after[: moved[-1] + 1])
 
     def _name(self, row: Row) -> str:
-        if isinstance(row, WaitingFile):
-            return texts.plain(row.path)
-        name = texts.plain(row.name)
-        if row.files <= 1:
+        name = texts.plain(_path(row).rpartition(b"/")[2])
+        if isinstance(row, WaitingFile) or row.files <= 1:
             return name
         more = self.tr("%1 and %Ln more", "files in a batch", row.files - 1)
         return more.replace("%1", name)
@@ -204,13 +201,23 @@ class TransfersModel(RowsModel[Row]):
     def _time_left(self, transfer: ActiveTransfer) -> str:
         if not transfer.rate:
             return ""
-        seconds = (transfer.size - transfer.done) / transfer.rate
-        return self.tr("about %1").replace("%1", texts.span(round_estimate(seconds)))
+        seconds = round_estimate((transfer.size - transfer.done) / transfer.rate)
+        text = self.tr("%1, about %2 left")
+        return texts.filled(text, texts.rate(transfer.rate), texts.span(seconds))
+
+    def _attempt(self, transfer: ActiveTransfer) -> str:
+        if transfer.attempt == 1:
+            return ""
+        return self.tr("Attempt %1").replace("%1", texts.count(transfer.attempt))
 
     def _message(self, row: Row) -> str:
         if isinstance(row, WaitingFile):
             return self.tr("Waits for its turn")
-        return texts.engine_text(row.problem.message) if row.problem else ""
+        if row.problem:
+            return texts.engine_text(row.problem.message)
+        if row.number < 0:
+            return self.tr("Comes back to this computer")
+        return self.tr("Channel %1").replace("%1", texts.count(row.channel))
 
 
 def _if_active(text: Callable[[ActiveTransfer], str]) -> Callable[[Row], str]:
@@ -218,9 +225,12 @@ def _if_active(text: Callable[[ActiveTransfer], str]) -> Callable[[Row], str]:
     return lambda row: text(row) if isinstance(row, ActiveTransfer) else ""
 
 
-def _figure(name: str, title: str, text: Callable[[ActiveTransfer], str], width: int) -> Column:
-    """Return a column for a figure of the active transfers."""
-    return Column(name, title, _if_active(text), width=width, number=True)
+def _path(row: Row) -> bytes:
+    return row.path if isinstance(row, WaitingFile) else row.name
+
+
+def _folder(row: Row) -> str:
+    return texts.plain(_path(row).rpartition(b"/")[0])
 
 
 def _fraction(transfer: ActiveTransfer) -> float:
@@ -238,7 +248,10 @@ class TransfersPage(Page):
         super().__init__(parent)
         self._controller = controller = context.controller
         self._transfers = TransfersModel(self)
-        self._live = live = QTableView(self)
+        self._upper = QWidget(self)
+        self._live = live = QTableView(self._upper)
+        self._under_way = PlainLabel("", self._upper, heading=1)
+        self._earlier = PlainLabel(self.tr("Earlier"), self, heading=1)
         self._message = ElidedLabel("", self)
         self._pause = action(self, "pause", self.tr("Pause all"), controller.pause)
         self._resume = action(self, "start", self.tr("Resume"), controller.resume)
@@ -253,7 +266,6 @@ class TransfersPage(Page):
         self._ask_timer = QTimer(self, interval=ASK_AFTER)
 
         style_live_table(live, self._transfers)
-        KeptColumns("active-transfers", live.horizontalHeader(), context.memory).restore()
         live.setAccessibleName(self.tr("Active transfers"))
         for one, key in ((self._up, Qt.Key.Key_Up), (self._down, Qt.Key.Key_Down)):
             one.setShortcut(QKeySequence(Qt.Modifier.ALT | key))
@@ -278,6 +290,7 @@ class TransfersPage(Page):
         self._lay_out(context.memory)
 
         controller.live_changed.connect(self._show_live)
+        controller.got_changed.connect(self._show_got)
         controller.run_changed.connect(self._show_state)
         controller.next_listed.connect(self._show_next)
         self._ask_timer.timeout.connect(controller.list_next)
@@ -314,17 +327,25 @@ class TransfersPage(Page):
         head = hbox(title, (self._message, 1), *buttons, spacing=LARGE_SPACE)
         self.setTabOrder(self._resume_button, self._live)
         self.setTabOrder(self._live, self._files.field)
-        lower = QWidget(self)
-        vbox((self._files, 1), inside=lower, margins=(0, SPACE, 0, 0))
-        parts = (self._live, lower)
+        upper, lower = self._upper, QWidget(self)
+        vbox(self._under_way, (self._live, 1), inside=upper, margins=(0, 0, 0, SPACE))
+        frameless(vbox(self._earlier, (self._files, 1), inside=lower))
+        parts = (upper, lower)
         splitter = KeptSplitter("transfers", memory, parts, self, shares=SHARES)
         page_layout(self, head, (splitter, 1), self._toast)
 
     @Slot(object)
     def _show_live(self, live: LiveView) -> None:
         if self.isVisible():
-            self._transfers.show_transfers(live.transfers)
+            self._transfers.show_transfers([*self._controller.got, *live.transfers])
             self._update_queue_actions()
+
+    @Slot()
+    def _show_got(self) -> None:
+        """Show what comes back, and the table for it; it may be the first or the last."""
+        if self._upper.isHidden() == bool(self._controller.got):
+            self._show_state(self._controller.state)
+        self._show_live(self._controller.live)
 
     @Slot(object)
     def _show_next(self, listed: NextListed) -> None:
@@ -335,28 +356,35 @@ class TransfersPage(Page):
 
     @Slot(object)
     def _show_state(self, state: RunState) -> None:
+        got = self._controller.got
+        self._under_way.setText(self.tr("Files come back.") if got else "")
         if not state.at_work:
-            text = self.tr("No active transfers.")
+            text = "" if got else self.tr("No active transfers.")
         elif not state.ours:
             text = self.tr("Another program is uploading; its files appear below.")
         else:
             queued = max(0, state.sums.wanted - state.sums.sent)
             text = self.tr("%Ln file(s) still to be sent", "", queued)
-        self._message.set_full_text(text)
+            self._under_way.setText(text)
+        self._message.set_full_text("" if state.ours else text)
         self._pause_button.setVisible(state.ours and state.phase is not Phase.PAUSED)
         self._pause.setEnabled(state.phase is Phase.RUNNING)
         self._resume_button.setVisible(state.phase is Phase.PAUSED)
-        self._live.setVisible(state.ours)
+        self._upper.setVisible(state.ours or bool(got))
+        self._earlier.setVisible(state.ours or bool(got))
+        self._files.show_unsent(shown=not state.ours)  # the list above has them
         self._queue_bar.setVisible(state.ours)
         if not state.ours:
-            self._transfers.show_transfers(())
+            self._transfers.show_transfers(got)
             self._transfers.show_queued(())
         self._update_queue_actions()
 
     @property
     def _selected(self) -> list[Row]:
+        """The selected rows of the run."""
         rows = self._live.selectionModel().selectedRows()
-        return [self._transfers.rows[at] for at in sorted(index.row() for index in rows)]
+        found = [self._transfers.rows[at] for at in sorted(index.row() for index in rows)]
+        return [it for it in found if isinstance(it, WaitingFile) or it.number >= 0]
 
     @property
     def _selected_waiting(self) -> list[bytes]:
@@ -408,13 +436,13 @@ class TransfersPage(Page):
 
 def style_live_table(table: QTableView, model: TransfersModel) -> None:
     """Style the small table of active transfers, in which files that wait can be dragged."""
-    style_table(table)
+    style_table(table, 2)
     table.setModel(model)
     table.setItemDelegateForColumn(PROGRESS, BarDelegate(table))
     for number, column in enumerate(model.columns):
         table.setColumnWidth(number, column_width(table, column.width))
     table.horizontalHeader().setStretchLastSection(True)
-    table.verticalHeader().setDefaultSectionSize(round(table.fontMetrics().height() * 1.9))
+    table.horizontalHeader().hide()
     table.setMinimumHeight(table.fontMetrics().height() * 6)
     table.setDragDropMode(QAbstractItemView.DragDropMode.InternalMove)
     table.setDragDropOverwriteMode(False)

@@ -31,7 +31,7 @@ class SentenceDelegate(QStyledItemDelegate):
 
 
 class BarDelegate(QStyledItemDelegate):
-    """Paints the text, and along the lower edge a bar of the same value, on a thin line."""
+    """Paints the text, and below it a bar of the same value."""
 
     def paint(
         self,
@@ -43,21 +43,20 @@ class BarDelegate(QStyledItemDelegate):
         fraction, status = index.data(FRACTION), index.data(STATUS)
         if fraction is None:
             return
-        thickness = max(2.0, option.fontMetrics.height() / 6)
-        cell = QRectF(option.rect)
-        bar = cell.adjusted(CELL_MARGIN, 0, -CELL_MARGIN, 0)
-        bar.setTop(cell.bottom() - thickness * 1.5)
-        bar.setHeight(thickness)
+        line = option.fontMetrics.height()
+        bar = QRectF(option.rect).adjusted(CELL_MARGIN, 0, -CELL_MARGIN, -1)
+        bar.setTop(min(bar.bottom() - line / 4, bar.center().y() + line * 0.6))
+        bar.setHeight(line / 4)
         selected = option.state & QStyle.StateFlag.State_Selected
         marked = option.palette.color(QPalette.ColorRole.HighlightedText)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
-        line = QRectF(bar.left(), round(bar.center().y()), bar.width(), 1)
-        painter.fillRect(line, marked if selected else QColor(current_shades().edge))
-        painter.setBrush(marked if selected else status_colour(status or "working"))
-        done = QRectF(bar.left(), bar.top(), bar.width() * min(1.0, fraction), bar.height())
-        painter.drawRoundedRect(done, bar.height() / 2, bar.height() / 2)
+        rest, done = QColor(current_shades().line), status_colour(status or "working")
+        for share, colour in ((1.0, rest), (min(1.0, fraction), done)):
+            painter.setBrush(marked if selected and colour is done else colour)
+            part = QRectF(bar.left(), bar.top(), bar.width() * share, bar.height())
+            painter.drawRoundedRect(part, bar.height() / 2, bar.height() / 2)
         painter.restore()
 
     def sizeHint(
@@ -65,7 +64,7 @@ class BarDelegate(QStyledItemDelegate):
     ) -> QSize:
         size = super().sizeHint(option, index)
         height = option.fontMetrics.height()
-        return QSize(size.width(), round(height * 1.9))
+        return QSize(size.width(), round(height * 2.1))
 
 
 translate = QCoreApplication.translate
@@ -217,16 +216,20 @@ def _limit(row: RunRow) -> str:
 
 
 def file_columns() -> list[Column]:
-    """Return the columns of a table of local files."""
+    """Return the columns of a table of local files, in rows of two lines."""
     happened, at = translate("files", "What happened"), translate("files", "Verified")
-    archive = translate("files", "In archive")
+    archive, state = translate("files", "In archive"), translate("files", "State")
+    folder = Column(
+        "folder", translate("files", "Folder"), _folder, "name", 28, tip=_path, hidden=True
+    )
+    why = Column("message", happened, _message, width=20, tip=texts.problem_text, hidden=True)
     return [
-        Column("name", translate("files", "Name"), _name, "name", 30, tip=_path),
-        Column("state", translate("files", "State"), _state, "state", 25, mark=_file_icon),
+        Column("name", translate("files", "Name"), _name, "name", 44, tip=_path, below=folder),
+        Column("state", state, _state, "state", 25, mark=_file_icon, tip=why.tip, below=why),
         Column("size", translate("files", "Size"), _file_size, "size", 10, number=True),
         Column("at", translate("files", "When"), lambda row: moment(row.at), "at", 20),
-        Column("folder", translate("files", "Folder"), _folder, "name", 28, tip=_path),
-        Column("message", happened, _message, width=20, tip=texts.problem_text),
+        folder,
+        why,
         Column("verified", at, lambda row: moment(row.verified_at), width=20, hidden=True),
         Column("archive", archive, lambda row: texts.plain(row.archive), width=24, hidden=True),
     ]
@@ -234,9 +237,9 @@ def file_columns() -> list[Column]:
 
 def problem_columns() -> list[Column]:
     """Return the columns of a table of files and folders with the same problem."""
-    wanted = {"name": 17, "folder": 15, "size": 9, "at": 18, "message": 14}
+    wanted = {"name": 32, "size": 9, "at": 18, "message": 14}
     columns = {column.name: column for column in file_columns()}
-    return [columns[name]._replace(width=width) for name, width in wanted.items()]
+    return [columns[name]._replace(width=width, hidden=False) for name, width in wanted.items()]
 
 
 def moment(seconds: int | None) -> str:

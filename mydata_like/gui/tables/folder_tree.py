@@ -22,7 +22,7 @@ from mydata_like.gui.theme.widgets import RowIcon, icon, list_marks
 translate = QCoreApplication.translate
 
 EXPERIMENT = 2  # the depth of experiments
-ICONS = ("person", "experiment", "dataset", "folder")  # of owners and so on, downwards
+ICONS = ("person", "experiment")  # by depth
 PROGRESS, FILES, SIZE = 2, 3, 4  # the numbers of columns
 
 
@@ -91,17 +91,17 @@ class FolderTree(QAbstractItemModel):
         nodes = self._nodes.values()
         return [node.parents for node in nodes if node.children is not None]
 
-    def show(self, parents: Parents, groups: Iterable[FolderGroup]) -> None:
-        """Show the children of a line; existing children keep their places."""
+    def show(self, parents: Parents, groups: Iterable[FolderGroup]) -> QModelIndex:
+        """Show the children of a line, which is returned; existing children keep their places."""
         node = next((it for it in self._nodes.values() if it.parents == parents), None)
         self._requested.discard(parents)
         if node is None:
-            return
+            return QModelIndex()
         groups_by_key = {_key(group): group for group in groups}
         self._drop_gone(node, groups_by_key)
         if not node.children:
             self._fill(node, list(groups_by_key.values()))
-            return
+            return self._index(node)
         for row, (key, group) in enumerate(groups_by_key.items()):
             existing = node.children[row].group if row < len(node.children) else None
             if existing is not None and _key(existing) == key:
@@ -113,6 +113,7 @@ class FolderTree(QAbstractItemModel):
         top, last = node.children[0], node.children[-1]
         corner = self.createIndex(len(node.children) - 1, len(self._columns) - 1, last.number)
         self.dataChanged.emit(self.createIndex(0, 0, top.number), corner)
+        return self._index(node)
 
     def set_phase(self, phase: "RunPhase") -> None:
         """Show unfinished files as in progress, interrupted or not sent."""
@@ -176,8 +177,9 @@ class FolderTree(QAbstractItemModel):
             return None
         if role == Qt.ItemDataRole.DecorationRole and column == 0:
             depth = self._node(index).depth
-            named = depth < 3 and group.path is not None  # without owners and experiments above
-            return icon("folder" if named else ICONS[min(depth, len(ICONS)) - 1])
+            if group.path is not None:  # also without experiments above
+                return icon("dataset" if group.dataset and depth > 1 else "folder")
+            return icon(ICONS[depth - 1])
         unnamed = group.dataset is None and group.path is None and group.title is None
         unnamed = unnamed and self._node(index).depth == EXPERIMENT
         if role == Qt.ItemDataRole.DisplayRole and column == 0 and unnamed:

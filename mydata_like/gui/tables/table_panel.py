@@ -73,6 +73,7 @@ class TablePanel(QWidget):
         self._controller = controller = context.controller
         self._page_view = View()
         self._applied = False  # the current filters
+        self._unsent = True
         self.empty_text = self.tr("There is nothing here yet.")  # shown in a table without rows
         self.model = WindowedModel(columns, context.tasks, self)
         self.table = TableView(name, self.model, context.memory, self)
@@ -173,6 +174,12 @@ class TablePanel(QWidget):
         if view != self._page_view:
             self.show_view(view)
 
+    def show_unsent(self, *, shown: bool) -> None:
+        """Show or hide files that wait to be sent, unless the user filters for them."""
+        if shown != self._unsent:
+            self._unsent = shown
+            self._apply()
+
     def select_states(self, states: frozenset[str]) -> None:
         """Select the first group of states that includes these states."""
         groups = [self.states.itemData(number) for number in range(self.states.count())]
@@ -186,11 +193,9 @@ class TablePanel(QWidget):
         self._applied = self.isVisible()
         if self._applied:
             shown = self.model.view  # the user, not the page, sets the order
-            view = replace(
-                self._page_view,
-                text=self.field.text().strip(),
-                states=self._page_view.states or self.states.currentData() or frozenset(),
-            )
+            states = self._page_view.states or self.states.currentData() or frozenset()
+            text, unsent = self.field.text().strip(), self._unsent or QUEUED in states
+            view = replace(self._page_view, text=text, states=states, unsent=unsent)
             view = view.ordered(shown.order, descending=shown.descending)
             self.model.show(opener(self._controller), view)
 
@@ -582,7 +587,8 @@ def list_levels(
 ) -> dict[Parents, list[FolderGroup]]:
     """Return the lines below each of these lines of the tree; raises `UploaderError`.
 
-    Where the destination has no owners and experiments, the dataset folders are at the top.
+    Where the destination has no owners and experiments, the dataset folders are at the top. The
+    only experiment of an owner has no line if the instrument gives it its name.
     """
     survey = open_summary(settings, config)
     levels: dict[Parents, list[FolderGroup]] = {parents: [] for parents in wanted}
@@ -597,7 +603,10 @@ def list_levels(
                 wanted_folders = (it for it in folders if it.path)
                 levels[parents] = sorted(wanted_folders, key=lambda it: it.dataset or "")
             elif parents.folder is None:
-                levels[parents] = survey.list_folders(*parents.names)
+                below = survey.list_folders(*parents.names)
+                if len(parents.names) == 2 and len(below) == 1 and below[0].title is None:
+                    below = survey.list_folders(*parents.names, None)
+                levels[parents] = below
             else:
                 levels[parents] = survey.list_inside(parents.folder)
     return levels

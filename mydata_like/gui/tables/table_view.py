@@ -398,7 +398,7 @@ class TableView(QTableView):
         self.row_actions: Sequence[QAction] = ()  # on `rows()`, of the menu
         self._places = _ColumnPlaces((), None, None)
         self.setModel(model)
-        style_table(self)
+        style_table(self, 2 if any(column.below for column in model.columns) else 1)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         header = self.horizontalHeader()
         header.setSectionsMovable(True)
@@ -450,6 +450,8 @@ class TableView(QTableView):
             for at, column in enumerate(model.columns):
                 self.setColumnWidth(at, column_width(self, column.width))
                 self.setColumnHidden(at, column.hidden)
+                if column.below and at:  # the state, which is read last
+                    self.horizontalHeader().moveSection(at, len(model.columns) - 1)
         self._order = number, direction = self._load_order()
         if number >= 0:
             order = model.columns[number].order
@@ -555,11 +557,10 @@ class TableView(QTableView):
 
     @Slot(object)
     def _take_copied(self, rows: list[Row]) -> None:
-        columns = [
-            column
-            for number, column in enumerate(self._model.columns)
-            if not self.isColumnHidden(number)
-        ]
+        known = self._model.columns
+        shown = [it for number, it in enumerate(known) if not self.isColumnHidden(number)]
+        below = [it.below.name for it in shown if it.below]
+        columns = [it for it in known if it in shown or it.name in below]
         lines = ["\t".join(column.title for column in columns)]
         lines += ["\t".join(column.text(row) for column in columns) for row in rows]
         QGuiApplication.clipboard().setText("\n".join(lines) + "\n")

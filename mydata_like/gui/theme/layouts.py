@@ -3,6 +3,7 @@
 from typing import NamedTuple, TypeVar
 
 from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QDialog,
@@ -13,6 +14,8 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
+
+from mydata_like.gui.theme.metrics import PAGE_WIDTH
 
 ROOM = 0.85  # of the screen that a dialog takes at most
 
@@ -88,9 +91,21 @@ def fill(layout: Layout, *parts: Part | Gap) -> Layout:
     return layout
 
 
-def scrolled(content: QWidget, parent: QWidget) -> QScrollArea:
-    """Return an area without a frame in which the content can be scrolled, and takes the focus."""
-    area = QScrollArea(parent)
+class _PageArea(QScrollArea):
+    """An area whose content is at most as wide as `PAGE_WIDTH`, also with larger text."""
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        if content := self.widget():
+            content.setMaximumWidth(self.fontMetrics().averageCharWidth() * PAGE_WIDTH)
+        super().resizeEvent(event)
+
+
+def scrolled(content: QWidget, parent: QWidget, *, wide: bool = False) -> QScrollArea:
+    """Return an area without a frame in which the content can be scrolled, and takes the focus.
+
+    Only content with tables is `wide`.
+    """
+    area = QScrollArea(parent) if wide else _PageArea(parent)
     area.setFrameShape(QFrame.Shape.NoFrame)
     area.setWidgetResizable(True)
     area.setFocusPolicy(Qt.FocusPolicy.NoFocus)

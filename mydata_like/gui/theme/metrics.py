@@ -6,6 +6,9 @@ SPACE = 8
 LARGE_SPACE = 16
 PICTURE = 56  # the side of the picture on a page without rows
 
+# Average characters.
+PAGE_WIDTH = 137  # the most that cards and forms take of a page; 960 pixels in the usual font
+
 # Times the usual size of text.
 TITLE = 1.6  # of a page or a dialog
 SECTION = 1.2  # of a card or a part of a page

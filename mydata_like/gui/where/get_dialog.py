@@ -85,6 +85,7 @@ class GetDialog(Dialog):
         self._offer = offer
         self._task = BackgroundTask()
         self._progress = GetProgress()
+        self._number = next(context.controller.gets)
         self._headline = PlainLabel(texts.plain(offer.path.name), self, wrap=True, heading=SECTION)
         folder = texts.plain(os.fsencode(offer.path.parent))
         asked = self.tr("Where should it go?")
@@ -181,6 +182,9 @@ class GetDialog(Dialog):
 
     @Slot()
     def _show_progress(self) -> None:
+        run = self._progress.run
+        run.sample()
+        self._context.controller.show_got(self._number, run.view().transfers)
         progress = self._progress.latest
         if progress is None:
             return
@@ -226,6 +230,7 @@ class GetDialog(Dialog):
 
     def _end(self, headline: str, said: Sequence[str], problems: "Sequence[FileProblem]") -> None:
         self._timer.stop()
+        self._context.controller.show_got(self._number, ())
         self._bar.hide()
         self._close.setText(self.tr("Close"))
         self._headline.setText(headline)

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,6 +14,8 @@ from mydata_like.core.errors import Cancelled
 from mydata_like.core.extra_sources import source_key
 from mydata_like.core.file_status import FileStatus, LocalState, PathStatus, Suggestion
 from mydata_like.engine.pipeline import CancelFlag
+from mydata_like.gui.run_state import LiveRun
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
@@ -82,6 +84,7 @@ class GetProgress:
     """How far it is to get files back, readable from another thread."""
 
     latest: "VerifyProgress | None" = None
+    run: LiveRun = field(default_factory=lambda: LiveRun(SystemClock()))
 
 
 def find_offer(settings: Settings, config: Path | None, path: Path) -> GetOffer | None:
@@ -122,8 +125,12 @@ def get_back(
         bandwidth=bandwidth / 1e6,
         replace=replace,
     )
+
+    def show(seen: "VerifyProgress") -> None:
+        progress.latest = seen
+
     with suppress(Cancelled):
-        return get_files(order, None, cancel, lambda seen: setattr(progress, "latest", seen))
+        return get_files(order, None, cancel, show, progress.run.progress.add)
     return None
 
 

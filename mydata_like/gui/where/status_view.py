@@ -447,6 +447,9 @@ class StatusView(QWidget):
         facts += [f"{Algorithm.of(checksum).label} {checksum}"] if checksum else []
         earlier = self.tr("An earlier version (%1) is kept until %2.")
         kept = [texts.filled(earlier, texts.size(it.size), moment(it.until)) for it in status.kept]
+        if status.restored:
+            restored = self.tr("It was brought back to this computer: %1.")
+            kept = [restored.replace("%1", texts.moment(status.restored)), *kept]
         self._facts.setText("\n".join([" · ".join(facts), *kept]))
         self._copy.setVisible(bool(checksum))
         self._state_counts.hide()

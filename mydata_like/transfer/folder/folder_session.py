@@ -40,6 +40,9 @@ class FolderSession:
     ) -> list[int | None]:
         _refuse((pieces, moved))
 
+    def run_ahead(self) -> None:
+        """Do nothing: it runs no commands."""
+
     @contextmanager
     def limit_waits(self, seconds: float) -> Iterator[None]:
         """Do nothing: who started this process limits its waits."""

@@ -678,6 +678,7 @@ class HostFiles(DestinationFiles):
         if capabilities.access != "shell":
             session.close()
             raise _no_shell(capabilities.why)
+        session.run_ahead()
         return session, capabilities
 
     def _unavailable(self) -> ServerUnavailableError:

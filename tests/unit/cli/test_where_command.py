@@ -119,6 +119,7 @@ def test_a_file_in_an_archive_names_it_and_json_has_all(place):
         "datafile": 9,
         "remote": "S-7/x",
         "archive": "raw/raw-0123abcd-0001.tar",
+        "restored": None,
         "problem": None,
         "kept": [],
     }

@@ -1,11 +1,15 @@
 """What the ledger says of one file or folder, in sums that need no lists."""
 
+from contextlib import closing
+from sqlite3 import connect
+
 import pytest
 
-from mydata_like.core.errors import Problem
+from mydata_like.core.errors import Problem, RunError
 from mydata_like.core.file_status import Amount, StepTimes
 from mydata_like.core.model import DatasetId, Entry, EntryState, FolderSums, Outcome
 from mydata_like.ledger.file_queries import FileQueries
+from mydata_like.ledger.ledger_file import note_restored
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.fakes.clock import FakeClock
 
@@ -65,6 +69,32 @@ def test_times_are_shown_as_far_as_they_are_known(file):
     now = int(FakeClock().now().timestamp())
     assert ask(file, lambda queries: queries.find(b"a/S/3")).times == StepTimes(staged=now)
     assert ask(file, lambda queries: queries.find(b"none")) is None
+
+
+def test_what_came_back_is_noted_while_a_run_writes_and_only_for_these_bytes(file):
+    clock = FakeClock()
+    came = [(b"a/S/1", "0" * 32), (b"a/S/2", "1" * 32)]
+
+    with SqliteLedger.open(file, ROOT, clock) as run:
+        note_restored(file, ROOT, came, clock.now())
+        run.record([an_entry(b"a/S/3"), an_entry(b"a/S/1")])
+
+    now = int(clock.now().timestamp())
+    found = ask(file, lambda queries: dict(queries.iter_below(b"a/S")))
+    restored = {key: it.times.restored for key, it in found.items()}
+    assert restored == {b"a/S/1": now, b"a/S/2": None, b"a/S/3": None, b"a/S/4": None}
+
+
+def test_a_ledger_of_an_older_version_is_left_to_the_next_run(file):
+    with closing(connect(file)) as connection:
+        connection.execute("PRAGMA user_version = 12")
+    before = file.read_bytes()
+
+    with pytest.raises(RunError) as caught:
+        note_restored(file, ROOT, [(b"a/S/1", "0" * 32)], FakeClock().now())
+
+    assert caught.value.problem_code == "ledger.outdated"
+    assert file.read_bytes() == before
 
 
 def test_a_folder_is_in_one_dataset_or_in_several(file):

@@ -67,7 +67,7 @@ def test_what_version_9_had_of_each_file_is_kept(file: Path, root: int) -> None:
         for key, *expected in times:
             found = queries.find(key)
             assert found is not None
-            assert list(found.times) == expected
+            assert list(found.times) == [*expected, None]
         above = [(path, queries.find_outcome_above(path)) for path, *_ in outcomes]
     assert [
         (path, it and it.kind, *(it.problem if it else ()), it and (it.at, it.size, it.modified_ns))

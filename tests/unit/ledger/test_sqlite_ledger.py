@@ -350,6 +350,19 @@ def test_migrations_keep_a_copy_of_what_was(filled: Path) -> None:
         assert len(list(ledger.iter_verified(HERE))) == 400
 
 
+def test_what_was_before_a_migration_is_kept_for_a_month(filled: Path) -> None:
+    now = FakeClock().now().timestamp() + 86400
+    for version, days in ((2, 31), (3, 29)):
+        copy = filled.with_name(f"ledger.before-v{version}.db")
+        copy.write_bytes(b"")
+        os.utime(copy, (now - days * 86400,) * 2)
+
+    tomorrow = FakeClock()
+    tomorrow.move(86400)
+    with SqliteLedger.open(filled, DATA, tomorrow):
+        assert [it.name for it in filled.parent.glob("*.before-*")] == ["ledger.before-v3.db"]
+
+
 def test_a_failed_migration_changes_nothing(filled: Path) -> None:
     broken = [*ledger_file.MIGRATIONS, "DELETE FROM files; SELECT * FROM nowhere"]
     with (

@@ -81,7 +81,7 @@ def test_what_is_verified_before_is_written_once_with_all_its_times(ledger, file
 
     assert written(file) == {b"a": VERIFIED}
     with FileQueries.opened(file, b"/data") as queries:
-        assert queries.find(b"a").times == (begin, begin + 1, begin + 2)
+        assert queries.find(b"a").times == (begin, begin + 1, begin + 2, None)
 
 
 def test_steps_that_were_written_keep_their_times(ledger, file, clock):
@@ -94,7 +94,7 @@ def test_steps_that_were_written_keep_their_times(ledger, file, clock):
     ledger.record([entry(b"a", VERIFIED)])
 
     with FileQueries.opened(file, b"/data") as queries:
-        assert queries.find(b"a").times == (begin, begin + LATE, begin + 2 * LATE)
+        assert queries.find(b"a").times == (begin, begin + LATE, begin + 2 * LATE, None)
 
 
 def test_a_run_that_ends_writes_them(file, clock):

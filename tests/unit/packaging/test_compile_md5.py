@@ -29,3 +29,13 @@ def test_a_compiler_that_fails_leaves_the_library_as_it_was(tmp_path, code, cont
     assert compile_library([sys.executable, str(compiler)], library) is (code == 0)
     assert library.read_text() == content
     assert list(library.parent.iterdir()) == [library]
+
+
+@pytest.mark.parametrize(
+    ("compiler", "system"), [("x86_64-w64-mingw32-gcc", "win32"), ("gcc", sys.platform)]
+)
+def test_the_compiler_decides_for_which_system_a_wheel_is(compiler, system):
+    found = runpy.run_path(str(SCRIPT))["find_system"]([f"/usr/bin/{compiler}"])
+
+    assert found[0] == system
+    assert found[1].startswith("win_amd64") is (system == "win32")

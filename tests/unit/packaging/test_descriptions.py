@@ -4,9 +4,11 @@ import configparser
 import json
 import plistlib
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from xml.etree import ElementTree
 
@@ -119,12 +121,23 @@ def test_the_installer_has_every_text_in_english_and_in_german():
     assert set(re.findall(r"\$\((\w+)\)", text)) == set(defined)
 
 
-def test_every_place_states_the_same_version():
+def test_the_readme_of_a_package_has_no_relative_links():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    page = (ROOT / "packaging" / "README.md").read_text("utf-8")
+    make_absolute = runpy.run_path(str(ROOT / "packaging" / "metadata.py"))["make_absolute"]
+    readme = (ROOT / "README.md").read_text("utf-8")
 
-    assert project["version"] == __version__
-    assert re.findall(r"mydata_like-([\d.]+)-py3", page) == [__version__]
+    text = make_absolute(readme, project["urls"]["Repository"], __version__)
+
+    links = re.findall(r"""\]\(([^)]+)\)|(?:src|srcset|href)="([^"]+)""", text)
+    assert len(links) > 10
+    assert [link for link in map("".join, links) if not link.startswith("https://")] == []
+
+
+def test_the_version_is_in_one_place():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+    assert "version" in project["dynamic"]
+    assert version("mydata-like") == __version__
 
 
 def test_every_release_of_the_changelog_has_a_version_and_a_date():
