@@ -233,7 +233,6 @@ def _watch(life: Life) -> None:
         watch.wait_for("verified")
     life.tell("The output of `watch` until it was stopped:")
     life.record(("watch",), "".join(watch.output))
-    life.show("status")
 
 
 def _expect(life: Life) -> dict[tuple[str, str, str], Path]:
