@@ -178,6 +178,14 @@ def _head(server, request):
     return Answer(body=data, headers=(*headers, *server.metadata[key]))
 
 
+def _get(server, request):
+    answer = _head(server, request)
+    wanted = re.match(r"bytes=(\d+)-", request.headers.get("range", ""))
+    if answer.status != 200 or not wanted:
+        return answer
+    return answer._replace(status=206, body=answer.body[int(wanted[1]) :])
+
+
 def _list_objects(server, request):
     prefix, first = request.query.get("prefix", ""), request.query.get("continuation-token", "")
     keys = sorted(key for key in server.objects if key.startswith(prefix) and key >= first)
@@ -274,7 +282,7 @@ def _list(server, request):
 _OPERATIONS = {
     "PutObject": _put,
     "HeadObject": _head,
-    "GetObject": _head,
+    "GetObject": _get,
     "DeleteObject": _delete,
     "CopyObject": _copy,
     "CreateMultipartUpload": _create,
