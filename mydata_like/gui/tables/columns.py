@@ -51,12 +51,13 @@ class BarDelegate(QStyledItemDelegate):
         marked = option.palette.color(QPalette.ColorRole.HighlightedText)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        radius = bar.height() / 2
+        painter.setPen(marked if selected else QColor(current_shades().edge))
+        painter.drawRoundedRect(bar, radius, radius)
         painter.setPen(Qt.PenStyle.NoPen)
-        rest, done = QColor(current_shades().line), status_colour(status or "working")
-        for share, colour in ((1.0, rest), (min(1.0, fraction), done)):
-            painter.setBrush(marked if selected and colour is done else colour)
-            part = QRectF(bar.left(), bar.top(), bar.width() * share, bar.height())
-            painter.drawRoundedRect(part, bar.height() / 2, bar.height() / 2)
+        painter.setBrush(marked if selected else status_colour(status or "working"))
+        bar.setWidth(bar.width() * min(1.0, fraction))
+        painter.drawRoundedRect(bar, radius, radius)
         painter.restore()
 
     def sizeHint(
