@@ -111,6 +111,7 @@ def list_scenes() -> list[Scene]:
     return [
         Scene("first-start", partial(_open_page, "overview"), Moment.FIRST_START),
         Scene("overview-running", partial(_open_page, "overview"), Moment.RUNNING),
+        Scene("tray-popup", _show_tray_popup, Moment.RUNNING),
         Scene("overview-details", _show_details, Moment.RUNNING),
         Scene("transfers-running", partial(_open_page, "transfers"), Moment.RUNNING),
         Scene("overview-paused", partial(_open_page, "overview"), Moment.PAUSED),
@@ -123,7 +124,6 @@ def list_scenes() -> list[Scene]:
         Scene("problems-broken", partial(_open_page, "problems"), Moment.BROKEN),
         Scene("support-bundle", _show_bundle),
         Scene("tray", _show_tray),
-        Scene("tray-popup", _show_tray_popup, Moment.RUNNING),
         Scene("banner", _show_banner),
         Scene("quitting", _ask_about_quitting),
         Scene("unfinished", _show_unfinished),
