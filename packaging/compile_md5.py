@@ -11,6 +11,7 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -40,18 +41,17 @@ def compile_library(compiler: list[str], library: Path) -> bool:
 
     The file is replaced at once, since programs may use it and other builds may read it.
     """
-    part = library.with_name(f"{library.name}.{os.getpid()}")
     sources = [str(CORE / name) for name in SOURCES]
-    command = [*compiler, *OPTIONS, "-o", str(part), *sources]
-    try:
-        if subprocess.run(command, check=False).returncode:
+    # In a folder of its own: a library for Windows contains the name that it is compiled to.
+    with TemporaryDirectory(dir=library.parent) as folder:
+        part = Path(folder) / library.name
+        try:
+            if subprocess.run([*compiler, *OPTIONS, "-o", part, *sources], check=False).returncode:
+                return False
+            part.replace(library)
+        except OSError as error:
+            print(error, file=sys.stderr)
             return False
-        part.replace(library)
-    except OSError as error:
-        print(error, file=sys.stderr)
-        return False
-    finally:
-        part.unlink(missing_ok=True)
     return True
 
 
@@ -62,6 +62,9 @@ class Hook(BuildHookInterface[Any]):
         """Compile the library into the sources, for editable installations as well."""
         compiler = find_compiler()
         system, tag = find_system(compiler or [""])
+        if tag == "win_amd64" and sys.platform != "win32":
+            # Of MinGW: the same bytes each time. The base is made from the name of the folder.
+            compiler.append("-Wl,--no-insert-timestamp,--disable-auto-image-base")
         library = CORE / LIBRARIES.get(system, "_md5.so")
         if not (compiler and compile_library(compiler, library)):
             self.app.display_warning("No C compiler: hashlib will compute the checksums, slower.")
