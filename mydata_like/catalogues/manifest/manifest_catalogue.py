@@ -245,8 +245,8 @@ def identify(
         files.use(found.algorithm)
         if create:
             new = found._replace(id=str(uuid.uuid4()))
-            files.write(MARKER, format_marker(new))  # unless another run has just done so
-            found = read_marker(files.read(MARKER))
+            made = files.write(MARKER, format_marker(new))
+            found = new if made else read_marker(files.read(MARKER))  # another run was faster
     if algorithm not in (None, found.algorithm):
         raise SettingsError(
             f"The destination has {found.algorithm.label} checksums, which its first copy has "
