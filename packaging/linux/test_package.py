@@ -97,7 +97,7 @@ def test_the_window_opens_on_a_screen_and_has_an_icon_in_the_tray(root, tmp_path
         words = (root / "usr/bin/mydata-like", "demo", "--window")
         places = {"HOME": str(tmp_path), "TMPDIR": str(tmp_path), "PATH": "/usr/bin:/bin"}
         with subprocess.Popen(words, env=places | screen.environment) as program:
-            screen.until(lambda: screen.windows("^mydata-like$"))
+            screen.until(lambda: screen.windows("^mydata-like"))
             screen.until(lambda: screen.tray_icons() == 1)
             screen.shoot(PICTURE)
             program.terminate()

@@ -355,7 +355,9 @@ def test_what_comes_back_is_among_the_transfers(sent, tmp_path, qtbot):
     qtbot.waitUntil(lambda: controller.settings.limits.bandwidth == 0.5)
     page = open_page(WherePage, context, qtbot)
     transfers = open_page(TransfersPage, context, qtbot)
-    table = transfers.findChild(QTableView)
+    table = next(
+        it for it in transfers.findChildren(QTableView) if it.accessibleName() == "Active transfers"
+    )
     assert not table.isVisible()
 
     dialog = ask_to_get(page, data / "alice" / "Tomogram 7" / "two.raw", qtbot)

@@ -31,6 +31,7 @@ OTHERS = {  # values that are not the default, where they cannot be made from th
     "limits.quiet_hours": ["22:00-06:00"],
     "archive.rules": ["*.dcm below 1 MB from 500 files by dataset"],
     "monitor.signal_url": "https://ping.example.org",
+    "window.update_url": "https://www.example.org/version",
 }
 
 

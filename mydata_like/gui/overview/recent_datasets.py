@@ -64,7 +64,7 @@ class RecentDatasets(QFrame):
         self.query.answered.connect(self._show_datasets)
         self._layout = QGridLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setHorizontalSpacing(LARGE_SPACE)
+        self._layout.setHorizontalSpacing(LARGE_SPACE if names_files else SPACE)
         self._layout.setVerticalSpacing(SPACE)
         self._layout.setColumnStretch(1, 3)
         self._layout.setColumnStretch(2, 2)
