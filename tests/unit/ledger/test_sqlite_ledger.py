@@ -435,7 +435,7 @@ def test_going_through_all_rows_ends_although_a_bit_of_them_has_flipped(
         ledger.record(rows)
     sound, refused = file.read_bytes(), 0
     for place in (found.start() for found in re.finditer(re.escape(last), sound)):
-        for bit in range(8 * len(last)):
+        for bit in range(0, 8 * len(last), 3):  # each bit of a byte, in some byte
             damaged = bytearray(sound)
             damaged[place + bit // 8] ^= 1 << bit % 8
             file.write_bytes(damaged)
