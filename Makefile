@@ -24,7 +24,7 @@ PYTHON ?= $(shell sh packaging/find_python.sh)
 BIN := .venv/bin
 
 .PHONY: setup staging-hosts s3-hosts demo quick pure coverage test format lint types contracts docs tests translations screenshots bench \
-	kill-test claim-test free-test copy-test slurm-trial fuzz pages wheel test-wheel package release release-check container test-package test-windows windows-quick lock changes changes-of-release clean
+	kill-test claim-test free-test copy-test slurm-trial fuzz pages wheel test-wheel package python-library release release-check container test-package test-windows windows-quick lock changes changes-of-release clean
 
 setup: .venv/ready
 
@@ -174,13 +174,20 @@ wheel: .venv/wheel-ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group wheel
 	touch $@
 
-package: setup
+package: setup python-library
 	$(PYTHON) packaging/build.py
+
+# A bundle has Python's library, for which Debian has a package of its own.
+python-library:
+	[ "$$(uname)" != Linux ] || \
+		$(PYTHON) -c 'import ctypes, sysconfig as s; ctypes.CDLL(s.get_config_var("INSTSONAME"))' || \
+		sh packaging/install_packages.sh \
+			"$$($(PYTHON) -c 'import sysconfig as s; print("libpython" + s.get_config_var("VERSION"))')"
 
 # The same sources and versions give the same bytes: times are those of the commit.
 release: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct)
 release: export PYTHONHASHSEED = 0
-release: setup
+release: setup python-library
 	rm -rf dist
 	command -v rpmbuild >/dev/null || sh packaging/install_packages.sh rpm
 	$(MAKE) wheel
