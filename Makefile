@@ -198,6 +198,7 @@ release: setup python-library
 		echo "Before it is published: write the address of the repository into pyproject.toml."
 
 release-check: release
+	mkdir -p build
 	cp dist/SHA256SUMS build/first.SHA256SUMS
 	$(MAKE) release
 	diff build/first.SHA256SUMS dist/SHA256SUMS
