@@ -50,12 +50,16 @@ class Prove:
 
     def __call__(self, source: StageInput[Batch]) -> Iterator[Batch]:
         waiting: Batch = []
-        self._due = self._clock.monotonic() + SHORTEST
+        due = self._due = self._clock.monotonic() + SHORTEST
         while waiting or not source.finished:
             if not source.finished:
-                left = self._due - self._clock.monotonic()
-                waiting += source.poll(max(0.0, left) if waiting else None) or ()
-                if not source.finished and left > 0 and len(waiting) < ROUND:
+                left = due - self._clock.monotonic()
+                came = source.poll(max(0.0, left) if waiting else None) or ()
+                if came and not waiting:
+                    due = self._due  # the rounds of other workers do not postpone it further
+                waiting += came
+                early = self._clock.monotonic() < due and len(waiting) < ROUND
+                if early and not source.finished:
                     continue
             while part := waiting[:ROUND]:
                 waiting = waiting[ROUND:]
