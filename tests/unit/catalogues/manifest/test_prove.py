@@ -5,6 +5,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 from random import Random
+from threading import Barrier
 
 import pytest
 
@@ -14,7 +15,7 @@ from mydata_like.catalogues.manifest.stored_view import Losses, ManifestContext
 from mydata_like.core.events import FileFailed, FileRenamed
 from mydata_like.core.model import Entry, EntryState
 from mydata_like.engine.gate import Gate
-from mydata_like.engine.pipeline import CancelFlag, WorkQueue
+from mydata_like.engine.pipeline import CancelFlag, WorkQueue, begin
 from mydata_like.transfer.folder.mounted_files import LocalFiles
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
@@ -22,6 +23,7 @@ from tests.unit.engine.files import a_wanted, as_staged
 
 TEMPORARY = b".mydata-like/tmp/ours/"
 OURS = hashlib.md5(b"abc").hexdigest()
+PATIENCE = 30.0  # seconds
 
 
 @pytest.fixture
@@ -73,6 +75,36 @@ def test_bytes_that_are_wrong_twice_fail(stage):
     assert [it.problem for it in events if isinstance(it, FileFailed)] == [DIFFERS]
     assert not final.exists()
     assert list(manifest.read()) == []
+
+
+def test_a_round_is_proven_while_another_worker_has_the_next_one_proven(tmp_path):
+    both = Barrier(2)
+
+    class Meeting(LocalFiles):
+        def prove_and_place(self, placements):
+            both.wait(PATIENCE)
+            return super().prove_and_place(placements)
+
+    clock, ours = FakeClock(), tmp_path / "there" / ".mydata-like/tmp/ours"
+    files = Meeting(bytes(tmp_path / "there"))
+    files.open(create=True)
+    ours.mkdir(parents=True)
+    gate = Gate(clock, clock.cancel(), id, Random(1))
+    manifest = Manifest(files, "us", report=id)
+    context = ManifestContext(files, manifest, MemoryLedger(), gate, id, TEMPORARY, Losses())
+    prove, verified = Prove(context), []
+    for name in (b"a.txt", b"b.txt"):
+        (ours / name.decode()).write_bytes(b"abc")
+        record = as_staged(a_wanted(size=3), OURS)
+        record.remote = (TEMPORARY + name).decode()
+        queue = WorkQueue(CancelFlag())
+        queue.put([record])
+        queue.close()
+        verified.append(begin(lambda queue=queue: list(prove(queue))))
+
+    assert [len(batch) for ended in verified for batch in ended()] == [1, 1]
+    assert {it.path for it in manifest.read()} == {b"a.txt", b"b.txt"}
+    files.close()
 
 
 @pytest.fixture
