@@ -71,9 +71,17 @@ class OpenSsh(PrivateSshd):
                 session.rlimit(psutil.RLIMIT_NOFILE, (free[3], most))
 
     def await_sessions(self) -> None:
-        """Wait until all current sessions have ended, which write what they have received."""
+        """Wait until all current sessions have ended, and their commands, which outlive them.
+
+        Commands write what they have received.
+        """
         for session in self._sessions():
             session.wait(20)
+        for process in psutil.process_iter():
+            with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                connection = process.environ().get("SSH_CONNECTION", "")
+                if connection.endswith(f" {self.port}"):
+                    process.wait(20)
 
     def _sessions(self) -> Iterator[psutil.Process]:
         for pid in self.session_pids:

@@ -95,6 +95,8 @@ class Person:
         self.until(lambda: any(one.focus and one.text for one in self.things()))
 
     def clicks(self, words, times=1):
+        """Click on a thing as soon as it stays where it is: a window may still grow."""
+        self.until(lambda: self.waits_for(words).place == self.waits_for(words).place)
         x, y = map(str, self.waits_for(words).place)
         self.screen.ask("xdotool", "mousemove", x, y, "click", "--repeat", str(times), "1")
 

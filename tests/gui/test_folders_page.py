@@ -100,7 +100,9 @@ def test_the_only_experiment_of_an_owner_has_no_line_without_a_title(qtbot, page
 
 
 def test_the_tree_is_opened_down_to_the_datasets(qtbot, page):
-    experiment = page._model.index(0, 0, page._model.index(0, 0))
+    owner = page._model.index(0, 0)
+    qtbot.waitUntil(lambda: page._model.rowCount(owner) > 0)
+    experiment = page._model.index(0, 0, owner)
     qtbot.waitUntil(lambda: texts(page._model, experiment) == ["1", "2"])
 
     assert page._tree.isExpanded(experiment)
