@@ -4,7 +4,7 @@
 # make coverage   which lines and branches of core, settings and engine no unit or flow test runs
 # make translations   collect the texts of window and engine, and compile their translations
 # make screenshots    pictures of the window for the documentation, from the real program
-# make docs    the documentation's site, in build/docs
+# make docs    the documentation's site, in resources/site, which packages contain
 # make pages   the pages and files that are made from the settings and the events
 # make wheel   the wheels for this system and for Windows, and the sources, in dist
 # make test-wheel   the same, and install them by pip, pipx and uv with each Python that is here
@@ -85,7 +85,7 @@ contracts: setup
 	$(BIN)/lint-imports
 
 docs: .venv/docs-ready
-	$(BIN)/sphinx-build -q -n -W --keep-going docs build/docs
+	$(BIN)/sphinx-build -q -n -W --keep-going -d build/doctrees docs resources/site
 
 .venv/docs-ready: .venv/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
@@ -159,7 +159,7 @@ pages: setup
 	$(BIN)/python -m benchmarks.page
 
 # The wheel for Linux is the last one, so that the library of this system is left in the sources.
-wheel: .venv/wheel-ready
+wheel: .venv/wheel-ready docs
 	rm -rf dist/mydata_like-*
 	$(BIN)/python -m hatchling build -t sdist
 	[ "$$(uname)" != Linux ] || CC=x86_64-w64-mingw32-gcc $(BIN)/python -m hatchling build -t wheel
@@ -174,7 +174,7 @@ wheel: .venv/wheel-ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group wheel
 	touch $@
 
-package: setup python-library
+package: setup python-library docs
 	$(PYTHON) packaging/build.py
 
 # A bundle has Python's library, for which Debian has a package of its own.
@@ -188,7 +188,7 @@ python-library:
 release: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct)
 release: export PYTHONHASHSEED = 0
 release: setup python-library
-	rm -rf dist
+	rm -rf dist resources/site build/doctrees
 	command -v rpmbuild >/dev/null || sh packaging/install_packages.sh rpm
 	$(MAKE) wheel
 	$(PYTHON) packaging/build.py --release
@@ -241,4 +241,4 @@ changes-of-release: setup
 	$(BIN)/towncrier build --yes --version "$$($(BIN)/python -c 'import mydata_like; print(mydata_like.__version__)')"
 
 clean:
-	rm -rf .venv packaging/build build dist
+	rm -rf .venv packaging/build build dist resources/site

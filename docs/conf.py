@@ -1,5 +1,6 @@
 """How Sphinx makes the documentation's site: `make docs`."""
 
+import re
 import shutil
 import sys
 import tomllib
@@ -45,6 +46,9 @@ def _add_meanings(_: Sphinx, page: str, source: list[str]) -> None:
 
 
 def _copy_images(app: Sphinx, failure: Exception | None) -> None:
-    """Copy the pictures: Sphinx does not see those that have a light and a dark version."""
+    """Copy the pictures that pages name: Sphinx does not see those of HTML within Markdown."""
     if failure is None:
-        shutil.copytree(HERE / "images", app.outdir / "images", dirs_exist_ok=True)
+        text = "".join(page.read_text("utf-8") for page in HERE.rglob("*.md"))
+        (app.outdir / "images").mkdir(exist_ok=True)
+        for name in set(re.findall(r"images/([\w-]+\.png)", text)):
+            shutil.copy(HERE / "images" / name, app.outdir / "images")

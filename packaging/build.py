@@ -115,6 +115,8 @@ def main() -> None:
         "--release", action="store_true", help="compress by xz, which takes three minutes"
     )
     given = parser.parse_args()
+    if not (ROOT / "resources" / "site").is_dir():
+        print("Without the pages of `mydata-like help`: make docs builds them.", flush=True)
     python = prepare_here() if given.here else prepare()
     make_bundle(python)
     check_bundle()

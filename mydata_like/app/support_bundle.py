@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple, get_args
 
-import mydata_like
 from mydata_like.app.ledger_status import look_at_state
 from mydata_like.app.settings_service import (
     find_api_key,
@@ -23,6 +22,7 @@ from mydata_like.app.settings_service import (
 from mydata_like.core.errors import RunError, UploaderError
 from mydata_like.core.events import Event
 from mydata_like.core.formatting import format_size
+from mydata_like.core.resources import find_resources
 from mydata_like.hostos.dependencies import describe_versions
 from mydata_like.hostos.logs import Redaction, parse_line, read_end
 from mydata_like.hostos.machine_info import describe_machine
@@ -208,10 +208,9 @@ def find_advice(code: str) -> tuple[str, ...]:
 @cache
 def _read_page() -> dict[str, tuple[str, ...]]:
     """Return the paragraphs of the page by the family of codes, without the targets of links."""
-    package = Path(mydata_like.__file__).parent
-    page = package / "resources" / "docs" / _PAGE  # of the installed program
+    page = find_resources() / "docs" / _PAGE  # of the installed program
     if not page.is_file():
-        page = package.parent / "docs" / _PAGE
+        page = find_resources().parent / "docs" / _PAGE
     sections = r"^## (.+)\n\n((?:(?!## ).*\n?)+)"
     found: dict[str, tuple[str, ...]] = {}
     for heading, text in re.findall(sections, page.read_text(encoding="utf-8"), re.MULTILINE):

@@ -34,6 +34,7 @@ class Commands(LazyGroup):
         "explain": ("support_command", "explain"),
         "gui": ("window_command", "gui"),
         "demo": ("main", "demo"),
+        "help": ("main", "open_documentation"),
         "version": ("main", "version"),
         "settings": ("settings_command", "app"),
         "archive": ("archives_command", "app"),
@@ -78,6 +79,28 @@ def demo(
     if window:
         raise typer.Exit(open_demonstration())
     raise typer.Exit(serve_forever(write_config) if serve else demonstrate(as_json=as_json))
+
+
+def open_documentation() -> None:
+    """Open the documentation in the browser, without network, and print where it is."""
+    # Other commands of this module need none of these.
+    import os
+    import sys
+    import webbrowser
+
+    from mydata_like.core.resources import find_resources
+
+    page = find_resources() / "site" / "index.html"
+    if not page.is_file():
+        typer.echo(
+            "This installation has no documentation. In a clone, make docs builds it.", err=True
+        )
+        raise typer.Exit(1)
+    typer.echo(page)
+    # Without a desktop, a browser would take the terminal.
+    desktop = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    if sys.platform in ("win32", "darwin") or any(map(os.environ.get, desktop)):
+        webbrowser.open(page.as_uri())
 
 
 def print_update(*, as_json: bool) -> None:

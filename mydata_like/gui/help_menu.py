@@ -9,10 +9,11 @@ from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QDialogButtonBox, QLabel, QTabWidget, QTextBrowser, QWidget
 
 from mydata_like import __version__
+from mydata_like.core.resources import find_resources
 from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.theme.layouts import Dialog, hbox, vbox
 from mydata_like.gui.theme.metrics import TITLE
-from mydata_like.gui.theme.widgets import PlainLabel, app_icon, find_resources, push_button
+from mydata_like.gui.theme.widgets import PlainLabel, app_icon, push_button
 from mydata_like.hostos.dependencies import PROGRAM, Component, describe_versions, list_components
 
 CHANGES: Final = "CHANGELOG.md"

@@ -14,12 +14,13 @@ from PySide6.QtWidgets import QApplication
 
 from mydata_like.app.settings_service import load_settings
 from mydata_like.core.errors import SettingsError
+from mydata_like.core.resources import find_resources
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.theme.colours import Theme
 from mydata_like.gui.theme.destination_translator import name_destination
 from mydata_like.gui.theme.engine_translator import EngineTranslator
 from mydata_like.gui.theme.style import apply
-from mydata_like.gui.theme.widgets import app_icon, find_resources
+from mydata_like.gui.theme.widgets import app_icon
 from mydata_like.gui.window_state import WindowState
 from mydata_like.settings.schema import Settings, Window
 

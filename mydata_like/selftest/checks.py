@@ -57,7 +57,7 @@ def _program() -> str:
 
 
 def _resources() -> str:
-    from mydata_like.gui.theme.widgets import find_resources
+    from mydata_like.core.resources import find_resources
     from mydata_like.gui.theme_settings import LANGUAGES
 
     icons = len(list((find_resources() / "icons").glob("*.svg")))

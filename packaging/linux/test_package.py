@@ -62,6 +62,13 @@ def test_every_part_works_from_the_package(ask):
     assert ended.returncode == 0
 
 
+def test_the_documentation_is_in_the_package(ask):
+    page = Path(ask("help").stdout.strip())
+
+    assert "search.html" in page.read_text()
+    assert (page.parent / "images").is_dir()
+
+
 @pytest.mark.skipif(not SSHD.exists(), reason="no sshd here")
 def test_what_it_starts_finds_the_libraries_of_the_system(ask, tmp_path):
     sshd = tmp_path / "sshd"

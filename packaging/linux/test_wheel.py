@@ -104,7 +104,7 @@ def test_a_fresh_environment_needs_nothing_else(version, install, tmp_path):
     programs = install(find_python(version), tmp_path / "place")
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "scan.tif").write_bytes(b"scan")
-    home = os.environ | {"MYDATA_LIKE_HOME": str(tmp_path / "home")}
+    home = os.environ | {"MYDATA_LIKE_HOME": str(tmp_path / "home"), "BROWSER": "true"}
 
     def run(*words):
         command = [programs / "mydata-like", *words]
@@ -114,6 +114,7 @@ def test_a_fresh_environment_needs_nothing_else(version, install, tmp_path):
 
     assert run("--version") == f"mydata-like {__version__}\n"
     run("run", "--help")
+    assert "search.html" in Path(run("help").strip()).read_text()
     run("demo", "--no-window")
     run("copy", "data", "there")
     assert [file.read_bytes() for file in tmp_path.glob("there/**/scan.tif")] == [b"scan"]

@@ -236,6 +236,7 @@ def check_one_account(computer: Computer) -> None:
     assert (roaming / "SendTo" / "mydata-like.lnk").exists()
     computer.run(program, "--version")
     computer.run(program, "--self-test")
+    assert (folder / "_internal/mydata_like/resources/site/index.html").exists()
     computer.rig.run("-c", CHECK_ENTRY, "HKEY_CURRENT_USER", "1")
     with computer.timed("upgrade while it runs"):
         upgrade_in_a_run(computer, folder)

@@ -12,9 +12,9 @@ from mydata_like.core.errors import Problem
 from mydata_like.core.events import Notice, event_record, parse_event
 from mydata_like.core.formatting import format_json
 from mydata_like.core.parsing import parse_json
+from mydata_like.core.resources import find_resources
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.engine_translator import EngineTranslator, SentenceTemplate
-from mydata_like.gui.theme.widgets import find_resources
 from mydata_like.settings.fields import InvalidSettingsError, SettingProblem
 
 FILE = find_resources() / "translations" / "engine.json"

@@ -11,6 +11,7 @@ from PySide6.QtGui import QColor, QIcon, QPixmap
 from PySide6.QtWidgets import QApplication
 
 import mydata_like
+from mydata_like.core.resources import find_resources
 from mydata_like.gui.theme import style
 from mydata_like.gui.theme.colours import DARK, LIGHT
 from mydata_like.gui.theme.widgets import (
@@ -18,7 +19,6 @@ from mydata_like.gui.theme.widgets import (
     _load_drawing,
     app_icon,
     drawing,
-    find_resources,
     icon,
     text_icon_size,
 )

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from PySide6.QtCore import QCoreApplication, QLocale
 
-from mydata_like.gui.theme.widgets import find_resources
+from mydata_like.core.resources import find_resources
 from tests.gui.texts import find_forgotten, find_texts
 
 FOLDER = find_resources() / "translations"

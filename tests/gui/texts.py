@@ -16,9 +16,9 @@ from pathlib import Path
 
 import mydata_like
 from mydata_like.core.formatting import LIMITS
+from mydata_like.core.resources import find_resources
 from mydata_like.gui.theme.engine_translator import CONTEXT as ENGINE_CONTEXT
 from mydata_like.gui.theme.texts import LIMITS_CONTEXT
-from mydata_like.gui.theme.widgets import find_resources
 from mydata_like.settings.schema import CONTEXT, iter_settings, short_unit
 
 ROOT = Path(mydata_like.__file__).parent / "gui"

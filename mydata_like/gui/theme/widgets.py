@@ -4,7 +4,6 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import NamedTuple, cast
 
 from PySide6.QtCore import (
@@ -58,8 +57,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-import mydata_like
 from mydata_like.core.formatting import format_lines
+from mydata_like.core.resources import find_resources
 from mydata_like.gui.theme import colours, metrics, texts
 from mydata_like.gui.theme.colours import Status, status_colour
 from mydata_like.gui.theme.layouts import frameless, hbox, vbox
@@ -68,17 +67,6 @@ logger = logging.getLogger(__name__)
 
 
 @cache
-def find_resources() -> Path:
-    """Return the folder of icons and translations.
-
-    Wheels and frozen programs have it inside the package. In a source checkout, and so in an
-    editable installation, it is next to the package.
-    """
-    package = Path(mydata_like.__file__).parent
-    inside = package / "resources"
-    return inside if inside.is_dir() else package.parent / "resources"
-
-
 def icon(name: str, status: Status | None = None) -> QIcon:
     """Return the icon of this name, in the colour of text or of a status."""
     return QIcon(_Tinted(name, status))
