@@ -185,7 +185,7 @@ python-library:
 			"$$($(PYTHON) -c 'import sysconfig as s; print("libpython" + s.get_config_var("VERSION"))')"
 
 # The same sources and versions give the same bytes: times are those of the commit.
-release: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct)
+release: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
 release: export PYTHONHASHSEED = 0
 release: setup python-library
 	rm -rf dist resources/site build/doctrees
