@@ -194,8 +194,8 @@ release: setup python-library
 	$(PYTHON) packaging/build.py --release
 	cp dist/mydata-like/sbom.cdx.json dist/mydata-like-linux.cdx.json
 	cd dist && sha256sum *.whl *.tar.* *.deb *.rpm *.cdx.json >SHA256SUMS
-	! grep -n 'Repository = .*example\.org' pyproject.toml || \
-		echo "Before it is published: write the address of the repository into pyproject.toml."
+	! grep -n 'mydata-like\.example\.org' pyproject.toml || \
+		echo "Before it is published: set what docs/release.md lists."
 
 release-check: release
 	mkdir -p build

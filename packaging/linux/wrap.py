@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,7 +47,7 @@ CONTROL = """\
 Package: mydata-like
 Version: {version}
 Architecture: {architecture}
-Maintainer: The mydata-like developers <mydata-like@localhost>
+Maintainer: {maintainer}
 Installed-Size: {size}
 Depends: libc6 (>= {libc}), libgcc-s1, libstdc++6 (>= 11), libgl1, libegl1, libxcb1,
  libfontconfig1, libfreetype6, libexpat1, ca-certificates
@@ -129,6 +130,7 @@ def make_deb(root: Path, dist: Path, libc: str, compression: str) -> None:
         architecture=architecture,
         size=size,
         libc=libc,
+        maintainer="{name} <{email}>".format_map(find_author()),
         summary=SUMMARY,
         description="\n".join(f" {line}" for line in DESCRIPTION.splitlines()),
     )
@@ -140,6 +142,14 @@ def make_deb(root: Path, dist: Path, libc: str, compression: str) -> None:
     words = ("dpkg-deb", "--root-owner-group", f"-Z{compression}", "--build", root, target)
     subprocess.run(words, check=True)
     shutil.rmtree(home)
+
+
+def find_author() -> dict[str, str]:
+    """Return the name and the address of those who make the program."""
+    file = LINUX.parents[1] / "pyproject.toml"
+    project = tomllib.loads(file.read_text("utf-8"))["project"]
+    (author,) = project["authors"]
+    return dict(author)
 
 
 def make_rpm(root: Path, dist: Path, libc: str, compression: str) -> None:

@@ -21,6 +21,8 @@ from mydata_like.hostos.service import ServiceCommand, ServiceFolders, define_se
 ROOT = Path(__file__).parents[3]
 LINUX = ROOT / "packaging" / "linux"
 RELEASE = re.compile(r"\d+\.\d+\.\d+ \(\d{4}-\d{2}-\d{2}\)")
+# Names that are reserved, or nobody's: an address of this program's, and a team.
+PLACEHOLDER = re.compile(r"[a-z:/@]*mydata-like\.example\.org|@mydata-like/\w+|mydata-like@\w+")
 
 
 def read_ini(text):
@@ -131,6 +133,25 @@ def test_the_readme_of_a_package_has_no_relative_links():
     links = re.findall(r"""\]\(([^)]+)\)|(?:src|srcset|href)="([^"]+)""", text)
     assert len(links) > 10
     assert [link for link in map("".join, links) if not link.startswith("https://")] == []
+
+
+@pytest.mark.structure
+def test_the_checklist_lists_every_placeholder_that_is_there():
+    checklist = ROOT / "docs" / "release.md"
+    pattern = r"^- \[ \] `([^`]+)`: `([^`]+)`"
+    listed = re.findall(pattern, checklist.read_text("utf-8"), re.MULTILINE)
+    folders = ("", ".github", "docs", "mydata_like", "packaging", "resources")
+    files = {file for name in folders for file in (ROOT / name).glob("**/*" if name else "*")}
+    made = (ROOT / "packaging" / "build", ROOT / "resources" / "site")
+
+    found = [
+        (file.relative_to(ROOT).as_posix(), name)
+        for file in sorted(files - {checklist})
+        if file.is_file() and not any(file.is_relative_to(folder) for folder in made)
+        for name in PLACEHOLDER.findall(file.read_text("utf-8", "ignore"))
+    ]
+
+    assert sorted(found) == sorted(listed)
 
 
 def test_the_version_is_in_one_place():
