@@ -21,6 +21,13 @@ LOGIN = (
     *("HOME=/root", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"),
     "PIP_CERT=/trust.pem",  # it trusts whom this computer trusts
 )
+# Its root is a file system of its own, and every user can write to its shared memory.
+START = """
+mount --bind "$1" "$1"
+mount -t proc proc "$1/proc"
+mount -t tmpfs -o mode=1777 tmpfs "$1/dev/shm"
+exec chroot "$@"
+"""
 PATIENCE = 3000  # seconds, most of them for the gate
 
 pytestmark = [
@@ -40,8 +47,18 @@ class Computer:
 
     def run(self, *words, folder="/root"):
         """Run a command in a new login shell environment; return its output."""
-        private = ("unshare", "--mount", "--pid", "--fork", "--kill-child")
-        inside = (f"--mount-proc={self.root}/proc", "chroot", self.root, "env", "-i", "-C", folder)
+        private = (
+            "unshare",
+            "--mount",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "sh",
+            "-euc",
+            START,
+            "sh",
+        )
+        inside = (self.root, "env", "-i", "-C", folder)
         given = [f"{name}={text}" for name, text in os.environ.items() if name.startswith(GIVEN)]
         ended = subprocess.run(
             [*private, *inside, *LOGIN, *given, *words],

@@ -82,7 +82,7 @@ class Computer:
         self.user = self.rig.windows / PROFILE
         shutil.rmtree(self.rig.prefix, ignore_errors=True)
         self.rig.make_prefix()
-        for name in ("icuuc.dll", "bcryptprimitives.dll"):
+        for name in ("icuuc.dll", "bcryptprimitives.dll", "rstrtmgr.dll"):
             system = Path("windows") / "system32"
             shutil.copy(rig.windows / system / name, self.rig.windows / system)
         with self.rig.started():
