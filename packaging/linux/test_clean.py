@@ -47,18 +47,8 @@ class Computer:
 
     def run(self, *words, folder="/root"):
         """Run a command in a new login shell environment; return its output."""
-        private = (
-            "unshare",
-            "--mount",
-            "--pid",
-            "--fork",
-            "--kill-child",
-            "sh",
-            "-euc",
-            START,
-            "sh",
-        )
-        inside = (self.root, "env", "-i", "-C", folder)
+        private = ("unshare", "--mount", "--pid", "--fork", "--kill-child")
+        inside = ("sh", "-euc", START, "sh", self.root, "env", "-i", "-C", folder)
         given = [f"{name}={text}" for name, text in os.environ.items() if name.startswith(GIVEN)]
         ended = subprocess.run(
             [*private, *inside, *LOGIN, *given, *words],

@@ -35,6 +35,7 @@ NOISE: Final = re.compile(
         | .*\\\\Control\\\\(Device)?Class(es)?\\\\
         | Software\\\\Microsoft\\\\SystemCertificates\b  # Windows' own, made by the first TLS
         | Software\\\\Microsoft\\\\Windows\\\\CurrentVersion\\\\Uninstall\ ?$
+        | .*\\\\CurrentVersion\\\\Fonts\b  # of Linux: Wine drops those that it cannot draw
         | .*"PendingFileRenameOperations"=.*~nsu)
     """,
     re.VERBOSE,
