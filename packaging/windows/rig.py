@@ -205,14 +205,18 @@ class Rig:
             return
         target = self.python / "lib" / "site-packages"
         for what in (["--require-hashes", "--requirement", str(WHEELS)], TEST_GROUP):
-            run(
-                [
-                    *(str(self._make_tools() / "uv"), "pip", "install", "--quiet"),
-                    *("--python-platform", "x86_64-pc-windows-msvc", "--python-version", "3.11"),
-                    *("--only-binary", ":all:", "--target", str(target), *what),
-                ]
-            )
+            self._install(target, *what)
         shutil.copy(WHEELS, stamp)
+
+    def _install(self, target: Path, *what: str) -> None:
+        """Install packages for Windows into a folder."""
+        run(
+            [
+                *(str(self._make_tools() / "uv"), "pip", "install", "--quiet"),
+                *("--python-platform", "x86_64-pc-windows-msvc", "--python-version", "3.11"),
+                *("--only-binary", ":all:", "--target", str(target), *what),
+            ]
+        )
 
     def _build_standins(self) -> None:
         """Build the libraries that are missing.
@@ -347,6 +351,22 @@ class Rig:
     def demo(self) -> None:
         """Upload sample data to the embedded server."""
         self.run("-m", "mydata_like", "demo", "--no-window")
+
+    def wheel(self) -> None:
+        """Install the wheel that `make wheel` has built, with its newest libraries, and try it."""
+        (built,) = (ROOT / "dist").glob("mydata_like-*-win_amd64.whl")
+        installed = self.folder / "wheel"
+        shutil.rmtree(installed, ignore_errors=True)
+        self._install(installed, f"{built}[s3]")
+        # Without the copy of the program, which is the current folder.
+        alone = {"PYTHONPATH": to_windows(installed), "PYTHONSAFEPATH": "1"}
+        found = self.run("-c", "import mydata_like; print(mydata_like.__file__)", **alone)
+        if "wheel" not in found or not list(
+            installed.glob("mydata_like/resources/site/index.html")
+        ):
+            raise RigError("this is not the wheel, or one without the documentation")
+        for words in (["demo", "--no-window"], ["--self-test"]):
+            self.run("-m", "mydata_like", *words, **alone)
 
     def service(self) -> None:
         """Install the service, start its command, and remove it."""
@@ -484,6 +504,7 @@ def main() -> int:
         "window": Rig.window,
         "kill": Rig.kill,
         "watch": Rig.watch,
+        "wheel": Rig.wheel,
         "bundle": build_bundle,
         "installer": check_installer,
     }
