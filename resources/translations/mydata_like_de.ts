@@ -11643,5 +11643,13 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>tomorrow %1</source>
         <translation>morgen %1</translation>
     </message>
+    <message>
+        <source>Today</source>
+        <translation>Heute</translation>
+    </message>
+    <message>
+        <source>Yesterday</source>
+        <translation>Gestern</translation>
+    </message>
 </context>
 </TS>

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QStyleOptionViewItem
 
 from mydata_like.core.queries import RunRow, View
 from mydata_like.gui.pages.history_page import DayBars, HistoryPage
@@ -215,3 +216,44 @@ def test_each_day_has_a_bar_of_what_was_sent(qtbot, still_context, written, open
     qtbot.waitUntil(lambda: not bars.isHidden())
     assert bars.accessibleName().endswith(texts.size(6000))
     assert [size for _, size in bars._days][-3:] == [2000, 0, 4000]
+
+
+def headings(page):
+    days = page._runs.table.itemDelegate()
+    return [days.heading(row) for row in range(page._runs.model.rowCount())]
+
+
+def test_the_runs_of_a_day_are_below_its_heading(qtbot, still_context, written, open_page):
+    now = SystemClock().now()
+    for number, days in enumerate([0, 0, 1, 400]):
+        at = now - timedelta(days=days, microseconds=number)
+        written.ledger.record_run(PastRunRow(str(number), at, at, SUMS))
+    page = open_page(still_context)
+    table, model = page._runs.table, page._runs.model
+    long_ago = texts.day((now - timedelta(days=400)).astimezone().date(), now.date())
+
+    assert headings(page) == ["Today", "", "Yesterday", long_ago]
+    assert table.rowHeight(0) == table.rowHeight(2) > 2 * table.rowHeight(1)
+
+    table.sortByColumn(1, Qt.SortOrder.AscendingOrder)
+
+    qtbot.waitUntil(lambda: model.view.order == "reason" and not model.busy)
+    assert headings(page) == [""] * 4
+    assert table.rowHeight(0) == table.rowHeight(1)
+
+
+def test_below_the_heading_of_its_day_a_run_has_only_its_time(still_context, written, open_page):
+    now = SystemClock().now()
+    for number in range(40):
+        written.ledger.record_run(PastRunRow(str(number), now, now, SUMS))
+    page = open_page(still_context)
+    table, model = page._runs.table, page._runs.model
+
+    def shown(row):
+        option = QStyleOptionViewItem()
+        table.itemDelegate().initStyleOption(option, model.index(row, 0))
+        return option.text
+
+    assert [shown(0), shown(1)] == [texts.clock(now)] * 2
+    table.verticalScrollBar().setValue(5)
+    assert [shown(5), shown(6)] == [texts.moment(now), texts.clock(now)]

@@ -18,20 +18,29 @@ from PySide6.QtCore import (
     QTimer,
     Slot,
 )
-from PySide6.QtGui import QHelpEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtGui import QFont, QHelpEvent, QPainter, QPaintEvent, QPalette
+from PySide6.QtWidgets import (
+    QSizePolicy,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QToolTip,
+    QWidget,
+)
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.queries import RunRow, Table, View
 from mydata_like.gui.base import AppContext, Page, PageTitle, page_layout
 from mydata_like.gui.ledger_query import LedgerQuery, open_listing
+from mydata_like.gui.table_model import Index
 from mydata_like.gui.tables import table_panel
 from mydata_like.gui.tables.columns import file_columns, run_columns, sent_bytes
 from mydata_like.gui.tables.table_panel import FilesPanel, TablePanel, action_button, export_rows
+from mydata_like.gui.tables.table_view import TableView, WindowedModel
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import status_colour
 from mydata_like.gui.theme.layouts import vbox
 from mydata_like.gui.theme.metrics import SPACE
+from mydata_like.gui.theme.style import CELL_MARGIN
 from mydata_like.gui.theme.widgets import PlainLabel, action, choose_target
 from mydata_like.gui.window_state import KeptSplitter
 from mydata_like.hostos.clock import SystemClock
@@ -102,6 +111,68 @@ class DayBars(QWidget):
         return max(1.0, self.width() / DAYS)
 
 
+class DayDelegate(QStyledItemDelegate):
+    """Paints a heading above the first run of each day while the runs are ordered by time.
+
+    Below a heading, the time of day is enough. The first visible row has its date if the heading
+    is not visible.
+    """
+
+    def __init__(self, table: TableView, model: WindowedModel) -> None:
+        super().__init__(table)
+        self._table, self._model = table, model
+        table.setItemDelegate(self)
+        table.verticalScrollBar().valueChanged.connect(table.viewport().update)
+        model.modelReset.connect(self._fit_rows)
+        model.dataChanged.connect(self._fit_rows)
+
+    def heading(self, number: int) -> str:
+        """Return the day that begins with a row; empty if none does."""
+        day, before = self._day(number), self._day(number - 1) if number else None
+        if day is None or day == before or self._model.view.order != "at":
+            return ""
+        return texts.day(day, SystemClock().now().astimezone().date())
+
+    def _day(self, number: int) -> date | None:
+        row = self._model.row(number)
+        return row.started.astimezone().date() if isinstance(row, RunRow) and row.started else None
+
+    @Slot()
+    def _fit_rows(self) -> None:
+        """Make room for the headings."""
+        plain = self._plain_height()
+        for number in range(self._model.rowCount()):
+            self._table.setRowHeight(number, plain * 9 // 4 if self.heading(number) else plain)
+
+    def _plain_height(self) -> int:
+        return self._table.verticalHeader().defaultSectionSize()
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
+        super().initStyleOption(option, index)
+        row, number = self._model.row(index.row()), index.row()
+        headed = self.heading(number) or number != self._table.rowAt(0)
+        timed = not index.column() and self._model.view.order == "at"
+        if timed and headed and isinstance(row, RunRow) and row.started:
+            option.text = texts.clock(row.started)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        run = QStyleOptionViewItem(option)
+        if heading := self.heading(index.row()):
+            run.rect.setTop(option.rect.bottom() + 1 - self._plain_height())
+            area = option.rect.adjusted(0, 0, 0, -run.rect.height())
+            font = QFont(option.font)
+            font.setBold(True)
+            painter.save()
+            painter.setClipRect(area)  # each cell paints its part of the heading
+            painter.fillRect(area, option.palette.base())
+            painter.setFont(font)
+            painter.setPen(option.palette.color(QPalette.ColorRole.Text))
+            area.setLeft(CELL_MARGIN - self._table.horizontalHeader().offset())
+            painter.drawText(area, Qt.AlignmentFlag.AlignVCenter, heading)
+            painter.restore()
+        super().paint(painter, run, index)
+
+
 class HistoryPage(Page):
     """A list of runs, the latest first, and below it the files that the selected run changed."""
 
@@ -118,6 +189,7 @@ class HistoryPage(Page):
         self._title, self._message = PlainLabel("", self._file_area), PlainLabel("", self)
         self._export = action(self, "export", self.tr("Export…"), self._choose_file)
         self._timer = QTimer(self, singleShot=True, interval=MESSAGE_DURATION)
+        DayDelegate(self._runs.table, self._runs.model)
         self._runs.table.setAccessibleName(self.tr("Runs"))
         self._runs.empty_text = self.tr("There are no runs yet.")
         self._runs.offer_start()

@@ -86,7 +86,7 @@ def run_columns(is_under_way: Callable[[str], bool]) -> list[Column]:
         Column("reason", translate("runs", "Reason"), _reason, "reason", 23),
         Column("files", sent, _files, "files", 10, number=True, tip=_replaced_tip),
         Column("size", translate("runs", "Size"), _size, "size", 10, number=True, tip=_omitted_tip),
-        Column("speed", translate("runs", "Speed"), _speed, width=11, number=True),
+        Column("speed", translate("runs", "Speed"), _speed, width=12, number=True),
         Column(
             "span", span, lambda row: texts.span(number(row, "seconds")), "span", 11, number=True
         ),

@@ -1,11 +1,11 @@
 """Numbers, sizes, times and external texts, formatted in the language of the window."""
 
 import re
-from datetime import datetime
+from datetime import date, datetime
 from html import escape
 from typing import Protocol
 
-from PySide6.QtCore import QCoreApplication, QDateTime, QLocale
+from PySide6.QtCore import QCoreApplication, QDate, QDateTime, QLocale
 
 from mydata_like.core.formatting import LIMITS, format_path, format_text
 from mydata_like.gui.theme.engine_translator import CONTEXT as ENGINE_CONTEXT
@@ -85,6 +85,14 @@ def moment(time: datetime, now: datetime | None = None) -> str:
         return near[days].replace("%1", clock(time))
     pattern = "ddd d MMMM" if local.year == here.year else "d MMMM yyyy"
     return f"{QLocale().toString(shown, pattern)} {clock(time)}"
+
+
+def day(shown: date, today: date) -> str:
+    """Return a day as a heading, as in `Today` or `Monday 2 March`."""
+    near = {0: translate("words", "Today"), 1: translate("words", "Yesterday")}
+    pattern = "dddd d MMMM" if shown.year == today.year else "d MMMM yyyy"
+    far = QLocale().toString(QDate(shown.year, shown.month, shown.day), pattern)
+    return near.get((today - shown).days, far)
 
 
 def filled(text: str, *words: str) -> str:
