@@ -1636,6 +1636,46 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 <context>
     <name>LogModel</name>
     <message>
+        <source>Start was chosen.</source>
+        <translation>„Start“ wurde gewählt.</translation>
+    </message>
+    <message>
+        <source>Pause was chosen.</source>
+        <translation>„Pause“ wurde gewählt.</translation>
+    </message>
+    <message>
+        <source>Resume was chosen.</source>
+        <translation>„Weiter“ wurde gewählt.</translation>
+    </message>
+    <message>
+        <source>Stop was chosen.</source>
+        <translation>„Anhalten“ wurde gewählt.</translation>
+    </message>
+    <message>
+        <source>Files were held back.</source>
+        <translation>Dateien wurden zurückgestellt.</translation>
+    </message>
+    <message>
+        <source>Try again was chosen.</source>
+        <translation>„Noch einmal versuchen“ wurde gewählt.</translation>
+    </message>
+    <message>
+        <source>Send next was chosen.</source>
+        <translation>„Als Nächstes senden“ wurde gewählt.</translation>
+    </message>
+    <message>
+        <source>The number of channels was set.</source>
+        <translation>Die Anzahl der Kanäle wurde festgelegt.</translation>
+    </message>
+    <message>
+        <source>The bandwidth limit was set.</source>
+        <translation>Die Begrenzung der Bandbreite wurde festgelegt.</translation>
+    </message>
+    <message>
+        <source>Folders or files were added.</source>
+        <translation>Ordner oder Dateien wurden hinzugefügt.</translation>
+    </message>
+    <message>
         <source>Time</source>
         <translation>Uhrzeit</translation>
     </message>
@@ -1685,10 +1725,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>No run is planned.</source>
         <translation>Kein Lauf ist geplant.</translation>
-    </message>
-    <message>
-        <source>A command was carried out: %1</source>
-        <translation>Ein Befehl wurde ausgeführt: %1</translation>
     </message>
     <message>
         <source>Detail</source>

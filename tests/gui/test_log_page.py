@@ -106,7 +106,7 @@ def test_lines_appear_as_they_are_written(page, qtbot):
         (LimitsChanged(channels=2, reason=""), "At most 2 channel(s) are used."),
         (RunScheduled(at=None, kind="manual"), "No run is planned."),
         (RunScheduled(at=NOW, kind="daily"), f"The next run is planned for {moment(NOW)}."),
-        (CommandDone(id=1, command="start"), "A command was carried out: start"),
+        (CommandDone(id=1, command="start"), "Start was chosen."),
     ],
     ids=lambda it: type(it).__name__,
 )
@@ -118,6 +118,21 @@ def test_events_are_shown_as_sentences_and_in_full_as_tips(event, shown):
     cell = model.index(0, TEXT)
     assert cell.data() == shown
     assert line.partition(" ")[0] in cell.data(Qt.ItemDataRole.ToolTipRole)
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("The system refuses to stay awake", "The system refuses to stay awake."),
+        ("Is it there?", "Is it there?"),
+        ("command_done command=list_next", "command_done command=list_next"),
+    ],
+)
+def test_a_sentence_without_a_full_stop_gets_one(line, shown):
+    model = LogModel()
+    model.append([LogLine("2027-01-01 12:00:00", "INFO", "mydata_like.hostos", line)])
+
+    assert model.index(0, TEXT).data() == shown
 
 
 @pytest.mark.parametrize("line", ["limits_changed channels=many", "run_scheduled at=soon"])

@@ -91,6 +91,21 @@ class LogModel(RowsModel[LogLine]):
             "ERROR": RowIcon(self.tr("Error"), "error", "problem"),
             "CRITICAL": RowIcon(self.tr("Error"), "error", "problem"),
         }
+        self._commands = {
+            "start": self.tr("Start was chosen."),
+            "pause": self.tr("Pause was chosen."),
+            "resume": self.tr("Resume was chosen."),
+            "stop": self.tr("Stop was chosen."),
+            "stop_run": self.tr("Stop was chosen."),
+            "cancel": self.tr("Files were held back."),
+            "cancel_transfer": self.tr("Files were held back."),
+            "retry": self.tr("Try again was chosen."),
+            "retry_transfer": self.tr("Try again was chosen."),
+            "send_next": self.tr("Send next was chosen."),
+            "set_channels": self.tr("The number of channels was set."),
+            "set_bandwidth": self.tr("The bandwidth limit was set."),
+            "add_source": self.tr("Folders or files were added."),
+        }
         self.columns = (
             Column("at", self.tr("Time"), lambda line: line.at),
             Column("level", self.tr("Level"), self._name_level, mark=self._mark_level),
@@ -118,7 +133,12 @@ class LogModel(RowsModel[LogLine]):
     def _describe(self, line: LogLine) -> str:
         with suppress(ValueError):  # a damaged line
             return self._word(line)
-        return texts.plain(line.text)
+        return self._plain(line)
+
+    def _plain(self, line: LogLine) -> str:
+        """Return the text of a line; a sentence of the program gets its full stop."""
+        ends = line.at and line.text[:1].isupper() and line.text[-1].isalnum()
+        return texts.plain(line.text) + ("." if ends else "")
 
     def _word(self, line: LogLine) -> str:
         """Return an event of the engine as a sentence; other lines are sentences."""
@@ -145,12 +165,12 @@ class LogModel(RowsModel[LogLine]):
                 return self.tr("The next run is planned for %1.").replace("%1", when)
             case ("run_scheduled", _):
                 return self.tr("No run is planned.")
-            case ("command_done", {"command": command}):
-                return self.tr("A command was carried out: %1").replace("%1", texts.plain(command))
+            case ("command_done", {"command": command}) if command in self._commands:
+                return self._commands[command]
             case _:
                 found, path = _PROBLEM.search(rest), texts.plain(fields.get("path", ""))
                 said = texts.engine_text(found[1]) if found else ""
-                return ": ".join(filter(None, (path, said))) if said else texts.plain(line.text)
+                return ": ".join(filter(None, (path, said))) if said else self._plain(line)
 
     def _mark_level(self, line: LogLine) -> RowIcon | None:
         return self._levels[line.level] if line.at else None
