@@ -1,3 +1,3 @@
-"""mydata-like uploads instrument data to a MyTardis server and proves that every byte arrived."""
+"""mydata-like carries research data to a host, folder, bucket or MyTardis server, and proves it."""
 
 __version__ = "0.9.0"

@@ -81,6 +81,12 @@ def open_connection(
     )
 
 
+_WITHOUT_SERVER = (
+    ". A host, folder or bucket can take the data instead of a MyTardis server: set "
+    "destination.kind and destination.address"
+)
+
+
 def require_complete(settings: Settings, config: Path | None) -> None:
     """Raise `SettingsError` that names every required setting that is empty."""
     missing = find_missing(settings)
@@ -89,7 +95,8 @@ def require_complete(settings: Settings, config: Path | None) -> None:
         raise SettingsError(
             f"These settings are not set yet: {names}.",
             hint=offer_takeover(settings, config)
-            or "Set each with: mydata-like settings set KEY VALUE",
+            or "Set each with: mydata-like settings set KEY VALUE"
+            + ("" if settings.destination.takes_tree or settings.server.url else _WITHOUT_SERVER),
         )
 
 

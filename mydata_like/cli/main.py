@@ -46,7 +46,8 @@ def build_app() -> typer.Typer:
     """Return the app with all commands; each is imported when it is used."""
     app = typer.Typer(
         cls=Commands,
-        help="Upload instrument data to a MyTardis server and prove that every byte arrived.",
+        help="Carry instrument data to a host, folder, bucket or MyTardis server, and prove that "
+        "every byte arrived.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,

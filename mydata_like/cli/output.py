@@ -223,7 +223,8 @@ def describe_last_verify(last: "LastVerify") -> str:
     day = format_day(datetime.fromtimestamp(last.at, UTC))
     return (
         f"The last verification, on {day} by {last.by}: "
-        f"{last.checked:,} of {last.listed:,} files{how}{part}{ended}, {wrong or 'all as listed'}."
+        f"{last.checked:,} of {last.listed:,} files checked{how}{part}{ended}: "
+        f"{wrong or 'all as listed'}."
     )
 
 

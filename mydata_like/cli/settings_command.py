@@ -52,7 +52,10 @@ class SettingsCommands(LazyGroup):
 
 
 app = typer.Typer(
-    name="settings", cls=SettingsCommands, help="Show, explain, check and change settings."
+    name="settings",
+    cls=SettingsCommands,
+    help="Show, explain, check and change settings.",
+    no_args_is_help=True,
 )
 
 AUTOSTART = "window.start_at_login"  # applied as soon as it is set

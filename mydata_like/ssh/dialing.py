@@ -178,7 +178,10 @@ def dial(endpoint: Endpoint) -> socket.socket:
     try:
         found = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise refused(endpoint, "its name cannot be resolved") from error
+        why = "its name cannot be resolved"
+        raise refused(
+            endpoint, why, "Check the host's name for typing errors, and the network."
+        ) from error
     return dial_any(endpoint, found)
 
 
@@ -265,11 +268,13 @@ def acknowledge_at_once(connection: socket.socket) -> None:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
 
 
-def refused(endpoint: Endpoint, why: str) -> TransientError:
+def refused(
+    endpoint: Endpoint, why: str, hint: str = "Check the network; the staging host may be down."
+) -> TransientError:
     """Return the error for a host that cannot be connected to."""
     return TransientError(
         f"{endpoint.host} cannot be reached on port {endpoint.port}: {why}.",
-        hint="Check the network; the staging host may be down.",
+        hint=hint,
         code=REFUSED,
     )
 

@@ -6414,6 +6414,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Prüfen Sie das Ziel.</translation>
     </message>
     <message>
+        <source>Check the host&apos;s name for typing errors, and the network.</source>
+        <translation>Prüfen Sie den Namen des Rechners auf Tippfehler, und das Netzwerk.</translation>
+    </message>
+    <message>
         <source>Check the network and transfer.s3_endpoint.</source>
         <translation>Prüfen Sie das Netz und transfer.s3_endpoint.</translation>
     </message>
@@ -6700,6 +6704,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Runs over both send these files twice. Upload only one of the two directories.</source>
         <translation>Läufe über beide senden diese Dateien doppelt. Laden Sie nur einen der beiden Ordner hoch.</translation>
+    </message>
+    <message>
+        <source>Set each with: mydata-like settings set KEY VALUE. A host, folder or bucket can take the data instead of a MyTardis server: set destination.kind and destination.address</source>
+        <translation>Setzen Sie jede mit: mydata-like settings set KEY VALUE. Statt eines MyTardis-Servers kann ein Rechner, ein Ordner oder ein Bucket die Daten aufnehmen: setzen Sie destination.kind und destination.address</translation>
     </message>
     <message>
         <source>Set its owners on the server&apos;s web pages.</source>
