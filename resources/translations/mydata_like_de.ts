@@ -3810,6 +3810,21 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
+    <name>dates</name>
+    <message>
+        <source>ddd d MMMM</source>
+        <translation>ddd d. MMMM</translation>
+    </message>
+    <message>
+        <source>d MMMM yyyy</source>
+        <translation>d. MMMM yyyy</translation>
+    </message>
+    <message>
+        <source>dddd d MMMM</source>
+        <translation>dddd, d. MMMM</translation>
+    </message>
+</context>
+<context>
     <name>destination</name>
     <message>
         <source>on the server: in NAME; On the server: In NAME; on server: in NAME; by the server: in NAME; The server is checking: Checking; The server: The destination; the server: the destination; Server: Destination; staging host: host; staging area: destination; Check key and approval: Check the login; Check key and approva&amp;l: Check the &amp;login</source>

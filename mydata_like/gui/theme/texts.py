@@ -83,14 +83,16 @@ def moment(time: datetime, now: datetime | None = None) -> str:
     }
     if days in near:
         return near[days].replace("%1", clock(time))
-    pattern = "ddd d MMMM" if local.year == here.year else "d MMMM yyyy"
+    short, full = translate("dates", "ddd d MMMM"), translate("dates", "d MMMM yyyy")
+    pattern = short if local.year == here.year else full
     return f"{QLocale().toString(shown, pattern)} {clock(time)}"
 
 
 def day(shown: date, today: date) -> str:
     """Return a day as a heading, as in `Today` or `Monday 2 March`."""
     near = {0: translate("words", "Today"), 1: translate("words", "Yesterday")}
-    pattern = "dddd d MMMM" if shown.year == today.year else "d MMMM yyyy"
+    short, full = translate("dates", "dddd d MMMM"), translate("dates", "d MMMM yyyy")
+    pattern = short if shown.year == today.year else full
     far = QLocale().toString(QDate(shown.year, shown.month, shown.day), pattern)
     return near.get((today - shown).days, far)
 
