@@ -8,7 +8,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -32,6 +32,7 @@ from mydata_like.app.settings_service import find_places, find_state, load_setti
 from mydata_like.app.verify_service import MOST_NAMED, RESTS, VerifyProgress, call_again
 from mydata_like.catalogues.manifest.listing import Listing, read_listing, require_marker
 from mydata_like.catalogues.manifest.segments import MARKER
+from mydata_like.core import hashing
 from mydata_like.core.checksums import Algorithm
 from mydata_like.core.copy_arguments import CopyTarget, FolderTarget
 from mydata_like.core.data_directory import Shard, find_key
@@ -76,9 +77,11 @@ from mydata_like.transfer.folder.received_files import (
     PART,
     RESUMED,
     HashedFiles,
+    HashedPiece,
     ReceivedFiles,
     Reception,
     WantedFile,
+    hash_alone,
 )
 from mydata_like.transfer.tar import is_plain
 
@@ -88,6 +91,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Steps = Generator[HashedPiece, None, Problem | None]
 
 SMALL: Final = 256 * 1024  # bytes; files up to this size are received together
 TOGETHER: Final = 500  # of these files, at most
@@ -428,6 +432,7 @@ class _Get:
         self._prefix = copied.folder + b"/" if copied and copied.folder else b""
         self._lock = Lock()
         self._jobs: Iterator[list[bytes]] = iter(())
+        self._reads_ahead = False  # decrypts a file in another thread
         self._done = self._moved = 0  # files and bytes, for the progress
         self._came: dict[bytes, str] = {}  # checksums by place, until the ledger has them
         self._noted_at = time.monotonic()
@@ -622,6 +627,8 @@ class _Get:
         jobs = list(self._group(chosen))
         self._jobs = iter(jobs)
         most = min(self._order.channels or self._place.readers, len(jobs))
+        decrypts = isinstance(self._place, HostPlace) and not self._place.reads_back
+        self._reads_ahead = decrypts and len(chosen) == 1
         self._sessions += [self._place.open_files() for _ in range(1, most)]
         sessions = enumerate(self._sessions[:most])
         works = [begin(partial(self._work, channel, files)) for channel, files in sessions]
@@ -633,13 +640,17 @@ class _Get:
             raise Cancelled
 
     def _group(self, chosen: Sequence[bytes]) -> Iterator[list[bytes]]:
-        """Yield small files in groups, those of an archive in one, and each other one alone."""
-        group: list[bytes] = []
+        """Yield small files in groups, those of an archive in one, and each other one alone.
+
+        If there are many of these, as many are together as a session reads at once: hashing them
+        together takes half of the time.
+        """
+        group, large = list[bytes](), list[bytes]()
         size = names = before = 0
         for path in chosen:
             file_size, archive = self._look_up(path)
             if file_size > SMALL and not archive:
-                yield [path]
+                large.append(path)
                 continue
             full = len(group) == TOGETHER or size > TOGETHER_BYTES or names > NAMES_BYTES
             if group and (archive != before or (full and not archive)):
@@ -650,6 +661,11 @@ class _Get:
             size, names = size + file_size, names + len(path)
         if group:
             yield group
+        together = self._sessions[0].concurrent
+        if len(large) < together * self._place.readers:
+            together = 1
+        for start in range(0, len(large), together):
+            yield large[start : start + together]
 
     def _work(self, channel: int, files: DestinationFiles) -> None:
         """Receive one group after the other, until none is left or the work ends."""
@@ -752,9 +768,21 @@ class _Get:
         small = [it.path for it in left.values() if it.size <= SMALL or it.archive]
         if len(small) > 1:
             self._receive_together(files, small, left, transfer)
-        for file in list(left.values()):
-            self._settle(file, self._receive_alone(files, file, transfer), transfer)
-            del left[file.path]
+        waiting, works = list(left.values()), dict[bytes, Steps]()
+        with ExitStack() as stack:
+            while waiting or works:
+                for file in waiting[: max(0, files.concurrent - len(works))]:
+                    waiting.remove(file)
+                    works[file.path] = self._receive_alone(files, file, transfer)
+                    stack.callback(works[file.path].close)
+                pieces = []
+                for path, steps in list(works.items()):
+                    try:
+                        pieces.append(next(steps))
+                    except StopIteration as end:
+                        self._settle(left.pop(path), end.value, transfer)
+                        del works[path]
+                hashing.update_all(pieces)
 
     def _receive_together(
         self,
@@ -771,7 +799,7 @@ class _Get:
                     file = left[content.path]
                     try:
                         with reception.open(file) as incoming:
-                            reception.write(incoming, content, moved)
+                            hash_alone(reception.write(incoming, content, moved))
                     except OSError as error:
                         self._settle(file, self._target.judge(file.place, error), transfer)
                         del left[file.path]
@@ -782,8 +810,8 @@ class _Get:
 
     def _receive_alone(
         self, files: DestinationFiles, file: WantedFile, transfer: IncomingTransfer
-    ) -> Problem | None:
-        """Receive a file; return what prevented that.
+    ) -> Steps:
+        """Receive a file, in the steps of `Reception.write`; return what prevented that.
 
         If it continues what an earlier attempt has left, and that was wrong, it begins again.
         """
@@ -801,7 +829,7 @@ class _Get:
                                 incoming.remove()
                                 return self._describe_missing(file.path)
                             with self._read_ahead(file, content) as read:
-                                right = reception.write(incoming, read, moved)
+                                right = yield from reception.write(incoming, read, moved)
                     if right:
                         return reception.name_all()[0][1]
                     resumed = resumed or self._forget_staged(file.path)
@@ -822,7 +850,8 @@ class _Get:
     @contextmanager
     def _read_ahead(self, file: WantedFile, content: StoredContent) -> Iterator[StoredContent]:
         """Yield the content of a large file of a host, which another thread decrypts."""
-        if file.size < RESUMED or not isinstance(self._place, HostPlace) or self._place.reads_back:
+        # Several threads that receive would get in each other's way: the interpreter has one lock.
+        if file.size < RESUMED or not self._reads_ahead:
             yield content
             return
         reading = self._stop.part()

@@ -40,7 +40,7 @@ class StreamOutput:
         self.blocked_seconds = 0.0
 
     def _take(self, size: int) -> bytes:
-        taken = bytes(self._output[:size])
+        taken = bytes(memoryview(self._output)[:size])
         del self._output[:size]
         return taken
 

@@ -145,10 +145,11 @@ class LibsshStream(StreamOutput):
     def read(self, size: int) -> bytes:
         """Wait for output and return at most `size` bytes of it; empty at its end."""
         with self._connection.turn():
-            self._drain()
-        self._connection.wait_until(
-            lambda: self.has_ended() or bool(self._output or self._channel.is_eof())
-        )
+            self._drain(size)
+        if not self._output:
+            self._connection.wait_until(
+                lambda: self.has_ended() or bool(self._output or self._channel.is_eof())
+            )
         return self._take(size)
 
     def read_ready(self) -> bytes:
@@ -224,13 +225,13 @@ class LibsshStream(StreamOutput):
         if answer is False:
             raise dialing.no_channel(self._connection.endpoint)
 
-    def _drain(self) -> None:
+    def _drain(self, size: int = sys.maxsize) -> None:
         """Let the library process its socket, and read the output that has arrived."""
         self._connection.pump()
-        self._receive_all()
+        self._receive_all(size)
 
-    def _receive_all(self) -> None:
-        """Read the output that the library has buffered.
+    def _receive_all(self, size: int = sys.maxsize) -> None:
+        """Read the output that the library has buffered, until at least `size` bytes are here.
 
         Reading one kind of output makes the library receive the other as well. Standard output is
         read last, so that nothing stays buffered while we wait for more.
@@ -238,7 +239,7 @@ class LibsshStream(StreamOutput):
         self._check_answer()
         while more := self._receive(from_errors=True):
             dialing.keep_errors(self._errors, more)
-        while more := self._receive(from_errors=False):
+        while len(self._output) < size and (more := self._receive(from_errors=False)):
             dialing.keep_output(self._connection.endpoint, self._output, more)
 
 

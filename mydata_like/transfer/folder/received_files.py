@@ -9,7 +9,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
 
@@ -43,6 +43,19 @@ _WORDS: Final = (  # of problems at destinations; here they are about the folder
     ("Check the destination.", "Check the target folder."),
     (" at the destination", ""),
 )
+
+
+HashedPiece = tuple[hashing.Checksum, bytes]
+
+
+def hash_alone(steps: Generator[HashedPiece, None, bool]) -> bool:
+    """Run the steps of `Reception.write`; return their result."""
+    try:
+        while True:
+            checksum, piece = next(steps)
+            checksum.update(piece)
+    except StopIteration as end:
+        return bool(end.value)
 
 
 class WantedFile(NamedTuple):
@@ -181,16 +194,20 @@ class Reception:
 
     def write(
         self, incoming: "IncomingFile", content: StoredContent, moved: Callable[[bytes], None]
-    ) -> bool:
+    ) -> Generator[HashedPiece, None, bool]:
         """Write the content, of which each piece is given to `moved`; return whether it was right.
 
-        What was not leaves nothing. Raises OSError, and what reading the content raises.
+        Whoever runs this appends each piece to the checksum that comes with it, before the next
+        step. What was not right leaves nothing. Raises OSError, and what reading the content
+        raises.
         """
         incoming.sparse = content.sparse or self._sparse
         for piece in content.pieces:
             moved(piece)
-            if not incoming.write(piece):
+            if not incoming.accept(piece):
                 break
+            yield incoming.checksum, piece
+            incoming.write(piece)
         mode = 0o666 & ~self._files.umask if content.mode is None else content.mode
         flush = incoming.file.size >= RESUMED or not _FLUSHED_TOGETHER
         if not incoming.finish(mode, content.modified_ns, flush=flush):
@@ -230,7 +247,7 @@ class IncomingFile:
         self.sparse = False
         self.offset = 0
         self._place = place
-        self._checksum = hashing.new(algorithm)
+        self.checksum = hashing.new(algorithm)
         self._received = 0
         self._rest = b""  # of a sparse file, less than a block
         self._descriptor = descriptor
@@ -245,22 +262,22 @@ class IncomingFile:
             piece = os.read(self._descriptor, min(_READ, size - size % _BLOCK - self.offset))
             if not piece:
                 raise OSError(errno.EIO, "shorter than before")
-            self._checksum.update(piece)
+            self.checksum.update(piece)
             self.offset += len(piece)
         os.ftruncate(self._descriptor, self.offset)
         self._received = self.offset
 
-    def write(self, piece: bytes) -> bool:
-        """Write the next bytes; return False if there are more than there should be."""
+    def accept(self, piece: bytes) -> bool:
+        """Count the next bytes; return False if there are more than there should be."""
         self._received += len(piece)
-        if self._received > self.file.size:
-            return False
-        self._checksum.update(piece)
+        return self._received <= self.file.size
+
+    def write(self, piece: bytes) -> None:
+        """Write the bytes that were accepted last."""
         if self.sparse:
             self._write_blocks(self._rest + piece)
         else:
             self._write(memoryview(piece))
-        return True
 
     def _write_blocks(self, data: bytes) -> None:
         """Write whole blocks; those of zeros become holes."""
@@ -281,7 +298,7 @@ class IncomingFile:
     def is_right(self) -> bool:
         """Whether size and checksum are those of the manifest."""
         same_size = self._received == self.file.size
-        return same_size and self._checksum.hexdigest() == self.file.checksum
+        return same_size and self.checksum.hexdigest() == self.file.checksum
 
     def finish(self, mode: int, modified_ns: int | None, *, flush: bool) -> bool:
         """Return whether the bytes are right; such a file is complete then, with mode and time."""
@@ -365,11 +382,8 @@ class HashedFile(IncomingFile):
         """Continue after the bytes that have arrived."""
         self.offset = self._received
 
-    def write(self, piece: bytes) -> bool:
-        """Hash the next bytes; return False if there are more than there should be."""
-        self._received += len(piece)
-        self._checksum.update(piece)
-        return self._received <= self.file.size
+    def write(self, piece: bytes) -> None:
+        """Do nothing: they are only hashed."""
 
     def finish(self, mode: int, modified_ns: int | None, *, flush: bool) -> bool:
         """Return whether the bytes are right."""

@@ -170,7 +170,6 @@ class HostFiles(DestinationFiles):
 
     evidence = "host"
     attributes_complete = True
-    concurrent = 2
 
     def __init__(
         self, connect: Connect, location: bytes, programs: HostPrograms | None = None
@@ -187,6 +186,11 @@ class HostFiles(DestinationFiles):
         self._listings = 0  # for which to log in
         self._ahead: list[Future[OpenSession]] = []  # these logins
         self._links = True  # until a hard link was refused
+
+    @property
+    def concurrent(self) -> int:  # type: ignore[override]  # it may change
+        """Two commands, until the host has refused the second one."""
+        return self._most
 
     def relocate(self, location: bytes) -> None:
         """Use another folder on the same host, over the same session."""
@@ -482,6 +486,10 @@ class HostFiles(DestinationFiles):
                 stream = session.start(command)
             except RejectedError as error:
                 raise _no_shell(error.message) from error
+            except TransientError as error:
+                if error.problem_code == NO_CHANNEL:
+                    self._most = 1
+                raise
             with closing(stream):
                 stream.write(stdin)
                 reader = _Reader(stream)
