@@ -425,7 +425,7 @@ class _Get:
         self._show = report
         self._sessions = [place.open_files()]
         self._target = received or ReceivedFiles(order.target)
-        self._present = True  # the local folder exists
+        self._present = True  # something is in the local folder
         self._listing = Listing()
         self._part = b""  # what is wanted of the destination
         # Where it goes below the local folder, with a slash at its end.
@@ -610,6 +610,8 @@ class _Get:
             return
         try:
             self._target.open(create=True)
+            with os.scandir(system_path(order.target)) as entries:
+                self._present = any(entries)
             state = find_state(Settings(), find_places(order.config))
             stack.enter_context(
                 directory_locked(state, order.target, SystemClock(), self._cancel.set)

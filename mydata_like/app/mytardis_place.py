@@ -76,6 +76,8 @@ class StoredAt(NamedTuple):
 class RecordFiles:
     """The content of files on a server, by their paths; what `DestinationFiles` has for reading."""
 
+    concurrent = 1
+
     def __init__(self, client: ApiClient, stored: Mapping[bytes, StoredAt]) -> None:
         self._client = client
         self._stored = stored

@@ -63,7 +63,10 @@ class Checksum:
 
     def update(self, data: bytes | memoryview) -> None:
         """Append bytes."""
-        update_all([(self, data)])
+        if self._library is None:
+            self._plain.update(data)
+        else:
+            update_all([(self, data)])
 
     def hexdigest(self) -> str:
         """Return the checksum of all bytes so far, in hexadecimal digits."""
@@ -75,15 +78,17 @@ class Checksum:
 
 
 def update_all(pieces: Sequence[tuple[Checksum, bytes | memoryview]]) -> None:
-    """Append a piece to each of several different checksums, which use the same library."""
-    wanted = [(checksum, data) for checksum, data in pieces if len(data)]
+    """Append a piece to each of several different checksums."""
+    wanted = []
+    for checksum, data in pieces:
+        if checksum._library is None:
+            checksum._plain.update(data)
+        elif len(data):
+            wanted.append((checksum, data))
     if not wanted:
         return
     library = wanted[0][0]._library
-    if library is None:
-        for checksum, data in wanted:
-            checksum._plain.update(data)
-        return
+    assert library is not None
     exposed = [_expose(data) for _, data in wanted]
     count = len(wanted)
     library.md5_update(

@@ -224,10 +224,9 @@ class Reception:
         return [(file, self._name(file)) for file in written]
 
     def _name(self, file: WantedFile) -> Problem | None:
-        source = self._files.find_place(self._folders, file.part)
-        target = source._replace(
-            name=source.name.removesuffix(_last(file.part)) + _last(file.place)
-        )
+        part = file.part
+        source = self._files.find_place(self._folders, part)
+        target = source._replace(name=source.name.removesuffix(_last(part)) + _last(file.place))
         try:
             self._files.rename(source, target, replace=self._replace)
         except OSError as error:
@@ -247,7 +246,9 @@ class IncomingFile:
         self.sparse = False
         self.offset = 0
         self._place = place
-        self.checksum = hashing.new(algorithm)
+        # The library saves time only with several at once.
+        small = file.size < RESUMED
+        self.checksum = hashing.Checksum(None, algorithm) if small else hashing.new(algorithm)
         self._received = 0
         self._rest = b""  # of a sparse file, less than a block
         self._descriptor = descriptor
