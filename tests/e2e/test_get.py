@@ -576,6 +576,54 @@ def test_a_connection_that_breaks_is_opened_again(host_site):
     assert (host_site.here / "large").stat().st_size == LARGE
 
 
+def make_many_large(site):
+    """Make so many that each session reads two at once, of different sizes."""
+    for number in range(10):
+        site.make(f"{number}", Random(number).randbytes(LARGE // 8 + 100_000 * number))
+    site.copy_all()
+
+
+def test_of_large_files_that_come_together_only_the_wrong_ones_fail(site):
+    make_many_large(site)
+    with (site.there / "src/3").open("r+b") as file:
+        file.write(b"wrong")
+    (site.there / "src/8").unlink()
+
+    code, found = site.get_json(what="src/")
+
+    wrong = {it["path"]: it["code"] for it in found["problems"] if it["path"]}
+    assert (code, found["fetched"]) == (1, 8)
+    assert wrong == {"src/3": "destination.differs", "src/8": "server.lost"}
+    right = {str(number) for number in range(10)} - {"3", "8"}
+    assert {it.name for it in site.here.iterdir()} == right
+    assert all(
+        (site.here / name).read_bytes() == (site.source / name).read_bytes() for name in right
+    )
+    forget_lists(site)
+
+
+def test_a_host_with_one_channel_is_asked_for_one_large_file_at_once(tmp_path):
+    with sshd_with(tmp_path, "MaxSessions 1") as sshd, open_site(tmp_path, "host", sshd) as site:
+        make_many_large(site)
+
+        code, _ = site.get(what="src/")
+
+        assert code == 0
+        assert seen(site.here) == seen(site.source)
+
+
+def test_large_files_that_come_together_continue_after_their_connection_broke(host_site):
+    make_many_large(host_site)
+    process = host_site.start_get("--bandwidth", "5", "--json", what="src/")
+    await_that(process, lambda: has_part(host_site.here))
+
+    host_site.sshd.kill_sessions()
+    ended = finish(process)
+
+    assert ended.code == 0, ended.output
+    assert seen(host_site.here) == seen(host_site.source)
+
+
 def test_holes_are_made_of_zeros_on_request(any_site):
     any_site.make("zeros", b"x" + bytes(10_000_000) + b"x")
     any_site.copy_all()
