@@ -1,10 +1,12 @@
 """The files that belong to the program and are no code: icons, translations, documentation."""
 
+from functools import cache
 from pathlib import Path
 
 import mydata_like
 
 
+@cache
 def find_resources() -> Path:
     """Return the folder of icons, translations and the documentation's site.
 

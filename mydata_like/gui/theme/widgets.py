@@ -66,7 +66,6 @@ from mydata_like.gui.theme.layouts import frameless, hbox, vbox
 logger = logging.getLogger(__name__)
 
 
-@cache
 def icon(name: str, status: Status | None = None) -> QIcon:
     """Return the icon of this name, in the colour of text or of a status."""
     return QIcon(_Tinted(name, status))
