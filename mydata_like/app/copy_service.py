@@ -44,7 +44,7 @@ from mydata_like.core.model import HELD_FILES
 from mydata_like.core.openat import join
 from mydata_like.core.ports import Emit
 from mydata_like.engine.layout_walk import ScanScope
-from mydata_like.engine.pipeline import Lock
+from mydata_like.engine.pipeline import Lock, begin
 from mydata_like.engine.run import SOME_FAILED_EXIT, RunEnd
 from mydata_like.engine.scheduler import SOURCE
 from mydata_like.engine.walk import TreeRules
@@ -215,9 +215,11 @@ def _run(order: CopyOrder, place: Place, observer: RunObserver) -> CopyEnd:
         algorithm = destination.files.algorithm
         if order.dry_run or end.finished.problem:
             return CopyEnd(end, problems, algorithm)
+        whole = not (end.finished.waiting or end.finished.failed)
+        cleared = begin(lambda: destination.clear(everything=whole))
         for folders, links in _list_trees(order, seen):
             problems += destination.make_tree(folders, links)
-        destination.clear(everything=not (end.finished.waiting or end.finished.failed))
+        cleared()
     return CopyEnd(end, problems, algorithm)
 
 

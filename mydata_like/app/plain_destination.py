@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeAlias, Union, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeAlias, TypeVar, Union, cast
 
 from mydata_like.app.host_login import SHELL, find_host
 from mydata_like.app.identity import ensure_uuid
@@ -63,7 +63,7 @@ from mydata_like.core.formatting import format_path
 from mydata_like.core.frozen import frozen
 from mydata_like.core.model import DatasetFolder, StagingArea
 from mydata_like.core.openat import join
-from mydata_like.core.ports import Clock, Emit
+from mydata_like.core.ports import Clock, Emit, Transport
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.pipeline import ahead, begin, settle
 from mydata_like.engine.walk import refuse_destination
@@ -335,6 +335,17 @@ def _open_pool(
     return place.open_transport(access._replace(settings=settings))
 
 
+T = TypeVar("T", bound=Transport)
+
+
+def _prepare(transport: T, basis: RunBasis) -> T:
+    """Return a transport that is closed with the run, and log in if there is something to send."""
+    basis.stack.callback(transport.close)
+    if basis.workers.is_expected:
+        transport.prepare()
+    return transport
+
+
 class NewDestination:
     """The files of a destination that does not exist, for a preview."""
 
@@ -475,6 +486,17 @@ class PlainDestination(RunDestination):
             lambda: gate.call(manifest.find_own, staging=True) if last else set[int]()
         )
         basis.stack.callback(settle, find_segments)
+        parts = TransportParts(
+            request.settings,
+            emit,
+            uploader,
+            find_state(request.settings, places),
+            basis.clock,
+            basis.workers,
+        )
+        early: StagingTransport | None = None
+        if isinstance(self.place, HostPlace):  # the first channel logs in during what follows
+            early = _prepare(self.place.open_transport(parts), basis)
         found = gate.call(
             lambda: identify(files, known, self._algorithm, create=not dry_run), staging=True
         )
@@ -497,20 +519,10 @@ class PlainDestination(RunDestination):
             segments.issuperset(range(1, last + 1)),
             self._overwrite,
         )
-        parts = TransportParts(
-            request.settings,
-            emit,
-            uploader,
-            find_state(request.settings, places),
-            basis.clock,
-            basis.workers,
-            format_marker(found),
-            found.algorithm,
-        )
-        transport = self.place.open_transport(parts)
-        basis.stack.callback(transport.close)
-        if basis.workers.is_expected:
-            transport.prepare()
+        if early:
+            early.algorithm = found.algorithm
+        parts = parts._replace(marker=format_marker(found), algorithm=found.algorithm)
+        transport = early or _prepare(self.place.open_transport(parts), basis)
         if ledger.find_replacements():
             self._expected.clear()  # the destination changes before it is compared
         catalogue = ManifestCatalogue(self.context, self.find_place, self._list_parts)

@@ -150,6 +150,8 @@ ASK_SOON = 5.0  # seconds, if no channel was open yet
 REFUSALS = 3  # attempts to reopen a lost channel, after which another one takes its place
 STALE = timedelta(minutes=2)  # after which an idle channel may be broken without notice
 CHECK_INTERVAL = 0.25  # seconds between checks whether a worker may start
+# Logins at once: more of them take processor time from what is being sent, and from each other.
+LOGINS = 2
 
 
 BY_HAND = "requested by the user"
@@ -369,7 +371,17 @@ class ChannelPool:
     @contextmanager
     def borrowed(self) -> Iterator[Channel]:
         """Lend a channel: an idle one, or a new one if the server allows it."""
-        channel = self._take()
+        with self.borrowed_while(lambda: True) as channel:
+            assert channel
+            yield channel
+
+    @contextmanager
+    def borrowed_while(self, is_wanted: Callable[[], object]) -> Iterator[Channel | None]:
+        """Lend a channel; None if it is not wanted any more before one is idle or can be opened."""
+        channel = self._take(is_wanted)
+        if channel is None:
+            yield None
+            return
         try:
             with self.gauge.one_at_work():
                 yield channel
@@ -422,7 +434,9 @@ class ChannelPool:
             self._note_refusal(error.message, self._opened + self._opening)
             self._report_refusal()
             channel.close()
-            self._substitutes[channel.number] = channel = self._take()
+            other = self._take(lambda: True)
+            assert other
+            self._substitutes[channel.number] = channel = other
         self._refusals.pop(channel.number, None)
         return channel
 
@@ -475,7 +489,7 @@ class ChannelPool:
         was opened before then may exceed the limit, and is closed.
         """
         with self._lock:
-            if self._opened + self._opening >= self.limit:
+            if self._opened + self._opening >= self.limit or self._opening == LOGINS:
                 return None
             self._opening += 1
         channel = None
@@ -508,16 +522,14 @@ class ChannelPool:
             ready.close()
         return None
 
-    def _take(self) -> Channel:
-        while True:
+    def _take(self, is_wanted: Callable[[], object]) -> Channel | None:
+        while is_wanted():
             opened = self._take_fresh() or self.open_another()
             if opened is not None:
                 return opened
-            # Wait until another channel may be requested.
-            refused = self._granted_until - self._gate.clock.monotonic()
-            idle = self._idle.poll(refused if refused > 0 else ASK_AGAIN)
-            if idle is not None:
+            if idle := self._idle.poll(CHECK_INTERVAL):  # or until another one may be opened
                 return idle[0]
+        return None
 
     def _return(self, channel: Channel) -> None:
         """Keep a channel for the next payload, or close it if there are too many."""

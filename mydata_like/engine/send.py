@@ -1,8 +1,9 @@
 """The stage that sends payloads over the transport's channels, with retries."""
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 from math import inf
 from typing import Final
@@ -187,6 +188,7 @@ class Send:
         self._waits_for_space = waits_for_space
         self._lock = Lock()
         self._working = 0  # workers
+        self._taken: deque[Payload] = deque()  # whose workers wait for a channel
         self._unfit: list[tuple[Payload, Problem]] = []  # until nothing else is sent
         self._last: set[str] = set()  # places of files that did not fit and are tried again
         self._note = note  # called first with what has arrived in the staging area
@@ -236,12 +238,24 @@ class Send:
         if payload.batched and self._begun:
             for it in payload.members:
                 it.interrupted = it.interrupted or it.file.key in self._begun
+        self._taken.append(payload)
+        taken: Payload | None = None
         try:
-            with self._channels.borrowed() as channel, self._choices.carrying(payload):
-                yield from self._carry(channel, payload)
+            with self._channels.borrowed_while(lambda: self._taken) as channel:
+                # A channel that is open sends what waits for one that is being opened.
+                while channel and (taken := self._take()):
+                    with self._choices.carrying(taken):
+                        yield from self._carry(channel, taken)
         except PAUSING as error:  # for longer than its patience
             self._choices.finish(error)
-            self._drop_unwanted(payload)
+            for left in filter(None, (taken, *iter(self._take, None))):
+                self._drop_unwanted(left)
+
+    def _take(self) -> Payload | None:
+        """Return the payload that waits longest for a channel, if any."""
+        with suppress(IndexError):
+            return self._taken.popleft()
+        return None
 
     def _note_batch(self, payload: Payload) -> list[int]:
         """Record the members of a batch until all have arrived: the next run may continue it."""

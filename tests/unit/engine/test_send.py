@@ -2,8 +2,9 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import chain
 from random import Random
-from threading import Barrier
+from threading import Barrier, Event, Semaphore
 
 import pytest
 
@@ -29,6 +30,7 @@ from mydata_like.core.events import (
 from mydata_like.core.model import EntryState, Payload
 from mydata_like.core.ports import SentFile, UnsentFile
 from mydata_like.engine.gate import Gate
+from mydata_like.engine.pipeline import WorkerGroup, stage
 from mydata_like.engine.send import BLAMELESS, FULL_FOR, GAIN, SMALL, Send
 from tests.fakes.clock import FakeClock
 from tests.fakes.context import make_context
@@ -106,13 +108,13 @@ class ScriptedChannel:
 
 
 class Bench:
-    def __init__(self, *script, attempts=4, patience=100.0, **transport):
+    def __init__(self, *script, attempts=4, patience=100.0, transport=None, **options):
         self.clock = FakeClock()
         self.clock_cancel = self.clock.cancel()
         self.events = []
         self.hear = id  # called with each event
         self.ledger = MemoryLedger()
-        self.transport = ScriptedTransport(*script, **transport)
+        self.transport = transport or ScriptedTransport(*script, **options)
         gate = Gate(
             self.clock,
             self.clock_cancel,
@@ -379,6 +381,63 @@ def test_a_full_staging_area_is_no_limit_of_channels_even_if_two_are_opened_at_o
     assert None not in opened
     assert {event.problem.code for event in bench.of_kind(RunPaused)} == {"staging.full"}
     assert bench.of_kind(LimitsChanged) == []
+
+
+class SlowTransport(ScriptedTransport):
+    """Opens the first channel at once, and others when `released` is set."""
+
+    def __init__(self, *script, **options):
+        super().__init__(*script, **options)
+        self.asked, self.released = Semaphore(0), Event()
+
+    def open_channel(self, wanted=0):
+        if self.opened:
+            self.asked.release()
+            assert self.released.wait(5)
+        return super().open_channel(wanted)
+
+
+def test_an_open_channel_sends_what_waits_for_one_that_is_being_opened():
+    def wait(_):
+        assert transport.asked.acquire(timeout=5)
+
+    transport = SlowTransport(wait, lambda _: transport.released.set())
+    bench = Bench(transport=transport)
+
+    with WorkerGroup(bench.clock_cancel) as group:
+        staged = stage(group, bench.send, [batch("a"), batch("b")], workers=2)
+        sent = sorted(names(chain.from_iterable(staged)))
+
+    assert sent == ["a", "b"]
+    assert [event.channel for event in bench.of_kind(TransferFinished)] == [1, 1]
+
+
+def test_a_worker_whose_payload_was_sent_opens_no_channel():
+    bench = Bench(capacity=1)
+    wanted = ["the payload"]
+    with bench.channels.borrowed(), ThreadPoolExecutor(1) as thread:
+
+        def wait():
+            with bench.channels.borrowed_while(lambda: wanted) as channel:
+                return channel
+
+        waiting = thread.submit(wait)
+        wanted.clear()
+
+        assert waiting.result(timeout=5) is None
+
+
+def test_at_most_two_channels_are_opened_at_once():
+    bench = Bench(transport=SlowTransport(capacity=4))
+    with bench.channels.borrowed(), ThreadPoolExecutor(2) as threads:
+        opening = [threads.submit(bench.channels.open_another) for _ in range(2)]
+        for _ in opening:
+            assert bench.transport.asked.acquire(timeout=5)
+
+        assert bench.channels.open_another() is None
+        bench.transport.released.set()
+        assert None not in [it.result() for it in opening]
+    assert bench.channels.open_another()
 
 
 def test_fewer_channels_than_workers_are_no_failure():
