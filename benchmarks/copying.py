@@ -12,6 +12,7 @@ from typing import Any
 
 from benchmarks.arena import Arena
 from benchmarks.contest import OURS, Contestant, Entrant
+from benchmarks.corpus import modify_some
 from benchmarks.measure import ContestError, Sample, measure
 from benchmarks.noted import Noted
 from mydata_like.core.destination_files import OWN_FOLDER
@@ -34,11 +35,13 @@ def _compare(arena: Arena, sample: Sample) -> dict[str, float]:
 class Copying:
     """`mydata-like copy` from a cold start to the private sshd, with a key file or an agent.
 
-    If the files are `known`, the first copy is not timed; later ones send nothing.
+    If the files are `known`, the first copy is not timed; later ones send nothing, or one file in
+    `modify`, which is modified before.
     """
 
     agent: bool = False
     known: bool = False
+    modify: int = 0
 
     @property
     def entrants(self) -> Sequence[Entrant]:
@@ -57,8 +60,9 @@ class Copying:
             here.compare_target()
 
     def run(self, arena: Arena) -> Sequence[Sample]:
-        wanted = 0 if self.known else len(arena.corpus.files)
+        wanted = modify_some(arena.corpus, self.modify) if self.modify else 0
         if not self.known:
+            wanted = len(arena.corpus.files)
             arena.clear()
         sample, summary = self._copy(_known(arena) if self.known else arena)
         if summary["sent"] != wanted:

@@ -173,9 +173,9 @@ def mixed_sizes(count: int) -> list[int]:
     return sizes
 
 
-def modify_some(corpus: Corpus) -> int:
-    """Change the bytes and the time of one file in a thousand; return their number."""
-    files = corpus.files[:: min(_MODIFIED, len(corpus.files))]
+def modify_some(corpus: Corpus, one_in: int = 1000) -> int:
+    """Change the bytes and the time of one file in so many; return how many were changed."""
+    files = corpus.files[:: min(one_in, len(corpus.files))]
     for name in files:
         path = corpus.root / name
         found = path.stat()

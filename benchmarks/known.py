@@ -68,10 +68,10 @@ class KnownRun:
 class KnownRsync:
     """`rsync -a` over the same ssh to a copy; a dry run if nothing is modified.
 
-    If it is `proven`, the dry run compares checksums.
+    One file in `modify` is modified before each run. If it is `proven`, it compares checksums.
     """
 
-    modify: bool = False
+    modify: int = 0
     proven: bool = False
 
     @property
@@ -79,7 +79,7 @@ class KnownRsync:
         name, family = ("rsync -a", "rsync") if self.modify else ("rsync -an", "rsync -n")
         checks = "sizes and times"
         if self.proven:
-            name, family, checks = "rsync -anc", "rsync, proven", "checksums"
+            name, family, checks = f"{name}c", "rsync, proven", "checksums"
         return [Entrant(name, family, checks, ("rsync", "ssh", "cp"))]
 
     def prepare(self, arena: Arena) -> None:
@@ -87,7 +87,7 @@ class KnownRsync:
         subprocess.run(["cp", "-a", f"{arena.corpus.root}/.", str(_copy(arena))], check=True)
 
     def run(self, arena: Arena) -> Sequence[Sample]:
-        modified = modify_some(arena.corpus) if self.modify else 0
+        modified = modify_some(arena.corpus, self.modify) if self.modify else 0
         link = arena.link
         command = [
             *(*self.entrants[0].name.split(), "--itemize-changes"),

@@ -48,11 +48,16 @@ def _all(streams: int) -> list[Contestant]:
     return [compared(contestant) for contestant in contestants]
 
 
-def _known(_: Corpus) -> list[Contestant]:
+def _known(_: Corpus, modify: int = 0) -> list[Contestant]:
     return [
-        *(Copying(agent, known=True) for agent in (False, True)),
-        *(KnownRsync(proven=proven) for proven in (False, True)),
+        *(Copying(agent, known=True, modify=modify) for agent in (False, True)),
+        *(KnownRsync(modify, proven) for proven in (False, True)),
     ]
+
+
+def _some(scale: Scale) -> Scale:
+    """Return a scale with a few known files."""
+    return scale._replace(known_count=scale.known_count * 3 // 100)
 
 
 def _half(scale: Scale) -> Scale:
@@ -127,6 +132,24 @@ UNCHANGED = Case(
     targets=(Target(("rsync -n",), "as fast as a dry run of rsync", 1.0),),
     describe=_describe_many,
 )
+MODIFIED = replace(
+    UNCHANGED,
+    name="P17H",
+    title="copy, one file in a thousand modified",
+    contestants=partial(_known, modify=1000),
+    targets=(
+        Target(("rsync",), "not much slower than rsync", 0.6),
+        Target(("rsync, proven",), "nearly as fast as rsync that reads all files", 0.9),
+    ),
+)
+MODIFIED_FEW = replace(
+    MODIFIED,
+    name="P17I",
+    title="copy, one file in a hundred modified",
+    make=lambda root, scale: corpus.make_known(root, _some(scale)),
+    contestants=partial(_known, modify=100),
+    describe=lambda scale: _describe_many(_some(scale)),
+)
 DISTANT = replace(
     TINY,
     name="P17G",
@@ -136,4 +159,4 @@ DISTANT = replace(
     describe=lambda scale: describe_tiny(_half(scale)),
     wire=FARTHER,
 )
-CASES = (TINY, MANY, LARGE, SINGLE, MIXED, UNCHANGED, DISTANT)
+CASES = (TINY, MANY, LARGE, SINGLE, MIXED, UNCHANGED, MODIFIED, MODIFIED_FEW, DISTANT)

@@ -13,7 +13,7 @@ def _unchanged(_: Corpus) -> list[Contestant]:
 
 
 def _modified(_: Corpus) -> list[Contestant]:
-    return [KnownRun(modify=True), KnownRsync(modify=True)]
+    return [KnownRun(modify=True), KnownRsync(modify=1000)]
 
 
 def _describe(scale: Scale) -> str:

@@ -312,6 +312,14 @@ class DestinationFiles(Protocol):
         Unless it may `replace`, return False if the name is taken, and leave that file as it is.
         """
 
+    def write_all(self, files: Sequence[tuple[bytes, bytes]]) -> None:
+        """Write several files below `.mydata-like`, given with their contents; see `write`.
+
+        They replace those of their names. If this raises, some may have been written.
+        """
+        for path, content in files:
+            self.write(path, content, replace=True)
+
     def make_tree(self, folders: Sequence[TreeFolder], links: Sequence[TreeLink]) -> list[Problem]:
         """Make folders and links that are missing, set modes and times of these folders.
 

@@ -604,6 +604,32 @@ def test_a_file_of_ours_is_written_once_unless_it_may_be_replaced(there, content
     assert there.files.list_own(b".mydata-like/") == [b"a b/c\n'd"]
 
 
+def test_several_files_of_ours_are_written_at_once_and_replace_those_of_their_names(there):
+    wanted = [
+        (b".mydata-like/m/one/a 'b", b"first\n\0"),
+        (b".mydata-like/m/two/\nc", b""),
+        (b".mydata-like/m/one/d", b"x" * 300_000),
+    ]
+    there.files.write(wanted[0][0], b"earlier")
+
+    there.files.write_all([])
+    there.files.write_all(wanted)
+
+    assert [there.files.read(path) for path, _ in wanted] == [it for _, it in wanted]
+    assert there.files.list_own(b".mydata-like/m") == [b"one/a 'b", b"one/d", b"two/\nc"]
+    assert sorted(names(there.path(f"{OWN}/m/one"))) == ["a 'b", "d"]
+
+
+def test_of_several_files_one_that_cannot_be_written_is_named(there):
+    there.put(f"{OWN}/m/b/c")
+
+    with pytest.raises(StagingError) as raised:
+        there.files.write_all([(b".mydata-like/m/a", b"1"), (b".mydata-like/m/b", b"2")])
+
+    assert "m/b" in raised.value.message
+    assert names(there.path(f"{OWN}/m")) == ["a", "b"]
+
+
 def test_a_folder_is_never_replaced_by_a_file_of_ours(there):
     there.put(f"{OWN}/a/b")
 

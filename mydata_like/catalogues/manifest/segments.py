@@ -10,7 +10,6 @@ but is never listed with bytes that it does not have.
 
 import base64
 import binascii
-import hashlib
 import json
 import logging
 import re
@@ -20,7 +19,9 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final, NamedTuple
+from functools import partial
+from itertools import chain
+from typing import Any, Final, NamedTuple
 
 from mydata_like.core.checksums import Algorithm
 from mydata_like.core.destination_files import (
@@ -45,6 +46,7 @@ LONGEST_TURN: Final = 120.0  # seconds after which it counts as killed
 LOOK_AGAIN: Final = 0.1  # seconds
 FORMAT: Final = 1
 NOT_MD5: Final = 2  # the format of a marker that versions which know only MD5 refuse
+AT_ONCE: Final = 16  # files that are written again with one request
 LARGEST: Final = 50_000  # files of a segment
 _CHECKSUM: Final = re.compile("[0-9a-f]{32}|[0-9a-f]{64}")
 _NO_SIZE: Final = 1 << 63  # which no file has
@@ -52,6 +54,10 @@ _ENDING: Final = b".jsonl"
 _ESCAPED: Final = b"-escaped"
 _LISTS: Final = (b".md5", b".sha256")  # endings of the files for people
 _ESCAPE: Final = re.compile(rb"\\([\\nr])")
+_TOKENS: Final = re.compile(rb'^\["([A-Za-z0-9+/=]+)"', re.MULTILINE).findall
+_PLACE: Final = 24  # bits of a number for the place of a segment
+_LAST_PLACE: Final = (1 << _PLACE) - 1
+_HASH: Final = (1 << 64 - _PLACE) - 1
 _ESCAPES: Final = {b"\\": b"\\", b"n": b"\n", b"r": b"\r"}
 
 
@@ -161,8 +167,7 @@ class Manifest:
         self._note = note
         self._rest = rest
         self._lock = Lock()
-        self._earlier: array[int] | None = None  # sorted numbers of the paths listed before,
-        self._others = array("Q")  # and of those by other uploaders
+        self._listed: _ListedPaths | None = None  # once it was needed
         self._last: int | None = None  # the number of our newest segment, once it was looked for
 
     def add(self, proven: Sequence[ProvenFile], at: int) -> None:
@@ -183,6 +188,8 @@ class Manifest:
                     self._files.write(name + _ESCAPED + ending, escaped, replace=True)
                 self._files.write(name + _ENDING, content, replace=True)
                 self._last = number
+                if self._listed:
+                    self._listed.add(name, [_encode(it.file.path) for it in part])
                 self._note(number)
 
     def _find_next(self) -> int:
@@ -219,15 +226,31 @@ class Manifest:
 
     def withdraw(self, paths: Collection[bytes]) -> None:
         """Write the segments again that list one of these files, without them."""
-        with self._lock, self._alone():
-            # What people check goes first: it never says more than what counts.
+        with self._lock:
             names = list(self._list())
-            for name in names:
-                if not name.endswith(_ENDING):
-                    self._withdraw_checksums(name, paths)
-            for name in names:
-                if name.endswith(_ENDING):
-                    self._withdraw_listed(name, paths)
+            listed = self._look(names)
+            segments = set(chain.from_iterable(map(listed.find, paths)))
+            names = [it for it in names if _find_segment(it) in segments]
+            if not names:
+                return
+            # What people check goes first: it never says more than what counts.
+            lists = [it for it in names if not it.endswith(_ENDING)]
+            counted = [it for it in names if it.endswith(_ENDING)]
+            tokens = set(map(_encode, paths))
+            with self._alone():
+                self._rewrite(lists, partial(_remove_checksums, paths=paths))
+                self._rewrite(counted, partial(_remove_listed, tokens=tokens))
+            listed.remove(paths)
+
+    def _rewrite(self, names: Sequence[bytes], change: Callable[[bytes], bytes]) -> None:
+        """Write those files again that a change makes different."""
+        for start in range(0, len(names), AT_ONCE):
+            part = names[start : start + AT_ONCE]
+            changed = []
+            for name, content in zip(part, self._files.read_all(part), strict=True):
+                if content is not None and (new := change(content)) != content:
+                    changed.append((name, new))
+            self._files.write_all(changed)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -254,54 +277,36 @@ class Manifest:
     def withdraw_earlier(self, paths: Collection[bytes]) -> None:
         """Withdraw those of these files that were listed before this run."""
         with self._lock:
-            if not self._find_earlier():
-                return
-            earlier = {path for path in paths if _has(self._find_earlier(), _number(path))}
-        if earlier:
-            self.withdraw(earlier)
+            earlier = self._find_listed()
+            listed = [path for path in paths if earlier.find(path)]
+        if listed:
+            self.withdraw(listed)
 
     def is_of_another(self, path: bytes) -> bool:
         """Return whether another uploader had listed this path before this run."""
         with self._lock:
-            self._find_earlier()
-            return _has(self._others, _number(path))
+            segments = self._find_listed().find(path)
+        return not all(it.startswith(self._own) for it in segments)
 
-    def _find_earlier(self) -> "array[int]":
-        if self._earlier is None:
-            own, others = array("Q"), array("Q")
-            for name, path in self._find_names():
-                (own if name.startswith(self._own) else others).append(_number(path))
-            self._others = array("Q", sorted(others))
-            self._earlier = array("Q", sorted(own + others))
-        return self._earlier
+    def _find_listed(self) -> "_ListedPaths":
+        return self._listed or self._look(list(self._list()))
 
-    def _find_names(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the name of a segment's file and each path in it, for all segments."""
-        read: set[bytes] = set()
-        names = list(self._list())
-        segments = [name for name in names if name.endswith(_ENDING)]
-        for name, content in zip(segments, self._files.read_all(segments), strict=True):
-            if listed := self._parse(name, content):
-                read.add(name.removesuffix(_ENDING))
-                yield from ((name, it.path) for it in listed)
-        for name in names:
-            if not name.endswith(_ENDING) and _find_segment(name) not in read:
+    def _look(self, names: Sequence[bytes]) -> "_ListedPaths":
+        """Learn what is listed in segments that have come since the last time."""
+        listed = self._listed = self._listed or _ListedPaths()
+        new = [it for it in names if _find_segment(it) not in listed.whole]
+        counted = [it for it in new if it.endswith(_ENDING)]
+        for name, content in zip(counted, self._files.read_all(counted), strict=True):
+            tokens = _find_tokens(content or b"")
+            if tokens is None:
+                self._parse(name, content)  # which reports it
+            else:
+                listed.add(_find_segment(name), tokens)
+        for name in new:  # of a segment that is damaged, or does not count yet
+            if not name.endswith(_ENDING) and _find_segment(name) not in listed.whole:
                 lines = parse_checksums(self._files.read(name) or b"")
-                yield from ((name, path) for path, _ in lines)
-
-    def _withdraw_checksums(self, name: bytes, paths: Collection[bytes]) -> None:
-        listed = list(parse_checksums(self._files.read(name) or b""))
-        kept = [line for path, line in listed if path not in paths]
-        if len(kept) < len(listed):
-            self._files.write(name, b"".join(kept), replace=True)
-
-    def _withdraw_listed(self, name: bytes, paths: Collection[bytes]) -> None:
-        listed = self._read(name)
-        kept = [it.proven for it in listed if it.path not in paths]
-        if len(kept) < len(listed):
-            first = listed[0]
-            content = format_segment(kept, first.evidence, first.at, self._files.algorithm)
-            self._files.write(name, content, replace=True)
+                listed.add(_find_segment(name), [_encode(it) for it, _ in lines], whole=False)
+        return listed
 
     def _list(self) -> Iterator[bytes]:
         """Yield the paths of the files of all segments."""
@@ -340,13 +345,88 @@ def _find_segment(name: bytes) -> bytes:
     return name.rpartition(b".")[0].removesuffix(_ESCAPED)
 
 
-def _number(path: bytes) -> int:
-    return int.from_bytes(hashlib.blake2b(path, digest_size=8).digest(), "big")
+class _ListedPaths:
+    """The segments that list a path, as far as they were read; `whole` are those read completely.
+
+    Each path of a segment is a number: the hash of its token (see `_encode`), and the place of the
+    segment. A few paths may be found in a segment that does not list them.
+    """
+
+    def __init__(self) -> None:
+        self.whole: set[bytes] = set()
+        self._segments: list[bytes] = []
+        self._numbers = array("Q")
+        self._sorted = True
+        self._removed: dict[bytes, int] = {}  # how many segments there were, by path
+
+    def add(self, segment: bytes, tokens: Iterable[bytes], *, whole: bool = True) -> None:
+        """Learn what a segment lists."""
+        place = len(self._segments)
+        self._segments.append(segment)
+        self._numbers.extend([(hash(it) & _HASH) << _PLACE | place for it in tokens])
+        self._sorted = False
+        if whole:
+            self.whole.add(segment)
+
+    def find(self, path: bytes) -> list[bytes]:
+        """Return the segments that list a path."""
+        if not self._sorted:
+            self._numbers = array("Q", sorted(self._numbers))
+            self._sorted = True
+        number = hash(_encode(path)) & _HASH
+        first = bisect_left(self._numbers, number << _PLACE)
+        last = bisect_left(self._numbers, number + 1 << _PLACE, first)
+        places = [it & _LAST_PLACE for it in self._numbers[first:last]]
+        return [self._segments[it] for it in places if it >= self._removed.get(path, 0)]
+
+    def remove(self, paths: Iterable[bytes]) -> None:
+        """Learn that none of the segments lists these paths any more."""
+        self._removed.update(dict.fromkeys(paths, len(self._segments)))
 
 
-def _has(numbers: "array[int]", number: int) -> bool:
-    place = bisect_left(numbers, number)
-    return place < len(numbers) and numbers[place] == number
+def _encode(path: bytes) -> bytes:
+    """Return a path as it is in a segment."""
+    return binascii.b2a_base64(path, newline=False)
+
+
+def _read_head(content: bytes) -> dict[str, Any] | None:
+    """Return the line about all files of a segment; None if it is damaged."""
+    try:
+        head = parse_json(content.partition(b"\n")[0])
+    except ValueError:
+        return None
+    count = _count(content)
+    known = isinstance(head, dict) and head.get("format") == FORMAT
+    return head if known and head.get("files", count) == count else None
+
+
+def _find_tokens(content: bytes) -> list[bytes] | None:
+    """Return the paths in a segment, as they are there; None if it is damaged."""
+    tokens = _TOKENS(content)
+    return tokens if _read_head(content) and len(tokens) == _count(content) else None
+
+
+def _count(content: bytes) -> int:
+    """Return the number of lines after the first."""
+    return content.removesuffix(b"\n").count(b"\n")
+
+
+def _remove_listed(content: bytes, tokens: Collection[bytes]) -> bytes:
+    """Return a segment without these files; a damaged one as it is."""
+    head = _read_head(content)
+    lines = content.removesuffix(b"\n").split(b"\n")[1:]
+    kept = [line for line in lines if line[2 : line.find(b'"', 2)] not in tokens]
+    if head is None or len(kept) == len(lines):
+        return content
+    head["files"] = len(kept)
+    return b"\n".join([json.dumps(head).encode(), *kept, b""])
+
+
+def _remove_checksums(content: bytes, paths: Collection[bytes]) -> bytes:
+    """Return a file for people without these files."""
+    listed = list(parse_checksums(content))
+    kept = [line for path, line in listed if path not in paths]
+    return b"".join(kept) if len(kept) < len(listed) else content
 
 
 class DestinationMarker(NamedTuple):

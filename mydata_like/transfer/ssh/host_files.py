@@ -113,16 +113,23 @@ _END: Final = MARK + b"end\n\0"  # other records begin with a digit
 _NEW_PART: Final = b"00 ./"  # where an inode ends with two zeros: after about a hundred files
 _LONGEST_PART: Final = 1024 * 1024  # bytes
 _PRUNE: Final = b"-path ./%b -prune -o " % OWN_FOLDER
+# All contents arrive as one file, since `head` may read more of its input than it prints.
 _WRITE: Final = (
-    b'IFS=; i=0; if %b; then :; else a refused "$v"; exit; fi; d=$PWD; links=1; T=%b; n=%b; '
-    b"""v=$( { cat > "$T"; } 2>&1); s=$(wc -c < "$T" 2>/dev/null | tr -d ' '); """
+    b'IFS=; root=$PWD; i=0; links=1; if %b; then :; else a refused "$v"; exit; fi; '
+    b"""T=$PWD/%b; v=$( { cat > "$T"; } 2>&1); s=$(wc -c < "$T" 2>/dev/null | tr -d ' '); """
     b'if [ "$s" != %d ]; then rm -f "$T"; a refused "$v"; exit; fi; '
-    b'sync "$T" 2>/dev/null || sync; %b; rm -f "$T"; sync . 2>/dev/null; exit 0'
+    b"""r() { n=$1; d=$PWD; U=./%b; if [ "$3" = 0 ]; then : > "$U"; """
+    b'else v=$( { tail -c +"$2" "$T" | head -c "$3" > "$U"; } 2>&1); fi; '
+    b"""s=$(wc -c < "$U" 2>/dev/null | tr -d ' '); """
+    b'if [ "$s" != "$3" ]; then rm -f "$U"; a refused "$v"; return; fi; '
+    b'sync "$U" 2>/dev/null || sync; %b; rm -f "$U"; sync . 2>/dev/null; }; '
+    b'%brm -f "$T"; exit 0'
 )
-_NEW: Final = b'p "$T" "$n"'
+_WRITE_ONE: Final = b'cd -- "$root"; i=%d; if %b; then r %b %d %d; else a refused "$v"; fi; '
+_NEW: Final = b'p "$U" "$n"'
 _REPLACE: Final = (
     b'if [ -d "$n" ]; then a failed "Is a directory"; '
-    b'elif v=$(mv -f -- "$T" "$n" 2>&1); then a placed; else a failed "$v"; fi'
+    b'elif v=$(mv -f -- "$U" "$n" 2>&1); then a placed; else a failed "$v"; fi'
 )
 _READ_OWN: Final = (
     b'(if %b && n=%b && [ -f "$n" ] && [ ! -h "$n" ]; then printf \'mydata:found\\0\'; cat "$n"; '
@@ -509,33 +516,37 @@ class HostFiles(DestinationFiles):
 
     def write(self, path: bytes, content: bytes, *, replace: bool = False) -> bool:
         """Write a file below `.mydata-like`; return False if its name is taken."""
-        check_own(path)
-        folder, name = _divide(path)
-        part = b"./" + _PART + secrets.token_hex(8).encode()
-        script = (
-            _ALIVE
-            + ENTER
-            + PLACE
-            + _WRITE
-            % (
-                enter_words(b"e", folder),
-                quote(part),
-                quote(b"./" + name),
-                len(content),
-                _REPLACE if replace else _NEW,
-            )
-        )
-        answers = read_tree(self._run(script, content).output, 1)
+        return self._write([(path, content)], _REPLACE if replace else _NEW)
+
+    def write_all(self, files: Sequence[tuple[bytes, bytes]]) -> None:
+        """Write several files below `.mydata-like` with one command."""
+        if files:
+            self._write(files, _REPLACE)
+
+    def _write(self, files: Sequence[tuple[bytes, bytes]], place: bytes) -> bool:
+        """Write files with one command; return False if a name is taken."""
+        part = _PART + secrets.token_hex(8).encode()
+        steps, start = b"", 1
+        for index, (path, content) in enumerate(files):
+            check_own(path)
+            folder, name = _divide(path)
+            words = enter_words(b"e", folder), quote(b"./" + name)
+            steps += _WRITE_ONE % (index, *words, start, len(content))
+            start += len(content)
+        first = enter_words(b"e", _divide(files[0][0])[0])
+        script = _WRITE % (first, part + b"-all", start - 1, part, place, steps)
+        content = b"".join([it for _, it in files])
+        output = self._run(_ALIVE + ENTER + PLACE + script, content).output
+        answers = read_tree(output, len(files)) or read_tree(output, 1)
         if answers is None:
             raise _unanswered()
-        match answers[0].word:
-            case "placed" | "moved":
-                return True
-            case "occupied":
-                return False
-            case _:
-                problem = _judge_folder(path, answers[0])
+        for (path, _), answer in zip(files, answers, strict=False):
+            if answer.word not in ("placed", "moved", "occupied"):
+                problem = _judge_folder(path, answer)
                 raise StagingError(problem.message, hint=problem.hint, code=problem.code)
+        if len(answers) < len(files):
+            raise _unanswered()
+        return all(answer.word != "occupied" for answer in answers)
 
     def make_tree(self, folders: Sequence[TreeFolder], links: Sequence[TreeLink]) -> list[Problem]:
         """Make folders and links that are missing; return what cannot be made."""

@@ -232,6 +232,83 @@ def test_what_is_withdrawn_is_listed_nowhere(files):
     assert b"".join(texts) == b"%b  ./b\n" % proven(b"b").checksum.encode()
 
 
+class Noting(LocalFiles):
+    """Files that note which ones of ours are read and written."""
+
+    def __init__(self, path):
+        super().__init__(path)
+        self.noted = []
+
+    def read(self, path):
+        self.noted.append(b"read " + path.rpartition(b"/")[2])
+        return super().read(path)
+
+    def write(self, path, content, *, replace=False):
+        self.noted.append(b"write " + path.rpartition(b"/")[2])
+        return super().write(path, content, replace=replace)
+
+
+def test_only_segments_that_list_a_file_are_written_again_and_others_read_once(tmp_path):
+    files = Noting(bytes(tmp_path / "there"))
+    files.open(create=True)
+    for name in b"abc":
+        open_manifest(files).add([proven(bytes([name]))], 1)
+    manifest = open_manifest(files)
+    manifest.withdraw([b"a"])
+    files.noted.clear()
+
+    manifest.withdraw([b"b"])
+    manifest.withdraw([b"b", b"never listed"])
+
+    ours = [it for it in files.noted if b"withdrawing" not in it]
+    assert ours == [
+        b"read 000002.md5",
+        b"write 000002.md5",
+        b"read 000002.jsonl",
+        b"write 000002.jsonl",
+    ]
+    assert [path for path, _ in listed(files)] == [b"c"]
+    files.close()
+
+
+def test_what_was_listed_after_a_withdrawal_is_withdrawn_as_well(files):
+    manifest, other = open_manifest(files), open_manifest(files, "they")
+    manifest.add([proven(b"a")], 1)
+    manifest.withdraw([b"a"])
+    manifest.add([proven(b"a", b"y")], 2)
+    other.add([proven(b"a", b"y"), proven(b"b")], 3)
+
+    manifest.withdraw([b"a"])
+
+    assert [path for path, _ in listed(files)] == [b"b"]
+
+
+def test_a_segment_that_was_not_complete_is_read_again(files):
+    lists = b".mydata-like/manifest/they/000001"
+    files.write(lists + b".md5", b"%b  ./a\n" % proven(b"a").checksum.encode())
+    manifest = open_manifest(files)
+    manifest.withdraw([b"x"])
+    files.write(lists + b".jsonl", format_segment([proven(b"a"), proven(b"b")], "host", 1))
+
+    manifest.withdraw([b"b"])
+
+    assert [path for path, _ in listed(files)] == [b"a"]
+
+
+def test_a_damaged_segment_stays_and_people_find_nothing_withdrawn_in_its_list(files):
+    open_manifest(files).add([proven(b"a"), proven(b"b")], 1)
+    segment, checksums = (b".mydata-like/manifest/us/000001" + it for it in (b".jsonl", b".md5"))
+    damaged = b"".join(files.read(segment).splitlines(keepends=True)[:-1])
+    files.write(segment, damaged, replace=True)
+    problems = []
+
+    open_manifest(files, problems=problems).withdraw([b"a"])
+
+    assert files.read(segment) == damaged
+    assert files.read(checksums) == b"%b  ./b\n" % proven(b"b").checksum.encode()
+    assert [it.code for it in problems] == ["destination.manifest"]
+
+
 @pytest.mark.parametrize(
     "damage",
     [b"", b"{}", b'{"format": 2}\n', b"\xff", b'{"format":1,"evidence":"host","at":1}\n[1]'],
