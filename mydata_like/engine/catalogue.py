@@ -14,7 +14,6 @@ from mydata_like.core.model import (
     Dataset,
     DatasetFolder,
     Entry,
-    FileRecord,
     KeptCopy,
     Registration,
 )
@@ -141,8 +140,11 @@ class Catalogue(Protocol):
         Otherwise missing permissions may be the reason why one is not.
         """
 
-    def withdraw(self, files: Sequence[FileRecord]) -> None:
-        """Say nothing more about the bytes of these, which are about to be replaced; durable."""
+    def withdraw(self, remotes: Sequence[str]) -> None:
+        """Say nothing more about the bytes at these places, which are about to be replaced.
+
+        That is durable when this returns.
+        """
 
     def bring_back(self, copy: KeptCopy) -> BroughtBack | None:
         """Put kept bytes in their place again, and keep the present ones instead.

@@ -237,6 +237,7 @@ class Recovery:
         try:
             with channels.borrowed() as channel:
                 channel = channels.ensure_open(channel)
+                self._context.catalogue.withdraw([it.remote for it in left])
                 for start in range(0, len(left), TOGETHER):
                     part = left[start : start + TOGETHER]
                     fates += self._gate.call(partial(channel.replace, part, {}), staging=True)

@@ -140,7 +140,6 @@ class Replace:
         if noted:
             self._ledger.record_kept(copies)
             self._ledger.record_replacements(noted)
-            self._context.catalogue.withdraw([it for it in staged if it.replaces])
             with self._lock:
                 self._noted.update((it.key, it) for it in noted)
 
@@ -170,6 +169,7 @@ class Replace:
             if channel is None:
                 return [], [*part]
             try:
+                self._context.catalogue.withdraw([item.remote for _, item in part])
                 fates = self._replace(self._context.channels.ensure_open(channel), part)
             except TransientError as error:
                 fates = [UnsentFile(i, error.problem, again=True) for i in range(len(part))]

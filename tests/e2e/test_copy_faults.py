@@ -11,9 +11,12 @@ import pytest
 
 from mydata_like.app.copy_order import CopyOrder, plan_copy
 from mydata_like.app.copy_service import open_place, run_copy
+from mydata_like.app.plain_destination import FolderPlace
 from mydata_like.app.run_request import RunObserver
+from mydata_like.catalogues.manifest.segments import TURN
 from mydata_like.core.errors import StagingError
 from mydata_like.selftest.tampering import TamperingProxy
+from mydata_like.transfer.folder.mounted_files import LocalFiles
 from tests.copy_site import KINDS, find_differences, find_false_claims, open_copy_site
 from tests.mounts import SmallDisk, may_mount_disks
 from tests.openssh import open_ssh
@@ -201,3 +204,56 @@ def test_a_host_that_cannot_be_reached_is_called_a_host(tmp_path, stack):
     for ended in (copied, *others):
         assert ended.code != 0
         assert "Check the network; the host may be down." in ended.complaints
+
+
+class WatchedFiles(LocalFiles):
+    """Files that call `watch` before anything is withdrawn from the manifest."""
+
+    def __init__(self, path, watch):
+        super().__init__(path)
+        self._watch = watch
+
+    def write(self, path, content, *, replace=False):
+        if path == TURN:
+            self._watch()
+        return super().write(path, content, replace=replace)
+
+
+class WatchedFolder(FolderPlace):
+    watch = id
+
+    def open_files(self):
+        return WatchedFiles(self.path, self.watch)
+
+
+def test_what_an_interrupted_run_has_not_withdrawn_is_withdrawn_before_it_is_replaced(
+    tmp_path, stack, monkeypatch
+):
+    sshd = stack.enter_context(open_ssh(tmp_path / "sshd"))
+    site = stack.enter_context(open_copy_site(tmp_path / "site", "folder", sshd))
+    for name, value in site.environment.items():
+        monkeypatch.setenv(name, value)
+    source = make_source(site)
+    assert site.copy(source).code == 0
+    there = site.there / "src" / "3.raw"
+    earlier = there.read_bytes()
+    changed = b"changed" * 20
+    (source / "3.raw").write_bytes(changed)
+    sources, target = plan_copy([str(source), site.target])
+    order = CopyOrder(sources=sources, target=target)
+    seen = []
+
+    def interrupt():
+        raise RuntimeError("as a kill would end it")
+
+    place = WatchedFolder(open_place(order, None).path)
+    place.watch = interrupt
+    with pytest.raises(RuntimeError, match="as a kill"):
+        run_copy(order, place, RunObserver())
+    place.watch = lambda: seen.append(there.read_bytes())
+    end, *_ = run_copy(order, place, RunObserver())
+
+    assert seen[0] == earlier
+    assert there.read_bytes() == changed
+    assert end.exit_code == 0
+    assert find_false_claims(site.there) == []

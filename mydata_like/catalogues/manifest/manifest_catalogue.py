@@ -36,7 +36,6 @@ from mydata_like.core.model import (
     Dataset,
     DatasetFolder,
     Entry,
-    FileRecord,
     KeptCopy,
     Registration,
     Replacement,
@@ -146,10 +145,9 @@ class ManifestCatalogue:
     def request_verification(self, ids: Sequence[DatafileId]) -> None:
         """Do nothing: `fetch_records` reads the stored bytes."""
 
-    def withdraw(self, files: Sequence[FileRecord]) -> None:
-        paths = {_encode(it.remote) for it in files}
-        if paths:
-            self._destination.call(lambda: self._destination.manifest.withdraw(paths))
+    def withdraw(self, remotes: Sequence[str]) -> None:
+        paths = set(map(_encode, remotes))
+        self._destination.call(lambda: self._destination.manifest.withdraw(paths))
 
     def bring_back(self, copy: KeptCopy) -> BroughtBack:
         where, place, kept = self._destination, _encode(copy.remote), _encode(copy.path)

@@ -24,7 +24,6 @@ from mydata_like.core.model import (
     DatasetFolder,
     DatasetId,
     Entry,
-    FileRecord,
     KeptCopy,
     Registration,
 )
@@ -100,7 +99,7 @@ class MyTardis:
             self._gate.call(self._server.fetch_account)
         return self._gate.call(lambda: self._server.fetch_datafiles(ids))
 
-    def withdraw(self, files: Sequence[FileRecord]) -> None:
+    def withdraw(self, remotes: Sequence[str]) -> None:
         """Do nothing: a record that describes other bytes counts as changed."""
 
     def bring_back(self, copy: KeptCopy) -> None:

@@ -156,7 +156,10 @@ _PACK_TREE: Final = (
     b"xargs -0 -n %d tar -c -f - --no-recursion 2>/dev/null; fi"
 )
 _READ_AT_ONCE: Final = 16  # files of ours, which have some megabytes at most
-_MODE: Final = b'for f do [ -f "$f" ] && [ ! -h "$f" ] && chmod %o "$f" 2>/dev/null; done; exit 0'
+_MODE: Final = (
+    b'for f do shift; [ -f "$f" ] && [ ! -h "$f" ] && set -- "$@" "$f"; done; '
+    b'[ $# = 0 ] || chmod %o "$@" 2>/dev/null; exit 0'
+)
 _PART: Final = b".write-"  # the beginning of a temporary name in a folder of ours
 _LIST_OWN: Final = b"if %b; then find . -type f -print0; fi; printf 'mydata:end\\0'"
 _CLEAR: Final = (

@@ -73,58 +73,65 @@ def place(name, here, descriptor, before, final, mode):
         there = enter(folder, True)
     except Refused as error:
         return 'folder ' + str(error)
-    if stat.S_IMODE(before.st_mode) != mode:
+    if before.st_mode & 0o7777 != mode:
         try:
             os.fchmod(descriptor, mode)
         except OSError:
             pass
     try:
-        os.link(name, last, src_dir_fd=here, dst_dir_fd=there, follow_symlinks=False)
+        link(name, last, src_dir_fd=here, dst_dir_fd=there, follow_symlinks=False)
     except FileExistsError:
-        pass
+        found = os.stat(last, dir_fd=there, follow_symlinks=False)
+        if (found.st_ino, found.st_dev) != (before.st_ino, before.st_dev):
+            return 'occupied'
     except OSError as error:
         return 'nolink' if error.errno in NO_LINKS else 'failed ' + error.strerror
-    found = os.stat(last, dir_fd=there, follow_symlinks=False)
-    if (found.st_ino, found.st_dev) != (before.st_ino, before.st_dev):
-        return 'occupied'
-    os.unlink(name, dir_fd=here)
+    unlink(name, dir_fd=here)
     return ''
 
 def prove(path, final, mode, wanted):
     folder, _, name = path.rpartition(b'/')
     try:
         here = enter(folder, False)
-        descriptor = os.open(name, FILE, dir_fd=here)
+        descriptor = open_file(name, FILE, dir_fd=here)
     except (OSError, Refused):
         return 'gone'
     try:
-        before = os.fstat(descriptor)
+        before = fstat(descriptor)
         if not stat.S_ISREG(before.st_mode):
             return 'gone'
-        checksum, left = new(), before.st_size
+        left = before.st_size
+        data = read(descriptor, min(left, 1048576))
+        checksum = new(data)
+        left -= len(data)
         while left > 0:
-            data = os.read(descriptor, min(left, 1048576))
+            data = read(descriptor, min(left, 1048576))
             if not data:
                 return 'gone'
             checksum.update(data)
             left -= len(data)
-        after = os.fstat(descriptor)
-        if seen(after) != seen(before):
+        after = fstat(descriptor)
+        attributes = seen(after)
+        if attributes != seen(before):
             return 'gone'
-        if final and checksum.hexdigest() == wanted.decode():
+        checksum = checksum.hexdigest()
+        if final and checksum == wanted.decode():
             failure = place(name, here, descriptor, after, final, int(mode, 8))
             if failure:
                 return failure
-            after = os.fstat(descriptor)
-        return 'proven %s %d %d %d %d' % ((checksum.hexdigest(),) + seen(after)[:4])
+            attributes = seen(fstat(descriptor))
+        return 'proven %s %d %d %d %d' % (checksum, *attributes[:4])
     except OSError:
         return 'gone'
     finally:
-        os.close(descriptor)
+        close(descriptor)
 
+open_file, fstat, read, close, link, unlink = (
+    os.open, os.fstat, os.read, os.close, os.link, os.unlink
+)
 values = sys.stdin.buffer.read().split(b'\\0')
-for start in range(0, len(values) - 1, 4):
-    sys.stdout.buffer.write(prove(*values[start:start + 4]).encode() + b'\\0')
+for path, final, mode, wanted in zip(*[iter(values)] * 4):
+    sys.stdout.buffer.write(prove(path, final, mode, wanted).encode() + b'\\0')
 sys.stdout.buffer.write(b'end\\0')
 """
 _COMMAND: Final = b"python3 -I -S -c %b" % quote(_PROGRAM)
