@@ -370,6 +370,8 @@ class _ListedPaths:
 
     def find(self, path: bytes) -> list[bytes]:
         """Return the segments that list a path."""
+        if not self._numbers:  # as in every first copy
+            return []
         if not self._sorted:
             self._numbers = array("Q", sorted(self._numbers))
             self._sorted = True
