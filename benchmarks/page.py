@@ -1,6 +1,4 @@
-"""Write the tables of docs/measurements.md from the recorded results.
-
-    python -m benchmarks.page
+"""The tables of recorded results, which docs/conf.py puts into docs/measurements.md.
 
 A result is a file of `python -m benchmarks --json`, or one without single samples. The page has the
 newest result of each case.
@@ -14,11 +12,7 @@ from typing import Any
 
 from benchmarks.report import number, table
 
-ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "measurements.md"
-RESULTS = ROOT / "benchmarks" / "results"
-BEGINS = "<!-- Made by `make pages` from benchmarks/results. -->\n"
-ENDS = "<!-- The end of what is made. -->\n"
+RESULTS = Path(__file__).parent / "results"
 HEAD = ("case", "ours", "peer", "ours", "peer", "unit", "ratio", "CPU of ours", "of the peer")
 SENDING, SUMMARY = "sending alone", "its own summary"
 PROVEN = "of both sides"  # ends the checks of a peer with the same proof as a whole run
@@ -26,15 +20,7 @@ PROVEN = "of both sides"  # ends the checks of a peer with the same proof as a w
 Row = dict[str, Any]
 
 
-def main() -> None:
-    """Replace the tables of the page."""
-    text = PAGE.read_text()
-    before, _, rest = text.partition(BEGINS)
-    _, _, after = rest.partition(ENDS)
-    PAGE.write_text(f"{before}{BEGINS}\n{make_tables(RESULTS)}\n{ENDS}{after}")
-
-
-def make_tables(results: Path) -> str:
+def make_tables(results: Path = RESULTS) -> str:
     """Return a table for each day and processor with which the newest result was measured."""
     newest: dict[str, tuple[str, Row]] = {}
     for file in sorted(results.glob("*.json")):
@@ -85,7 +71,3 @@ def _compare(case: Row, ours: Row, peer: Row) -> Sequence[str]:
 def _order(case: str) -> tuple[int, str]:
     found = re.match(r"P(\d+)", case)
     return (int(found[1]) if found else 99, case)
-
-
-if __name__ == "__main__":
-    main()

@@ -13,8 +13,15 @@ from mydata_like import __version__
 HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent))
 
-from tests.events_page import build_reference  # noqa: E402 - found by the line above
+from benchmarks.page import make_tables  # noqa: E402 - found by the line above
+from tests.events_page import list_codes, list_events  # noqa: E402
 
+# A page, and the mark where the site has what the page in the sources leaves to the program.
+MADE = {
+    ("events", "<!-- every event -->"): lambda: "".join(list_events()),
+    ("events", "<!-- every code -->"): lambda: "".join(list_codes()),
+    ("measurements", "<!-- every result -->"): make_tables,
+}
 PROJECT = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]
 
 project = PROJECT["name"]
@@ -36,13 +43,16 @@ html_show_sphinx = False
 def setup(app: Sphinx) -> None:
     """Say what Sphinx is to do besides."""
     app.connect("build-finished", _copy_images)
-    app.connect("source-read", _add_meanings)
+    app.connect("source-read", _fill)
+    app.connect("env-get-outdated", lambda *_: [page for page, _ in MADE])
 
 
-def _add_meanings(_: Sphinx, page: str, source: list[str]) -> None:
-    """Give each problem code its meaning, which the page in the sources leaves to the program."""
-    if page == "events":
-        source[0] = build_reference(source[0], meanings=True)
+def _fill(_: Sphinx, page: str, source: list[str]) -> None:
+    """Put into a page what is made for it."""
+    for (name, mark), make in MADE.items():
+        if name == page:
+            before, after = source[0].split(mark)
+            source[0] = before + make() + after
 
 
 def _copy_images(app: Sphinx, failure: Exception | None) -> None:

@@ -1,15 +1,9 @@
-"""The parts of docs/events.md that list all events and problem codes.
-
-python -m tests.events_page docs/events.md
-"""
+"""The lists of all events and problem codes, which docs/conf.py puts into docs/events.md."""
 
 import inspect
-import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from datetime import datetime
-from pathlib import Path
-from textwrap import wrap
 from types import NoneType
 from typing import Final, get_args
 
@@ -17,9 +11,6 @@ from mydata_like.core.errors import Problem
 from mydata_like.core.events import Event, event_name
 from mydata_like.core.problems import PROBLEMS, Fixer
 
-_EVENTS: Final = "<!-- Made by `make pages` from the docstrings of core/events.py. -->\n"
-_CODES: Final = "<!-- Made by `make pages` from the table in core/problems.py. -->\n"
-_END: Final = "\n<!-- The end of what is made. -->\n"
 _KINDS: Final = {
     bytes: "path",
     str: "text",
@@ -41,21 +32,8 @@ _FIXERS: Final = {
 }
 
 
-def build_reference(page: str, *, meanings: bool = False) -> str:
-    """Return the page with its generated parts updated; all other text stays unchanged.
-
-    With `meanings`, as on the site, each code has its meaning.
-    """
-    return _replace(_replace(page, _EVENTS, _event_lines()), _CODES, _code_lines(meanings))
-
-
-def _replace(page: str, begin: str, lines: Iterable[str]) -> str:
-    before, _, rest = page.partition(begin)
-    _, _, after = rest.partition(_END)
-    return "".join((before, begin, *lines, _END, after))
-
-
-def _event_lines() -> Iterator[str]:
+def list_events() -> Iterator[str]:
+    """Yield the text about each event: its name, its docstring and its fields."""
     for event in get_args(Event):
         yield f"\n### {event_name(event)}\n\n"
         yield f"{inspect.getdoc(event)}\n\n"
@@ -66,29 +44,17 @@ def _event_lines() -> Iterator[str]:
         yield f"Fields: {'; '.join(kinds) or 'none'}.\n"
 
 
-def _code_lines(meanings: bool) -> Iterator[str]:
+def list_codes() -> Iterator[str]:
+    """Yield the text about all codes and their meanings, by who can fix it."""
     for fixer, heading in _FIXERS.items():
         yield f"\n### {heading}\n\n"
-        codes = {code: info for code, info in PROBLEMS.items() if info.fixer is fixer}
-        if meanings:
-            for code, info in codes.items():
+        for code, info in PROBLEMS.items():
+            if info.fixer is fixer:
                 intended = " (on purpose)" if info.intended else ""
                 yield f"- `{code}`{intended}: {info.meaning}\n"
-        else:
-            yield from (
-                f"{line}\n"
-                for line in wrap(
-                    ", ".join(f"`{code}`" for code in codes), 120, break_on_hyphens=False
-                )
-            )
 
 
 def _name_kind(kind: object) -> str:
     """Return the JSON type of a value, such as `time or null`."""
     kinds = (kind,) if kind in _KINDS else get_args(kind)
     return " or ".join(_KINDS[each] for each in kinds)
-
-
-if __name__ == "__main__":
-    _page = Path(sys.argv[1])
-    _page.write_text(build_reference(_page.read_text("utf-8")), "utf-8")

@@ -1,6 +1,6 @@
 """Every problem code: its meaning, who can fix it, and the button the window shows.
 
-To add a code, add a row here and raise it; then `make pages` updates the list in docs/events.md.
+To add a code, add a row here and raise it.
 Messages and hints are written where a problem is raised, because they name the file or host
 concerned.
 """
