@@ -234,9 +234,9 @@ changes: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group changes
 	$(BIN)/towncrier build --draft --version next
 
-changes-of-release: setup
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group changes
-	$(BIN)/towncrier build --yes --version "$$($(BIN)/python -c 'import mydata_like; print(mydata_like.__version__)')"
+changes-of-release: changes
+	version=$$($(BIN)/python -c 'import mydata_like; print(mydata_like.__version__)') && \
+		! grep "^## $$version " CHANGELOG.md && $(BIN)/towncrier build --yes --version "$$version"
 
 clean:
 	rm -rf .venv packaging/build build dist resources/site
