@@ -5,7 +5,7 @@
 # make translations   collect the texts of window and engine, and compile their translations
 # make screenshots    pictures of the window for the documentation, from the real program
 # make docs    the documentation's site, in resources/site, which packages contain
-# make pages   docs/admin/settings.toml, made from the settings
+# make pages   the pages that are made from the settings and from recorded trials
 # make wheel   the wheels for this system and for Windows, and the sources, in dist
 # make test-wheel   the same, and install them by pip, pipx and uv with each Python that is here
 # make package        what people install on this system, in dist; see packaging/README.md
@@ -155,6 +155,7 @@ slurm-trial: setup
 
 pages: setup
 	$(BIN)/python -m tests.settings_pages > docs/admin/settings.toml
+	$(BIN)/python -m tests.trials.record > docs/trials.md
 
 # The wheel for Linux is the last one, so that the library of this system is left in the sources.
 wheel: .venv/wheel-ready docs

@@ -678,14 +678,16 @@ def main() -> int:
         sys.stderr.write(f"Left out, since they cannot be started here: {'; '.join(missing)}\n")
     # asyncssh still answers the run that was killed, and asyncio warns of each answer.
     logging.getLogger("asyncio").setLevel(logging.ERROR)
-    failed = False
+    chosen_names = names if chosen.all else chosen.kinds
+    failed = 0
     _show(HEAD)
-    for name in names if chosen.all else chosen.kinds:
+    for name in chosen_names:
         with _folder() as folder:
             result = try_kind(name, folder, Amounts())
-        failed = failed or bool(result.wrong)
+        failed += bool(result.wrong)
         _show(format_row(result))
-    return int(failed)
+    _show(f"{len(chosen_names)} kinds, {failed} of them wrong")
+    return min(failed, 1)
 
 
 if __name__ == "__main__":

@@ -14,11 +14,12 @@ mkdir -p "$work"
 }
 mkdir "$work/root"
 tar -C "$work/root" -xf "build/base-$suite.tar"
-# The command line needs no libraries of the window, so dpkg does not install the package.
+# The command line needs no libraries of the window, so dpkg does not install the package, and of what
+# it depends on only libexpat1, for Python's library, is not on the least system.
 dpkg -x "$package" "$work/root"
 chroot "$work/root" sh -c 'apt-get update -qq &&
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-        ca-certificates openssh-client >/dev/null &&
+        ca-certificates libexpat1 openssh-client >/dev/null &&
     useradd --uid 10001 --home-dir /data --create-home --shell /usr/sbin/nologin mydata-like &&
     rm -rf /var/lib/apt/lists/* /var/cache/apt /var/log/* /usr/share/doc/* /usr/share/man/*'
 tar --sort=name --mtime="@${SOURCE_DATE_EPOCH:-0}" -C "$work/root" -cf "$work/root.tar" .

@@ -12,6 +12,10 @@ if [ "${1:-}" = --remove ]; then
     rm -f "$command" "$entry" "$data"/icons/hicolor/*/apps/mydata-like.*
     exit
 fi
+"$here/mydata-like" --version >/dev/null || {
+    echo "It needs glibc 2.34 or newer and libexpat (package libexpat1, or expat); see above." >&2
+    exit 1
+}
 mkdir -p "$data/applications" "$data/icons" "$HOME/.local/bin"
 ln -sfn "$here/mydata-like" "$command"
 cp -R "$here/share/icons/." "$data/icons/"

@@ -258,6 +258,10 @@ def main() -> int:
         _say(line)
     _say(f"{table.written} files were written to by another program during their deletion")
     _say(f"kept: {dict(table.reasons.most_common())}")
+    _say(
+        f"{table.trials.total()} trials (seed {options.seed}): {table.deleted.total()} files "
+        f"deleted, {table.unsafe.total()} of them unsafe"
+    )
     return int(bool(table.wrongs))
 
 

@@ -239,7 +239,7 @@ def main() -> int:
     chosen = parser.parse_args()
     say = partial(print, flush=True)
     report = run_trial(chosen.rounds, chosen.files, chosen.seed, chosen.flips, say)
-    print(*report.wrongs, sep="\n")
+    print(*report.wrongs, f"{report} (seed {chosen.seed})", sep="\n")
     return bool(report.wrongs)
 
 

@@ -7,6 +7,7 @@ reply nor anything after it on this connection.
 """
 
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable
@@ -161,8 +162,11 @@ def main() -> int:
                 cells = [_fill_cell(hosts, cipher, stack, direction) for stack in STACKS]
                 rows.append(f"| {cipher} | {direction} | {' | '.join(cells)} |")
                 sys.stderr.write(rows[-1] + "\n")
-    sys.stdout.write("\n".join(rows) + "\n")
-    return int("ACCEPTED" in "".join(rows))
+    table = "\n".join(rows)
+    refused = sum(map(int, re.findall(r"refused: (\d+)", table)))
+    accepted = sum(map(int, re.findall(r"(\d+) ACCEPTED", table)))
+    sys.stdout.write(f"{table}\n{refused} changed packets refused, {accepted} accepted\n")
+    return int(accepted > 0)
 
 
 if __name__ == "__main__":

@@ -112,7 +112,7 @@ def main() -> int:
     """Try each of the earlier versions, and print what happened."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="*", default=[*EARLIER], help="commits")
-    wrongs = 0
+    wrongs = tried = 0
     for commit in parser.parse_args().only:
         with tempfile.TemporaryDirectory() as folder:
             try:
@@ -122,6 +122,8 @@ def main() -> int:
                 result = f"WRONG: {error}"
         sys.stdout.write(f"{commit} ({EARLIER.get(commit, 'another')}): {result}\n")
         sys.stdout.flush()
+        tried += 1
+    sys.stdout.write(f"{tried} earlier versions, there and back: {wrongs} wrong\n")
     return min(wrongs, 1)
 
 

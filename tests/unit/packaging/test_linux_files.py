@@ -54,6 +54,16 @@ def test_a_tarball_puts_the_program_on_the_path_and_into_the_menu(unpacked, tmp_
     assert line == f'Exec="{quoted.replace("%", "%%")}/mydata-like" gui %F'
 
 
+def test_a_program_that_does_not_start_is_not_installed(unpacked, tmp_path):
+    (unpacked / "mydata-like").write_text("#!/bin/sh\necho libexpat.so.1: missing >&2\nexit 255\n")
+
+    with pytest.raises(subprocess.CalledProcessError) as ended:
+        run(unpacked / "install.sh", home=tmp_path)
+
+    assert "glibc 2.34 or newer and libexpat" in ended.value.stderr
+    assert not (tmp_path / ".local").exists()
+
+
 def test_what_a_tarball_has_installed_can_be_removed(unpacked, tmp_path):
     run(unpacked / "install.sh", home=tmp_path)
     run(unpacked / "install.sh", "--remove", home=tmp_path)
