@@ -28,7 +28,12 @@ from mydata_like.catalogues.manifest.segments import (
     Manifest,
     format_marker,
 )
-from mydata_like.catalogues.manifest.stored_view import BOX, Losses, ManifestContext
+from mydata_like.catalogues.manifest.stored_view import (
+    BOX,
+    Losses,
+    ManifestContext,
+    find_relied,
+)
 from mydata_like.core.checksums import Algorithm
 from mydata_like.core.copy_arguments import (
     BucketTarget,
@@ -482,8 +487,9 @@ class PlainDestination(RunDestination):
             rest=gate.rest,
         )
         last = int(ledger.find_meta(SEGMENTS) or 0)
+        needed = {f"{own}/{number:06d}" for number in range(1, last + 1)} | find_relied(ledger)
         find_segments = begin(
-            lambda: gate.call(manifest.find_own, staging=True) if last else set[int]()
+            lambda: gate.call(manifest.find_segments, staging=True) if needed else set[str]()
         )
         basis.stack.callback(settle, find_segments)
         parts = TransportParts(
@@ -516,7 +522,7 @@ class PlainDestination(RunDestination):
             self.temporary,
             Losses(),
             self._accept_missing,
-            segments.issuperset(range(1, last + 1)),
+            segments >= needed,
             self._overwrite,
         )
         if early:

@@ -360,6 +360,12 @@ class Ledger(Protocol):
     def record_kept(self, copies: Sequence[KeptCopy]) -> None:
         """Record earlier bytes that are, or are to be, kept on the server; durable on return."""
 
+    def find_meta(self, key: str) -> str | None:
+        """Return a fact about this installation or its destination."""
+
+    def record_meta(self, key: str, value: str) -> None:
+        """Record a fact about this installation or its destination."""
+
     def find_kept(self, key: bytes | None = None) -> Sequence[KeptCopy]:
         """Return what is kept of a file, or of all; the newest first."""
 

@@ -606,6 +606,20 @@ def test_a_damaged_manifest_leads_to_no_false_claim(site, source, harm, forget):
     assert others == [] or (forget and harm == "other checksum")
 
 
+def test_what_only_a_lost_list_of_another_installation_had_is_listed_again(site, source):
+    site.copy(source)
+    shutil.rmtree(site.state)
+    site.copy(source)  # it takes over what the other one has listed
+    (segment,) = site.segments
+    segment.unlink()
+    segment.with_suffix(".md5").unlink()
+
+    ended = site.copy(source)
+
+    assert ended.code == 0, ended
+    assert complete(site, source) == []
+
+
 # Arguments
 
 

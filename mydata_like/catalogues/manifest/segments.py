@@ -208,9 +208,9 @@ class Manifest:
             return True
         return self._files.read(name) == content  # an attempt whose answer was lost
 
-    def find_own(self) -> set[int]:
-        """Return the numbers of our own segments."""
-        return _number_segments(self._files.list_own(self._own.rstrip(b"/")))
+    def find_segments(self) -> set[str]:
+        """Return the names of all segments, as those of `read_segments`."""
+        return {_show(name) for name in self._list() if name.endswith(_ENDING)}
 
     def read(self) -> Iterator[Listed]:
         """Yield what all uploaders have listed; a later line of a path replaces earlier ones."""
@@ -221,8 +221,7 @@ class Manifest:
         """Yield the name of each segment, such as `UPLOADER/000001`, and what it lists."""
         for name in self._list():
             if name.endswith(_ENDING):
-                shown = name.removeprefix(MANIFEST).removesuffix(_ENDING)
-                yield shown.decode("utf-8", "backslashreplace"), iter(self._read(name))
+                yield _show(name), iter(self._read(name))
 
     def withdraw(self, paths: Collection[bytes]) -> None:
         """Write the segments again that list one of these files, without them."""
@@ -339,6 +338,11 @@ class Manifest:
 
 def _number_segments(names: Iterable[bytes]) -> set[int]:
     return {int(name[:6]) for name in names if name.endswith(_ENDING) and name[:6].isdigit()}
+
+
+def _show(name: bytes) -> str:
+    shown = name.removeprefix(MANIFEST).removesuffix(_ENDING)
+    return shown.decode("utf-8", "backslashreplace")
 
 
 def _find_segment(name: bytes) -> bytes:

@@ -41,6 +41,7 @@ FEW: Final = 20  # proven files that may be missing there before the run stops
 SHARE: Final = 0.05  # the same, as a share of all
 AT_ONCE: Final = 1000
 ATTEMPTS: Final = 5  # of a request whose connection breaks
+RELIED: Final = "segments read"  # the ledger's key for what `find_relied` returns
 COMPARED_AT_ONCE: Final = 500  # files without a line in the manifest that are hashed together
 
 OCCUPIED: Final = Problem(
@@ -313,7 +314,16 @@ class StoredView:
         return path in self._find_listed()
 
     def _read_manifest(self) -> list[Listed]:
-        return [it for it in self._destination.manifest.read() if it.path in self._others]
+        """Read what may make rows verified; the segments that have it are noted before."""
+        where, listed, names = self._destination, [], set[str]()
+        for name, segment in where.manifest.read_segments():
+            found = [it for it in segment if it.path in self._others]
+            listed += found
+            names |= {name} if found else set()
+        noted = find_relied(where.ledger)
+        if not names <= noted:
+            where.ledger.record_meta(RELIED, "\n".join(sorted(noted | names)))
+        return listed
 
     def _hash(self, path: bytes) -> str:
         """Return the checksum of a stored file; those beside it are hashed in the same request."""
@@ -363,6 +373,11 @@ class StoredView:
 
     def find_verified(self, path: str) -> ArchiveRecord | None:
         return None
+
+
+def find_relied(ledger: Ledger) -> set[str]:
+    """Return the names of the segments, also those of others, that have made rows verified."""
+    return set((ledger.find_meta(RELIED) or "").splitlines())
 
 
 def number_dataset(source: bytes, algorithm: Algorithm) -> DatasetId:
