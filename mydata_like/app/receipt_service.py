@@ -29,7 +29,7 @@ from mydata_like.catalogues.manifest.segments import format_checksums, parse_che
 from mydata_like.core import hashing
 from mydata_like.core.checksums import Algorithm
 from mydata_like.core.destination_files import SERVICE, ProvenFile, StoredFile
-from mydata_like.core.errors import Cancelled, SettingsError
+from mydata_like.core.errors import Cancelled, SettingsError, UploaderError
 from mydata_like.core.extra_sources import KnownSource, source_key
 from mydata_like.core.file_access import system_path
 from mydata_like.core.file_status import FileSafety, FileStatus, LocalState
@@ -40,7 +40,7 @@ from mydata_like.core.ports import CancelSignal
 from mydata_like.engine.data_root import reason
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.machine_info import read_account
-from mydata_like.hostos.removable_drives import find_drive
+from mydata_like.hostos.removable_drives import eject, find_drive
 from mydata_like.settings.atomic_write import read_plain, write_private
 from mydata_like.settings.schema import Settings
 from mydata_like.transfer.tar import is_plain
@@ -458,8 +458,9 @@ def _hash(path: bytes, like: str, cancel: CancelSignal) -> str:
 
 
 class DriveReceipt(NamedTuple):
-    """A receipt, in a `file`, of all that was added from a removable drive."""
+    """A receipt, in a `file`, of all that was added from a removable drive with this top folder."""
 
+    top: Path
     drive: str
     verified: int
     total: int
@@ -473,13 +474,8 @@ def keep_drive_receipts(
 
     Drives are looked for in the folders `media`. Raises `UploaderError`.
     """
-    sources: dict[Path, list[KnownSource]] = {}
-    for source in find_sources(settings, config):
-        path = Path(os.fsdecode(source.path))
-        if os.path.lexists(path) and (drive := find_drive(path, media)):
-            sources.setdefault(drive, []).append(source)
     receipts = []
-    for drive, added in sources.items():
+    for drive, added in _find_on_drives(settings, config, media).items():
         ends = [it.finished for it in added if it.finished]
         if len(ends) < len(added) or max(ends) < since.replace(microsecond=0):
             continue
@@ -489,5 +485,36 @@ def keep_drive_receipts(
         folder = find_state(settings, find_places(config)) / RECEIPTS
         file = folder / f"{receipt.at:%Y-%m-%d %H-%M-%S} {plain}.html"
         write_receipt(receipt, file, page=True)
-        receipts.append(DriveReceipt(name, receipt.verified, receipt.total, file))
+        receipts.append(DriveReceipt(drive, name, receipt.verified, receipt.total, file))
     return receipts
+
+
+def eject_drive(
+    settings: Settings, config: Path | None, drive: Path, media: Iterable[Path]
+) -> None:
+    """Eject a removable drive if all that was added from it is verified, as it is there now.
+
+    Raises `UploaderError`.
+    """
+    if added := _find_on_drives(settings, config, media).get(drive):
+        receipt = make_receipt(settings, config, [Path(os.fsdecode(it.path)) for it in added])
+        if receipt.verified < receipt.total or not all(it.finished for it in added):
+            raise UploaderError(
+                "Files that were added from it are not verified.",
+                hint="Start a run, then eject it.",
+                code="drive.not-ejected",
+            )
+    if os.path.ismount(drive):  # not unplugged meanwhile
+        eject(drive)
+
+
+def _find_on_drives(
+    settings: Settings, config: Path | None, media: Iterable[Path]
+) -> dict[Path, list[KnownSource]]:
+    """Return the sources that are on removable drives, by the top folder of the drive."""
+    found: dict[Path, list[KnownSource]] = {}
+    for source in find_sources(settings, config):
+        path = Path(os.fsdecode(source.path))
+        if os.path.lexists(path) and (drive := find_drive(path, media)):
+            found.setdefault(drive, []).append(source)
+    return found

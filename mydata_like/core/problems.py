@@ -443,6 +443,10 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "receipt.unreadable": ProblemInfo(
         "The file cannot be read, or is no complete receipt in text form.", USER
     ),
+    "drive.not-ejected": ProblemInfo(
+        "A removable drive is in use or has files that are not verified, or the system refuses.",
+        USER,
+    ),
     "destination.no-manifest": ProblemInfo("The manifest of the destination lists no files.", USER),
     "destination.evidence": ProblemInfo(
         "The destination proves files in a weaker way than was demanded.", USER

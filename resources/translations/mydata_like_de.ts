@@ -113,6 +113,10 @@
         <translation>Meldung</translation>
     </message>
     <message>
+        <source>&amp;Eject</source>
+        <translation>Aus&amp;werfen</translation>
+    </message>
+    <message>
         <source>Show &amp;receipt</source>
         <translation>&amp;Beleg zeigen</translation>
     </message>
@@ -6469,6 +6473,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Wählen Sie für jede, ob ihre Kopie ersetzt oder behalten wird. Um sie aufzuführen, rufen Sie auf: mydata-like changed list</translation>
     </message>
     <message>
+        <source>Close all programs that use it, or eject it in your file manager.</source>
+        <translation>Schließen Sie alle Programme, die es benutzen, oder werfen Sie es in Ihrer Dateiverwaltung aus.</translation>
+    </message>
+    <message>
         <source>Close that program, or exclude this folder from backups and virus scans; then run again.</source>
         <translation>Schließen Sie dieses Programm, oder nehmen Sie diesen Ordner von Sicherungen und Virenprüfungen aus; starten Sie dann einen Lauf.</translation>
     </message>
@@ -6503,6 +6511,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Files that are still on this computer are sent again now.</source>
         <translation>Dateien, die noch auf diesem Computer sind, werden jetzt noch einmal gesendet.</translation>
+    </message>
+    <message>
+        <source>Files that were added from it are not verified.</source>
+        <translation>Dateien, die von ihm hinzugefügt wurden, sind nicht geprüft.</translation>
     </message>
     <message>
         <source>Files were sent in the last week, but no run over the whole data directory has finished: it is unknown whether all files are safe.</source>
@@ -6579,6 +6591,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>It is sent again.</source>
         <translation>Sie wird noch einmal gesendet.</translation>
+    </message>
+    <message>
+        <source>It is still in use by %1: close these programs, then eject it again.</source>
+        <translation>Es wird noch benutzt von %1: Schließen Sie diese Programme und werfen Sie es dann noch einmal aus.</translation>
     </message>
     <message>
         <source>It may name keys that must not be trusted. Fix its permissions.</source>
@@ -6779,6 +6795,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Start a run over the data directory: mydata-like run</source>
         <translation>Starten Sie einen Lauf über den Datenordner: mydata-like run</translation>
+    </message>
+    <message>
+        <source>Start a run, then eject it.</source>
+        <translation>Starten Sie einen Lauf und werfen Sie es danach aus.</translation>
     </message>
     <message>
         <source>Start a run. Files that the server has verified can then be freed.</source>
@@ -8225,6 +8245,18 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Die symbolische Verknüpfung zeigt auf einen Ordner, den dieser Ordner des Datensatzes schon enthält.</translation>
     </message>
     <message>
+        <source>The system did not eject it: %1 was not found on this computer.</source>
+        <translation>Das System hat es nicht ausgeworfen: %1 wurde auf diesem Computer nicht gefunden.</translation>
+    </message>
+    <message>
+        <source>The system did not eject it: %1.</source>
+        <translation>Das System hat es nicht ausgeworfen: %1.</translation>
+    </message>
+    <message>
+        <source>The system did not eject it: exit code %1.</source>
+        <translation>Das System hat es nicht ausgeworfen: Exit-Code %1.</translation>
+    </message>
+    <message>
         <source>The system does not report changes in %1: %2</source>
         <translation>Das System meldet keine Änderungen in %1: %2</translation>
     </message>
@@ -9407,6 +9439,18 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 </context>
 <context>
     <name>notifications</name>
+    <message>
+        <source>“%1” was not ejected</source>
+        <translation>„%1“ wurde nicht ausgeworfen</translation>
+    </message>
+    <message>
+        <source>“%1” is ejected</source>
+        <translation>„%1“ ist ausgeworfen</translation>
+    </message>
+    <message>
+        <source>You can unplug it.</source>
+        <translation>Sie können es abziehen.</translation>
+    </message>
     <message>
         <source>Look at the receipt before you eject “%1”</source>
         <translation>Sehen Sie den Beleg an, bevor Sie „%1“ auswerfen</translation>

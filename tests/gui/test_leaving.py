@@ -8,11 +8,13 @@ import pytest
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QApplication, QPushButton
 
+from mydata_like.app.receipt_service import DriveReceipt
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.launch_options import LaunchOptions
 from mydata_like.gui.overview.headline import Headline
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.tray.app_shell import STOP_TIMEOUT, AppShell, QuitPrompt
+from mydata_like.gui.tray.drive_notifier import describe_receipt
 from mydata_like.gui.tray.single_instance import LaunchRequest
 from mydata_like.gui.tray.tray_menu import Tray
 from mydata_like.gui.tray.tray_popup import TrayPopup
@@ -295,7 +297,7 @@ def test_a_second_start_at_login_shows_nothing(stage):
 def test_without_a_tray_a_banner_informs_and_opens_the_page(trayless, qtbot):
     trayless.controller.turn(phase=Phase.PAUSED, problem=FULL)
     banner = trayless.presence.banner
-    more, _ = banner.findChildren(QPushButton)
+    _, more, _ = banner.findChildren(QPushButton)
     assert banner.isVisibleTo(trayless.window)
     more.click()
 
@@ -313,9 +315,24 @@ def test_a_click_on_a_message_leads_to_its_page(stage):
     assert stage.window.page is stage.window.find_page("problems")
 
 
+def test_that_of_a_drive_is_in_the_window_too_which_has_its_buttons(stage):
+    receipt = DriveReceipt(Path("/media/USB"), "USB", 2, 2, Path("/receipt.html"))
+    stage.window.hide()
+    stage.presence._drives.notified.emit(describe_receipt(receipt))
+    stage.tray.icon.messageClicked.emit()
+
+    assert stage.window.isVisible()
+    assert [it.text() for it in stage.presence.banner.findChildren(QPushButton)] == [
+        "&Eject",
+        "Show &receipt",
+        "&Close message",
+    ]
+    assert stage.presence.banner.isVisible()
+
+
 def test_a_notice_leads_to_the_log_since_no_other_page_shows_it(trayless):
     trayless.controller.problem_raised.emit(FULL)
-    trayless.presence.banner.findChildren(QPushButton)[0].click()
+    trayless.presence.banner.findChildren(QPushButton)[1].click()
 
     assert trayless.window.page is trayless.window.find_page("log")
 

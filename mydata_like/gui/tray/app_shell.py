@@ -218,6 +218,7 @@ class AppShell(QObject):
         self.tray.appeared.connect(self._move_to_tray)
         self.shutdown.notice_raised.connect(self._show_notice)
         self._drives.notified.connect(self._notify)
+        self.banner.eject_wanted.connect(self._drives.eject)
         self._controller.page_wanted.connect(window.raise_up)
         self._controller.run_changed.connect(self._on_state)
         self._controller.problem_raised.connect(self._on_problem)
@@ -282,14 +283,15 @@ class AppShell(QObject):
     def _notify(self, message: Notification | None) -> None:
         """Show a notification in the active window, otherwise in the tray.
 
-        A finished run is not announced in the active window, which shows it anyway.
+        A finished run is not announced in the active window, which shows it anyway. That of a drive
+        is in both: its buttons are only in the window.
         """
         window_active = self._window.isActiveWindow()
         if message is None or (window_active and message.kind is NotificationKind.FINISHED):
             return
-        if window_active or not self.tray.available:
+        if window_active or message.receipt or not self.tray.available:
             self.banner.show_notification(message)
-        else:
+        if not window_active and self.tray.available:
             self.tray.show_notification(message)
 
     def _is_enabled(self, kind: NotificationKind) -> bool:

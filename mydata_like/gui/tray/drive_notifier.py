@@ -1,4 +1,4 @@
-"""Notifies the user when all that was added from a removable drive is verified."""
+"""Notifies the user when all that was added from a removable drive is verified, and ejects it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QObject, Signal, Slot
 
+from mydata_like.core.errors import UploaderError
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.run_state import RunState
 from mydata_like.gui.theme import texts
@@ -31,6 +32,14 @@ def keep_receipts(
     from mydata_like.app.receipt_service import keep_drive_receipts
 
     return keep_drive_receipts(settings, config, since, media)
+
+
+def eject(settings: Settings, config: Path | None, top: Path, media: Sequence[Path]) -> None:
+    """Eject a drive, as `eject_drive` does."""
+    # As above.
+    from mydata_like.app.receipt_service import eject_drive
+
+    eject_drive(settings, config, top, media)
 
 
 class DriveNotifier(QObject):
@@ -58,6 +67,23 @@ class DriveNotifier(QObject):
         for receipt in receipts:
             self.notified.emit(describe_receipt(receipt))
 
+    @Slot(object)
+    def eject(self, receipt: DriveReceipt) -> None:
+        """Eject the drive of a receipt in the background, and notify whether it was."""
+        function = partial(eject, *self._controller.place, receipt.top, self._media)
+        report = partial(self._report, receipt)
+        self._tasks.run(function, report, report, writes=True)
+
+    def _report(self, receipt: DriveReceipt, error: UploaderError | None) -> None:
+        name = texts.plain(receipt.drive)
+        if error:
+            title = translate("notifications", "“%1” was not ejected").replace("%1", name)
+            text = texts.problem_text(error)
+        else:
+            title = translate("notifications", "“%1” is ejected").replace("%1", name)
+            text = translate("notifications", "You can unplug it.")
+        self.notified.emit(Notification(None, title, text, "", receipt=receipt, ejects=bool(error)))
+
 
 def describe_receipt(receipt: DriveReceipt) -> Notification:
     """Return the notification that a drive is finished, with its receipt."""
@@ -75,4 +101,5 @@ def describe_receipt(receipt: DriveReceipt) -> Notification:
             None,
             receipt.verified,
         )
-    return Notification(None, title.replace("%1", name), text, "", file=receipt.file)
+    title = title.replace("%1", name)
+    return Notification(None, title, text, "", receipt=receipt, ejects=not left)

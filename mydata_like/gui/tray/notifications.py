@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from enum import Enum
 from functools import partial
-from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from PySide6.QtCore import QCoreApplication, Slot
+from PySide6.QtCore import QCoreApplication, Signal, Slot
 from PySide6.QtWidgets import QMainWindow, QPushButton, QToolBar, QWidget
 
 from mydata_like.core.deletion import Safety
@@ -18,6 +17,9 @@ from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.layouts import hbox
 from mydata_like.gui.theme.widgets import ElidedLabel, IconLabel, PlainLabel, icon
 from mydata_like.gui.tray.tray_icon import needs_user
+
+if TYPE_CHECKING:
+    from mydata_like.app.receipt_service import DriveReceipt
 
 translate = QCoreApplication.translate
 
@@ -42,9 +44,9 @@ def _is_never(_state: RunState) -> bool:
 class Notification(NamedTuple):
     """A short text for the user, and the page with details (empty for none).
 
-    Instead of a page, a `file` may have the details. A notification without a kind cannot be
-    disabled. It is settled when `concerns` is no longer
-    true of the state, after it once was.
+    Instead of a page, the `receipt` of a removable drive may have the details; `ejects` is whether
+    the user may eject the drive. A notification without a kind cannot be disabled. It is settled
+    when `concerns` is no longer true of the state, after it once was.
     """
 
     kind: NotificationKind | None
@@ -52,7 +54,8 @@ class Notification(NamedTuple):
     text: str
     page: str
     concerns: Callable[[RunState], bool] = _is_never
-    file: Path | None = None
+    receipt: "DriveReceipt | None" = None
+    ejects: bool = False
 
 
 def has_problem(problem: Problem, state: RunState) -> bool:
@@ -176,6 +179,8 @@ _PROBLEMS = (NotificationKind.PROBLEM, NotificationKind.SILENCE)
 class Banner(QToolBar):
     """Shows one notification until it is settled, closed or replaced by the next one."""
 
+    eject_wanted = Signal(object)  # the `DriveReceipt` of the drive
+
     def __init__(self, controller: WindowController, window: QMainWindow) -> None:
         super().__init__(window)
         self._controller = controller
@@ -183,25 +188,25 @@ class Banner(QToolBar):
         self.setObjectName("banner")
         self.setMovable(False)
         self.toggleViewAction().setVisible(False)
-        self._page = ""
-        self._file: Path | None = None
-        self._is_problem = False
-        self._concerns: Callable[[RunState], bool] = _is_never
+        self._message = Notification(None, "", "", "")
         self._concerned = False
         self._last: PastRunState | None = None
         self._icon = IconLabel(1, self)
         self._title = PlainLabel("", self, heading=1)
         self._text = ElidedLabel("", self)
+        self._eject = QPushButton(self.tr("&Eject"), self)
         self._more = QPushButton(self)
         self._close = QPushButton(self.tr("&Close message"), self)
 
         strip, gap = QWidget(self), self.fontMetrics().height() // 2
-        parts = (self._icon, self._title, (self._text, 1), self._more, self._close)
+        buttons = (self._eject, self._more, self._close)
+        parts = (self._icon, self._title, (self._text, 1), *buttons)
         hbox(*parts, inside=strip, margins=(gap, 0, gap, 0))
         self.addWidget(strip)
 
         window.addToolBarBreak()
         window.addToolBar(self)
+        self._eject.clicked.connect(self._request_eject)
         self._more.clicked.connect(self._open_page)
         self._close.clicked.connect(self.hide)
         controller.run_changed.connect(self._follow)
@@ -209,36 +214,42 @@ class Banner(QToolBar):
 
     def show_notification(self, message: Notification) -> None:
         """Show a notification."""
-        self._page, self._file = message.page, message.file
-        self._is_problem = message.kind in _PROBLEMS
-        self._concerns, self._concerned = message.concerns, False
-        self._icon.show_icon(icon("warning", "problem") if self._is_problem else icon("info"))
+        self._message, self._concerned = message, False
+        is_problem = message.kind in _PROBLEMS
+        self._icon.show_icon(icon("warning", "problem") if is_problem else icon("info"))
         self._title.setText(message.title)
         self._text.set_full_text(message.text)
         receipt, more = self.tr("Show &receipt"), self.tr("Show &more")
-        self._more.setText(receipt if message.file else more)
-        self._more.setVisible(bool(message.page or message.file))
+        self._more.setText(receipt if message.receipt else more)
+        self._more.setVisible(bool(message.page or message.receipt))
+        self._eject.setVisible(message.ejects)
+        self._eject.setEnabled(message.ejects)
         self.show()
         self._follow(self._controller.state)
 
     @property
     def shows_problem(self) -> bool:
         """Whether a problem is shown."""
-        return self._is_problem and not self.isHidden()
+        return self._message.kind in _PROBLEMS and not self.isHidden()
 
     @Slot(object)
     def _follow(self, state: RunState) -> None:
         """Hide the notification when it is settled, that of a problem also after a safe run."""
-        before, self._concerned = self._concerned, self._concerns(state)
+        before, self._concerned = self._concerned, self._message.concerns(state)
         last, self._last = self._last, state.last
         recovered = state.last is not None and state.last != last and state.last.safe
-        if (before and not self._concerned) or (recovered and self._is_problem):
+        if (before and not self._concerned) or (recovered and self.shows_problem):
             self.hide()
 
     @Slot()
+    def _request_eject(self) -> None:
+        self._eject.setEnabled(False)  # until it is known whether it is ejected
+        self.eject_wanted.emit(self._message.receipt)
+
+    @Slot()
     def _open_page(self) -> None:
-        self.hide()
-        if self._file:
-            self._controller.open_path(self._file)
+        if self._message.receipt:
+            self._controller.open_path(self._message.receipt.file)
         else:
-            self._controller.open_page(self._page)
+            self.hide()
+            self._controller.open_page(self._message.page)

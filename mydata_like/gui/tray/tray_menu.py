@@ -1,7 +1,6 @@
 """The tray icon with its menu and tooltip."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
@@ -42,7 +41,6 @@ class Tray(QObject):
         self._icon_spec: TrayIcon | None = None
         self._phase = controller.state.phase
         self._page = ""  # of the last message
-        self._file: Path | None = None  # the same
         self.icon = QSystemTrayIcon(self)
         self.menu = QMenu()
         self._make_actions()
@@ -81,8 +79,8 @@ class Tray(QObject):
             self._search_timer.start()
 
     def show_notification(self, message: Notification) -> None:
-        """Show a notification; a click on it opens its page or file."""
-        self._page, self._file = message.page, message.file
+        """Show a notification; a click on it opens the window, at its page."""
+        self._page = message.page
         title, text = _without_markup(message.title), _without_markup(message.text)
         self.icon.showMessage(title, text, self.icon.icon(), MESSAGE_DURATION)
 
@@ -176,10 +174,7 @@ class Tray(QObject):
 
     @Slot()
     def _on_message_clicked(self) -> None:
-        if self._file:
-            self._controller.open_path(self._file)
-        else:
-            self._controller.open_page(self._page)
+        self._controller.open_page(self._page)
 
 
 def _without_markup(text: str) -> str:

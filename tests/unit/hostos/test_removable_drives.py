@@ -1,11 +1,13 @@
-"""Which drives a user may want to eject."""
+"""Which drives a user may want to eject, and that the system ejects them."""
 
 import os
+import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
-from mydata_like.hostos.removable_drives import find_drive
+from mydata_like.hostos.removable_drives import eject, find_drive
 
 MOUNTED = Path("/dev/shm")
 
@@ -23,3 +25,26 @@ def test_other_drives_are_not(media: Path) -> None:
 
 def test_a_folder_of_the_drive_of_the_system_is_on_no_drive() -> None:
     assert find_drive(Path("/etc"), [Path("/")]) is None
+
+
+def find_disk() -> str:
+    """Return the device of the file system of this computer, if it is on a disk."""
+    device = next(it.device for it in psutil.disk_partitions(all=True) if it.mountpoint == "/")
+    block = Path("/sys/class/block", Path(device).name).resolve()
+    named = [it for it in (block / "removable", block.parent / "removable") if it.exists()]
+    return device if named and named[0].read_text().strip() == "0" else ""
+
+
+@pytest.mark.process
+@pytest.mark.skipif(sys.platform != "linux", reason="of udisks")
+def test_a_disk_is_powered_off_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not (device := find_disk()):
+        pytest.skip("no file system on a disk")
+    program = tmp_path / "udisksctl"
+    program.write_text(f'#!/bin/sh\necho "$1 $4" >>{tmp_path}/calls\n')
+    program.chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    eject(Path("/"))
+
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert calls == [f"unmount {device}", f"power-off {device}"]
