@@ -221,9 +221,10 @@ def describe_last_verify(last: "LastVerify") -> str:
     how = "" if last.read else " by ETags"
     ended = "" if last.complete else ", incomplete"
     day = format_day(datetime.fromtimestamp(last.at, UTC))
+    of = f"{last.checked:,} of " if last.checked < last.listed else ""
     return (
         f"The last verification, on {day} by {last.by}: "
-        f"{last.checked:,} of {last.listed:,} files checked{how}{part}{ended}: "
+        f"{of}{format_files(last.listed)} checked{how}{part}{ended}: "
         f"{wrong or 'all as listed'}."
     )
 

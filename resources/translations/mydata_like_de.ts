@@ -397,17 +397,31 @@
             <numerusform>%Ln nicht lesbar</numerusform>
         </translation>
     </message>
-    <message>
-        <source>Checked %1: %2 of %3 files, all as they were sent.</source>
-        <translation>Geprüft %1: %2 von %3 Dateien, alle wie gesendet.</translation>
+    <message numerus="yes">
+        <source>%Ln file(s) checked</source>
+        <translation>
+            <numerusform>%Ln Datei, geprüft</numerusform>
+            <numerusform>%Ln Dateien, geprüft</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%1 of %Ln file(s) checked</source>
+        <translation>
+            <numerusform>%1 von %Ln Datei, geprüft</numerusform>
+            <numerusform>%1 von %Ln Dateien, geprüft</numerusform>
+        </translation>
     </message>
     <message>
-        <source>Checked %1 by ETags: %2 of %3 files, all as they were sent.</source>
-        <translation>Anhand der ETags geprüft %1: %2 von %3 Dateien, alle wie gesendet.</translation>
+        <source>%1 %2: all as they were sent.</source>
+        <translation>%1 %2: alle wie gesendet.</translation>
     </message>
     <message>
-        <source>Checked %1: %2 of %3 files, %4.</source>
-        <translation>Geprüft %1: %2 von %3 Dateien, %4.</translation>
+        <source>%1 by ETags %2: all as they were sent.</source>
+        <translation>%1 anhand der ETags %2: alle wie gesendet.</translation>
+    </message>
+    <message>
+        <source>%1 %2: %3.</source>
+        <translation>%1 %2: %3.</translation>
     </message>
     <message numerus="yes">
         <source>%Ln part(s) of their list damaged</source>

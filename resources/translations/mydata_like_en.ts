@@ -46,6 +46,20 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%Ln file(s) checked</source>
+        <translation>
+            <numerusform>%Ln file checked</numerusform>
+            <numerusform>%Ln files checked</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%1 of %Ln file(s) checked</source>
+        <translation>
+            <numerusform>%1 of %Ln file checked</numerusform>
+            <numerusform>%1 of %Ln files checked</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%Ln part(s) of their list damaged</source>
         <translation>
             <numerusform>%Ln part of their list damaged</numerusform>

@@ -196,14 +196,17 @@ class DestinationCheck(QWidget):
             (last.unreadable, self.tr("%Ln that cannot be read", None, last.unreadable)),
         )
         wrong = ", ".join(text for number, text in numbers if number)
-        files = texts.count(last.checked), texts.count(last.listed)
-        text = self.tr("Checked %1: %2 of %3 files, all as they were sent.")
+        files = self.tr("%Ln file(s) checked", None, last.checked)
+        if last.checked < last.listed:
+            files = self.tr("%1 of %Ln file(s) checked", None, last.listed)
+            files = files.replace("%1", texts.count(last.checked))
+        text = self.tr("%1 %2: all as they were sent.")
         if not last.read:
-            text = self.tr("Checked %1 by ETags: %2 of %3 files, all as they were sent.")
+            text = self.tr("%1 by ETags %2: all as they were sent.")
         if not last.is_good:
-            text = self.tr("Checked %1: %2 of %3 files, %4.")
+            text = self.tr("%1 %2: %3.")
             wrong = wrong or self.tr("%Ln part(s) of their list damaged", None, last.damaged)
-        said = texts.filled(text, texts.moment(moment_of(last.at)), *files, wrong)
+        said = texts.filled(text, files, texts.moment(moment_of(last.at)), wrong)
         return said if last.complete else f"{said} {self.tr('The check was not completed.')}"
 
     def _describe_restore(self, restore: LastRestore) -> str:

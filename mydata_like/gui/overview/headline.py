@@ -30,7 +30,8 @@ from mydata_like.hostos.clock import SystemClock
 class Headline(QWidget):
     """An icon, a sentence in larger type, an explanation, and the button.
 
-    Only the one of a page, which has the scale of a title, says when all will be safe.
+    Only the one of a page, which has the scale of a title, says when all will be safe. It leaves
+    it to a card of that page to say what was left out.
     """
 
     def __init__(self, controller: WindowController, parent: QWidget, scale: float = TITLE) -> None:
@@ -150,7 +151,7 @@ class Headline(QWidget):
         if last.left_behind and last.verified:
             return self.tr("%Ln other file(s) are safe there.", None, last.verified)
         left_out = last.skipped - last.kept - last.outside
-        if last.safe and left_out > 0:
+        if self._scale < TITLE and last.safe and left_out > 0:
             return self.tr("%Ln file(s) were left out on purpose.", None, left_out)
         return ""
 
