@@ -879,6 +879,13 @@
     </message>
 </context>
 <context>
+    <name>Form</name>
+    <message>
+        <source>More settings</source>
+        <translation>Weitere Einstellungen</translation>
+    </message>
+</context>
+<context>
     <name>FormerKeyQuestion</name>
     <message>
         <source>Use the stored key</source>

@@ -20,6 +20,7 @@ from mydata_like.gui.settings_editor.settings_dialog import (
     describe_starts,
     find_starts,
 )
+from mydata_like.gui.theme.widgets import FoldButton
 from mydata_like.gui.window import MainWindow
 from mydata_like.settings.layers import LayerSources, read_layers
 from mydata_like.settings.pending_changes import PendingChanges
@@ -718,3 +719,43 @@ def test_only_what_concerns_the_kind_of_destination_is_shown(qtbot, dialog, conf
     settings = load_settings(config).settings
     assert (settings.destination.kind, settings.destination.address) == ("folder", str(there))
     assert list(there.iterdir()) == []
+
+
+def find_fold(dialog):
+    """Return the button that shows the rare settings of the server."""
+    section = dialog.panes.find_row("server.proxy").parentWidget()
+    return section.findChild(FoldButton)
+
+
+def test_rare_settings_are_folded(dialog):
+    assert "server.url" in dialog.panes.found
+    assert "server.proxy" not in dialog.panes.found
+
+    find_fold(dialog).click()
+    assert "server.proxy" in dialog.panes.found
+
+    find_fold(dialog).click()
+    assert "server.proxy" not in dialog.panes.found
+
+
+def test_a_search_finds_what_is_folded(dialog):
+    dialog.panes.search("proxy")
+    assert "server.proxy" in dialog.panes.found
+    assert not find_fold(dialog).isVisible()
+
+    dialog.panes.search("")
+    assert "server.proxy" not in dialog.panes.found
+
+
+def test_a_setting_that_another_page_asks_for_is_unfolded(dialog):
+    dialog.panes.reveal("server.proxy")
+
+    assert find_fold(dialog).isChecked()
+    assert dialog.panes.find_row("server.proxy").isVisible()
+
+
+def test_rare_settings_of_the_user_are_shown(open_dialog, config):
+    config.write_text(FILE + 'proxy = "none"\n')
+    dialog = open_dialog()
+
+    assert {"server.proxy", "server.deadline"} <= set(dialog.panes.found)

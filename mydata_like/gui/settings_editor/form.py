@@ -1,12 +1,12 @@
 """Rows of the settings dialog: label, field, origin, errors and hints."""
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
 
 from PySide6.QtCore import QCoreApplication, QEvent, Qt, Signal, Slot
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from mydata_like.core.model import Layout
 from mydata_like.gui import setting_labels
@@ -16,7 +16,7 @@ from mydata_like.gui.theme import colours, texts
 from mydata_like.gui.theme.colours import Status
 from mydata_like.gui.theme.layouts import frameless, hbox, vbox
 from mydata_like.gui.theme.metrics import SECTION, SMALL
-from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, icon
+from mydata_like.gui.theme.widgets import FoldButton, IconLabel, PlainLabel, icon
 from mydata_like.settings.fields import Setting
 from mydata_like.settings.layers import Layer
 from mydata_like.settings.pending_changes import PendingChanges
@@ -237,28 +237,44 @@ class SettingRow(FormRow):
         self.reset_wanted.emit(self)
 
 
+# Settings that few users need to know; those of the tab Advanced are all of that kind.
+_RARE = re.compile(
+    r"server\.(ca_file|proxy|allow_http|.*_timeout|deadline|requests)|instrument\.uuid"
+    r"|window\.update_url|data\.(keep_replaced|replace_freely|brake)"
+    r"|filters\.(ignore_newer_than|.*_file|default_ignores|symlinks)"
+    r"|limits\.(timetable|low_priority|pause_.*)"
+    r"|transfer\.(ssh|ssh_agent|ciphers|key_file|compression|find_zeros|.*_timeout|attempts|batch_.*)"
+)
+
+
 class Form(QWidget):
-    """All settings of one tab, below the headings of their sections."""
+    """All settings of one tab, below the headings of their sections; rare ones are folded."""
 
     def __init__(
         self, tab: Tab, asides: Mapping[str, FormRow], parent: QWidget | None = None
     ) -> None:
         """`asides` stand after the setting whose key they have."""
         super().__init__(parent)
-        self._parts: dict[QWidget, list[SettingRow | FormRow]] = {}  # by section
+        self._parts: dict[QWidget, list[FormRow]] = {}  # by section
+        self._folds: dict[QWidget | None, FoldButton] = {}  # the same
+        self._sought: tuple[str, Collection[str]] = ("", ())
         gap = self.fontMetrics().lineSpacing()
         for name in tab.sections:
             section = QWidget(self)
             heading = PlainLabel(setting_labels.name_section(name), section, heading=SECTION)
-            parts = self._parts[section] = []
-            for setting in (entry for entry in iter_settings() if entry.section == name):
-                parts.append(SettingRow(setting, section))
-                if setting.key in asides:
-                    parts.append(asides[setting.key])
-                    parts[-1].setParent(section)  # now, for the order of Tab
-            column = vbox(heading, *parts, inside=section)
+            column = vbox(heading, inside=section)
             column.setContentsMargins(0, 0, 0, gap)
             column.setSpacing(self.fontMetrics().averageCharWidth())
+            # Widgets are made in the order that they have for Tab.
+            settings = [entry for entry in iter_settings() if entry.section == name]
+            common = [it for it in settings if not _RARE.fullmatch(it.key)]
+            self._parts[section] = self._add_rows(column, common, asides)
+            fold = self._folds[section] = FoldButton(self.tr("More settings"), section)
+            fold.setAccessibleDescription(heading.text())
+            column.addWidget(fold)
+            rare = [it for it in settings if it not in common]
+            self._parts[section] += self._add_rows(column, rare, asides)
+            fold.toggled.connect(self._seek_again)
         layout = vbox(*self._parts, 1, inside=self)
         layout.setContentsMargins(gap, gap // 2, gap, 0)
 
@@ -268,22 +284,61 @@ class Form(QWidget):
         parts = chain.from_iterable(self._parts.values())
         return [part for part in parts if isinstance(part, SettingRow)]
 
+    def show_draft(self, draft: PendingChanges) -> None:
+        """Show the values of a draft; what is folded and has a value of the user is unfolded."""
+        for row in self.rows:
+            row.show_draft(draft)
+            if draft.is_own(row.key) or row.key in draft.problems:
+                self.unfold(row)
+
+    def unfold(self, row: SettingRow) -> None:
+        """Unfold the rare settings of a section if this is one of them."""
+        if _RARE.fullmatch(row.key):
+            self._folds[row.parentWidget()].setChecked(True)
+
+    def _add_rows(
+        self, column: QVBoxLayout, settings: Sequence[Setting], asides: Mapping[str, FormRow]
+    ) -> list[FormRow]:
+        """Add the rows of settings to the layout of a section, and return them."""
+        rows: list[FormRow] = []
+        for setting in settings:
+            rows.append(SettingRow(setting, column.parentWidget()))
+            if setting.key in asides:
+                rows.append(asides[setting.key])
+                rows[-1].setParent(column.parentWidget())
+        for row in rows:
+            column.addWidget(row)
+        return rows
+
     def seek(self, sought: str, hidden: Collection[str] = ()) -> bool:
-        """Show only what matches a search, without `hidden` keys; return whether anything does."""
+        """Show only what matches a search, without `hidden` keys; return whether anything does.
+
+        A search finds what is folded as well.
+        """
+        self._sought = sought, hidden
         any_found = False
         for section, parts in self._parts.items():
-            found = []
+            found: list[QWidget] = []
+            folded: list[QWidget] = []
             key = ""
             for part in parts:
                 if isinstance(part, SettingRow):
                     key = part.key  # that of what follows as well, up to the next setting
                 if key not in hidden and part.matches(sought):
-                    found.append(part)
+                    (folded if _RARE.fullmatch(key) else found).append(part)
+            fold = self._folds[section]
+            fold.setVisible(bool(folded and not sought))
+            if sought or fold.isChecked():
+                found += folded
             for part in parts:
                 part.setVisible(part in found)
-            section.setVisible(bool(found))
+            section.setVisible(bool(found or folded))
             any_found |= bool(found)
         return any_found
+
+    @Slot()
+    def _seek_again(self) -> None:
+        self.seek(*self._sought)
 
 
 _TIMED = ("timer", "watch")

@@ -65,8 +65,8 @@ class SettingsTabs(QWidget):
         """Show the values of a draft."""
         self._draft = draft
         self._find_form(self._tabs.currentIndex())
-        for row in self._rows:
-            row.show_draft(draft)
+        for form in self._forms.values():
+            form.show_draft(draft)
         self._show_search()
         self._mark_tabs()
 
@@ -86,6 +86,7 @@ class SettingsTabs(QWidget):
             return
         self._search.clear()
         self._tabs.setCurrentIndex(self._find_tab(key))
+        self._find_form(self._find_tab(key)).unfold(row)
         row.show()  # also without effect
         row.editor.setFocus()
         # A page that was never shown has no size yet.
@@ -138,7 +139,7 @@ class SettingsTabs(QWidget):
             for row in form.rows:
                 row.edited.connect(self._take_edit)
                 row.reset_wanted.connect(self._reset)
-                row.show_draft(self._draft)
+            form.show_draft(self._draft)
             form.hide()
             self._forms[index] = form
             self._column.insertWidget(sorted(self._forms).index(index), form)
