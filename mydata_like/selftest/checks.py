@@ -312,7 +312,9 @@ def _try(name: str, home: str) -> int:
         return _report("FAILED", name, f"It did not finish within {_TIMEOUT:.0f} seconds.")
     if ended.returncode == 0:
         return _report("ok", name, _last_line(ended.stdout))
-    error = _last_line(ended.stderr) or f"It ended with exit code {ended.returncode}."
+    error = _last_line(ended.stderr)
+    if ended.returncode != 1:  # that of an exception; others end without a message
+        error = f"It ended with exit code {ended.returncode}. {error}"
     reason = error.partition(f"{LeftOut.__name__}: ")[2]
     return _report("left out", name, reason) if reason else _report("FAILED", name, error)
 

@@ -232,6 +232,16 @@ def test_a_reader_of_the_self_test_that_goes_away_leaves_no_mess():
         assert process.stderr.read() == b""
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a program that aborts has another exit code")
+def test_a_part_of_the_self_test_that_crashes_is_named_with_its_exit_code():
+    words = [sys.executable, "-m", "mydata_like", "--self-test", "window"]
+    fatal = os.environ | {"QT_FATAL_WARNINGS": "1"}  # Qt warns that nothing offscreen has a size
+
+    ended = subprocess.run(words, capture_output=True, text=True, env=fatal)
+
+    assert "FAILED    window     It ended with exit code -6." in ended.stdout
+
+
 def test_a_served_demonstration_takes_runs_until_it_is_stopped(tmp_path):
     config = tmp_path / "settings.toml"
     words = (sys.executable, "-m", "mydata_like", "demo", "--serve", "--write-config", config)

@@ -66,6 +66,7 @@ from mydata_like.gui.theme.layouts import frameless, hbox, vbox
 logger = logging.getLogger(__name__)
 
 
+@cache
 def icon(name: str, status: Status | None = None) -> QIcon:
     """Return the icon of this name, in the colour of text or of a status."""
     return QIcon(_Tinted(name, status))
@@ -101,9 +102,10 @@ def _load_drawing(name: str, colour: str) -> QSvgRenderer:
     return QSvgRenderer(source.replace(b"currentColor", colour.encode()))
 
 
-# Work-around: PySide6 6.12.0 lets Python free the clone of a QIconEngine, which belongs to Qt. So
-# all clones are kept; there are few. No report known; see test_an_icon_outlives_what_made_it.
-# Remove when that test passes without this list in Python 3.12.
+# Work-around: PySide6 6.12.0 lets Python free the clone of a QIconEngine, which belongs to Qt, and
+# 6.10.0 crashes when Python 3.13 collects an icon with an engine of its own. So all icons and
+# clones are kept; there are few. No report known; see test_an_icon_outlives_what_made_it. Remove
+# when that test passes without this list in Python 3.12, and `make test-wheel` without that cache.
 _clones: list[QIconEngine] = []
 
 
@@ -166,10 +168,7 @@ class RowIcon(NamedTuple):
 
     @property
     def icon(self) -> QIcon:
-        return _kept_icon(self.shape, self.status)
-
-
-_kept_icon = cache(icon)
+        return icon(self.shape, self.status)
 
 
 def mark_of(state: str) -> RowIcon | None:
