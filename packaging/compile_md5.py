@@ -56,10 +56,14 @@ def compile_library(compiler: list[str], library: Path) -> bool:
 
 
 class Hook(BuildHookInterface[Any]):
-    """Puts the library into wheels, which then are for one system."""
+    """Puts the library into wheels, which then are for one system, and the pages into sources."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile the library into the sources, for editable installations as well."""
+        if self.target_name == "sdist":
+            if (site := Path(self.root, "resources", "site")).is_dir():  # made by `make docs`
+                build_data["force_include"][str(site)] = "resources/site"
+            return
         compiler = find_compiler()
         system, tag = find_system(compiler or [""])
         if tag == "win_amd64" and sys.platform != "win32":
