@@ -17,20 +17,18 @@ RESULTS: Final = Path(__file__).parent / "results"
 HEAD: Final = """\
 # Recorded trials
 
-The newest recorded run of each trial ([what they do](trust.md#what-was-tried)): its command, the
-commit that it tried, and the last line that it printed. `python -m tests.trials.record MODULE
-[OPTION...]` records one, `make pages` writes this page.
+The newest recorded run of each trial ([what they do](trust.md#what-was-tried)), and the last line
+that it printed. `python -m tests.trials.record MODULE [OPTION...]` records one, `make pages` writes
+this page.
 
-| day | commit | command | min | result |
-|---|---|---|---|---|
+| day | command | min | result |
+|---|---|---|---|
 """
 
 
 def record(module: str, options: list[str]) -> int:
     """Run a module of the tests, show what it prints, keep its last line; return its exit code."""
     command = ["python", "-m", module, *options]
-    told = ("git", "rev-parse", "--short=8", "HEAD")
-    commit = subprocess.run(told, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
     began = monotonic()
     last = ""
     running = [sys.executable, *command[1:]]
@@ -42,7 +40,6 @@ def record(module: str, options: list[str]) -> int:
             last = line.strip() or last
     result = {
         "at": datetime.now(UTC).date().isoformat(),
-        "commit": commit.strip(),
         "command": " ".join(command),
         "seconds": round(monotonic() - began),
         "code": trial.returncode,
@@ -63,7 +60,7 @@ def make_page() -> str:
         ended = "" if result["code"] == 0 else f"**exit code {result['code']}**: "
         minutes = f"{result['seconds'] / 60:.1f}"
         told = ended + result["last"].replace("|", "\\|")
-        cells = (result["at"], result["commit"], f"`{result['command']}`", minutes, told)
+        cells = (result["at"], f"`{result['command']}`", minutes, told)
         rows.append(f"| {' | '.join(cells)} |\n")
     return HEAD + "".join(rows)
 
