@@ -45,7 +45,9 @@ SIZE = QSize(1100, 720)
 LARGEST = 200_000  # bytes of a screenshot
 UNUSUAL = "\u6f22\N{MICROSCOPE}"  # in names of the sample data; not every font has them
 DEADLINE = 90.0  # seconds
-SERVER, TRAY = "data.example.org", "tray-popup"
+SERVER = "data.example.org"
+RUNNING, SAFE = "overview-running", "tray-popup-safe"
+CAPTIONS = "While files are sent", "Later, in the tray"  # of both, in the picture of them
 # The buttons of a title bar from the right, as lines in a square: close, maximise, minimise.
 BUTTONS = (
     (((0, 0), (1, 1)), ((0, 1), (1, 0))),
@@ -80,7 +82,7 @@ def main(names: list[str], folder: Path, scale: float, size: QSize = SIZE) -> in
             if wanted:
                 style.apply(app, "light")
                 taken += _shoot(app, prepare(site), wanted, folder, size)
-    if {"overview-running", TRAY} <= {scene.name for scene in scenes}:
+    if {RUNNING, SAFE} <= {scene.name for scene in scenes}:
         taken += [_compose(folder, theme, scale) for theme in THEMES]
     for path in taken:
         print(f"{path.stat().st_size:8,}  {path.name}")
@@ -254,25 +256,23 @@ def _name_server(shown: QWidget) -> None:
 
 
 def _compose(folder: Path, theme: colours.Theme, scale: float) -> Path:
-    """Save the window with a title bar, and the tray's pop-up in front of it."""
-    window, popup = (
-        QImage(str(folder / f"{name}-{theme}.png")) for name in ("overview-running", TRAY)
-    )
+    """Save the window with a title bar during a run, and the tray's pop-up after it."""
+    window, popup = (QImage(str(folder / f"{name}-{theme}.png")) for name in (RUNNING, SAFE))
     shades = colours.DARK if theme == "dark" else colours.LIGHT
     bar, edge = round(34 * scale), round(28 * scale)
     canvas = QImage(
-        window.width() + 2 * edge, window.height() + bar + 2 * edge, QImage.Format.Format_RGB32
+        window.width() + 2 * edge, window.height() + bar + 4 * edge, QImage.Format.Format_RGB32
     )
     canvas.fill(QColor("#0c0f13" if theme == "dark" else "#cfd8e4"))
     painter = QPainter(canvas)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    top = QRect(edge, edge, window.width(), bar)
+    top, middle_of = QRect(edge, edge, window.width(), bar), Qt.AlignmentFlag.AlignCenter
     painter.fillRect(top, QColor(shades.button))
     painter.setPen(QPen(QColor(shades.text), scale))
     font = painter.font()
     font.setPixelSize(round(14 * scale))
     painter.setFont(font)
-    painter.drawText(top, Qt.AlignmentFlag.AlignCenter, "mydata-like")
+    painter.drawText(top, middle_of, "mydata-like")
     middle, half = top.center().y(), round(5 * scale)
     for number, lines in enumerate(BUTTONS):
         left = top.right() - round((number * 34 + 24) * scale)
@@ -282,9 +282,14 @@ def _compose(folder: Path, theme: colours.Theme, scale: float) -> Path:
             )
     painter.drawImage(edge, edge + bar, window)
     corner = QPoint(
-        canvas.width() - popup.width() - edge // 2, canvas.height() - popup.height() - edge // 2
+        canvas.width() - popup.width() - edge // 2, canvas.height() - popup.height() - 2 * edge
     )
     painter.drawImage(corner, popup)
+    foot = QRect(0, canvas.height() - 2 * edge, corner.x(), 2 * edge)
+    painter.drawText(foot, middle_of, CAPTIONS[0])
+    foot.moveLeft(corner.x())
+    foot.setWidth(popup.width())
+    painter.drawText(foot, middle_of, CAPTIONS[1])
     painter.setPen(QPen(QColor(shades.edge), scale))
     painter.drawRect(QRect(corner, popup.size()))
     painter.end()

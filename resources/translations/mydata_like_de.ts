@@ -3751,10 +3751,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Ordner auswählen …</translation>
     </message>
     <message>
-        <source>These files changed last.</source>
-        <translation>Diese Dateien haben sich zuletzt geändert.</translation>
-    </message>
-    <message>
         <source>Type part of a name, or drop a file or folder here.</source>
         <translation>Geben Sie einen Teil eines Namens ein, oder legen Sie hier eine Datei oder einen Ordner ab.</translation>
     </message>
@@ -3765,6 +3761,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Name or path</source>
         <translation>Name oder Pfad</translation>
+    </message>
+    <message>
+        <source>These files changed last. Choose one, or type part of a name.</source>
+        <translation>Diese Dateien wurden zuletzt geändert. Wählen Sie eine, oder geben Sie einen Teil eines Namens ein.</translation>
     </message>
     <message>
         <source>Several paths contain this text. Choose one.</source>
@@ -3837,8 +3837,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 <context>
     <name>dates</name>
     <message>
-        <source>ddd d MMMM</source>
-        <translation>ddd d. MMMM</translation>
+        <source>ddd d MMM</source>
+        <translation>ddd d. MMM</translation>
+    </message>
+    <message>
+        <source>d MMM yyyy</source>
+        <translation>d. MMM yyyy</translation>
     </message>
     <message>
         <source>d MMMM yyyy</source>

@@ -154,6 +154,7 @@ def list_scenes() -> list[Scene]:
         Scene("connection", _try_connection),
         Scene("overview-safe", partial(_open_page, "overview"), Moment.SAFE),
         Scene("problems-held", _show_held, Moment.SAFE),
+        Scene("tray-popup-safe", _show_tray_popup, Moment.SAFE),
         Scene("overview-host", _check_destination, Moment.HOST),
         Scene("where-host", _find_file, Moment.HOST),
         Scene("folders-host", _choose_folder, Moment.HOST),

@@ -25,7 +25,7 @@ from mydata_like.gui.table_model import Column, RowsModel, column_width, style_t
 from mydata_like.gui.theme import style
 from mydata_like.gui.theme.colours import ALL, DARK, LIGHT, Shades, build_palette, current_shades
 from mydata_like.gui.theme.style import CELL_MARGIN, row_height
-from mydata_like.gui.theme.widgets import PROMPT_WIDTH, Prompt, TextArea
+from mydata_like.gui.theme.widgets import PROMPT_WIDTH, FoldButton, Prompt, TextArea
 from tests.gui.contrast import contrast
 
 HEIGHT = 40  # pixels of a field
@@ -341,3 +341,11 @@ def test_the_arrow_to_hidden_actions_can_be_seen_in_both_themes(app, theme):
     pixels = [image.pixelColor(x, y) for x in range(32) for y in range(32)]
     ground = current_shades().window
     assert max(contrast(one.name(), ground) for one in pixels if one.alpha() == 255) >= 4.5
+
+
+def test_a_button_that_folds_looks_like_a_heading_while_it_is_checked(picture):
+    buttons = [FoldButton("Details", None) for _ in range(2)]
+    buttons[1].setChecked(True)
+    grounds = [picture(button, QSize(120, 30)).pixelColor(112, 15).name() for button in buttons]
+
+    assert grounds[0] == grounds[1]

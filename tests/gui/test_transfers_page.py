@@ -21,7 +21,7 @@ from mydata_like.engine.user_overrides import NO_TRANSFER
 from mydata_like.gui.pages.transfers_page import TransfersModel, TransfersPage
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.table_model import BELOW, RowsModel, column_width, style_table
-from mydata_like.gui.tables.columns import FRACTION, file_columns
+from mydata_like.gui.tables.columns import FRACTION, file_columns, problem_columns
 from mydata_like.gui.tables.table_panel import ActionRow, StartButton
 from mydata_like.gui.theme.widgets import ElidedLabel
 from mydata_like.gui.window_state import KeptSplitter
@@ -778,17 +778,22 @@ def test_a_window_that_comes_back_from_the_tray_shows_what_happened_meanwhile(
 
 
 @pytest.mark.parametrize("language", ["en", "de"])
-def test_states_and_times_are_not_cut_off(spoken, qtbot, language):
+@pytest.mark.parametrize("columns", [file_columns, problem_columns])
+def test_states_and_times_are_not_cut_off(spoken, qtbot, language, columns):
     spoken(language)
     model, table = RowsModel(), QTableView()
     qtbot.addWidget(table)
-    model.columns = tuple(file_columns())
+    model.columns = tuple(columns())
     style_table(table)
     table.setModel(model)
     yesterday = (datetime.now().astimezone() - timedelta(days=1)).replace(hour=23, minute=59)
-    at = int(yesterday.timestamp())
+    months = [yesterday - timedelta(days=30 * number) for number in range(24)]
     states = ("found", "registered", "waiting", "failed", "skipped")
-    model.show([FileRow(b"a", 1, state, at, verified_at=at) for state in states])
+    model.show(
+        FileRow(b"a", 1, state, at, verified_at=at)
+        for state in states
+        for at in (int(it.timestamp()) for it in months)
+    )
     for number, column in enumerate(model.columns):
         if column.name in ("state", "at", "verified"):
             assert table.sizeHintForColumn(number) <= column_width(table, column.width)

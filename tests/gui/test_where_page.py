@@ -97,7 +97,7 @@ def test_a_typed_name_finds_its_files_and_shows_the_steps(page, site, qtbot):
 
 
 def test_the_files_that_changed_last_are_listed_before_a_search(page, site, qtbot):
-    wait(qtbot, page, "These files changed last.")
+    wait(qtbot, page, "These files changed last. Choose one")
     names = page.findChild(QTableView)
     assert names.isVisible()
     names.setCurrentIndex(names.model().index(0, 0))

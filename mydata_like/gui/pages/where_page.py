@@ -219,7 +219,7 @@ class WherePage(Page):
     def _show_nothing(self) -> None:
         """Show the files that changed last while nothing is searched for."""
         self._show_suggestions(self._recent)
-        recent = self.tr("These files changed last.")
+        recent = self.tr("These files changed last. Choose one, or type part of a name.")
         nothing = self.tr("Type part of a name, or drop a file or folder here.")
         self._show_message(recent if self._recent else nothing)
 

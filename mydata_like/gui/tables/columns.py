@@ -228,17 +228,17 @@ def file_columns() -> list[Column]:
         Column("name", translate("files", "Name"), _name, "name", 44, tip=_path, below=folder),
         Column("state", state, _state, "state", 25, mark=_file_icon, tip=why.tip, below=why),
         Column("size", translate("files", "Size"), _file_size, "size", 10, number=True),
-        Column("at", translate("files", "When"), lambda row: moment(row.at), "at", 20),
+        Column("at", translate("files", "When"), lambda row: moment(row.at), "at", 24),
         folder,
         why,
-        Column("verified", at, lambda row: moment(row.verified_at), width=20, hidden=True),
+        Column("verified", at, lambda row: moment(row.verified_at), width=24, hidden=True),
         Column("archive", archive, lambda row: texts.plain(row.archive), width=24, hidden=True),
     ]
 
 
 def problem_columns() -> list[Column]:
     """Return the columns of a table of files and folders with the same problem."""
-    wanted = {"name": 32, "size": 9, "at": 18, "message": 14}
+    wanted = {"name": 32, "size": 9, "at": 24, "message": 14}
     columns = {column.name: column for column in file_columns()}
     return [columns[name]._replace(width=width, hidden=False) for name, width in wanted.items()]
 

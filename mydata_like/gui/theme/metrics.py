@@ -7,7 +7,7 @@ LARGE_SPACE = 16
 PICTURE = 56  # the side of the picture on a page without rows
 
 # Average characters.
-PAGE_WIDTH = 160  # the most that cards and forms take of a page; 960 pixels in the usual font
+PAGE_WIDTH = 200  # the most that cards and forms take of a page; 1,200 pixels in the usual font
 
 # Times the usual size of text.
 TITLE = 1.6  # of a page or a dialog

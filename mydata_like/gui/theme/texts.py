@@ -71,7 +71,7 @@ def clock(time: datetime) -> str:
 
 
 def moment(time: datetime, now: datetime | None = None) -> str:
-    """Return a point in time in local time, as in `today 14:05` or `Mon 2 March 14:05`."""
+    """Return a point in time in local time, as in `today 14:05` or `Mon 2 Mar 14:05`."""
     local = time.astimezone()
     here = (now or datetime.now(tz=local.tzinfo)).astimezone(local.tzinfo)
     shown = QDateTime.fromSecsSinceEpoch(int(local.timestamp()))
@@ -83,7 +83,7 @@ def moment(time: datetime, now: datetime | None = None) -> str:
     }
     if days in near:
         return near[days].replace("%1", clock(time))
-    short, full = translate("dates", "ddd d MMMM"), translate("dates", "d MMMM yyyy")
+    short, full = translate("dates", "ddd d MMM"), translate("dates", "d MMM yyyy")
     pattern = short if local.year == here.year else full
     return f"{QLocale().toString(shown, pattern)} {clock(time)}"
 

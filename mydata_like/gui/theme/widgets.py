@@ -53,6 +53,8 @@ from PySide6.QtWidgets import (
     QPlainTextEdit,
     QPushButton,
     QSizePolicy,
+    QStyle,
+    QStyleOptionToolButton,
     QToolButton,
     QWidget,
 )
@@ -316,6 +318,11 @@ class FoldButton(QToolButton):
         self.setCheckable(True)
         self._show_arrow()
         self.toggled.connect(self._show_arrow)
+
+    def initStyleOption(self, option: QStyleOptionToolButton) -> None:
+        """Look like a heading also while it is checked: the arrow tells."""
+        super().initStyleOption(option)
+        option.state &= ~QStyle.StateFlag.State_On
 
     @Slot()
     def _show_arrow(self) -> None:
