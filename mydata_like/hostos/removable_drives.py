@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -47,7 +48,10 @@ def eject(drive: Path) -> None:
     try:
         _eject(drive)
     except (OSError, subprocess.SubprocessError) as error:
-        programs = ", ".join(sorted(set(_find_users(drive))))
+        users: set[str] = set()
+        with suppress(OSError, psutil.Error):  # the system does not tell
+            users.update(_find_users(drive))
+        programs = ", ".join(sorted(users))
         raise UploaderError(
             f"The system did not eject it: {_reason(error)}.",
             hint=f"It is still in use by {programs}: close these programs, then eject it again."

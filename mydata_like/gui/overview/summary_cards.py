@@ -63,7 +63,7 @@ class SummaryRow(QWidget):
             return self.tr("Cannot be read"), more
         if risk.files:
             more = texts.size(risk.bytes)
-            if risk.oldest is not None:
+            if risk.oldest is not None and not state.at_work:  # then counts come from both
                 both = self.tr("%1; the oldest is from %2")
                 more = texts.filled(both, more, texts.moment(risk.oldest))
             if state.kept:

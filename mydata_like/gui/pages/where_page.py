@@ -146,7 +146,7 @@ class WherePage(Page):
         parts, line = (self._list, self._stack), self.fontMetrics().height()
         sizes = (line * 14, line * 26)
         splitter = KeptSplitter(
-            "where/found", context.memory, parts, self, shares=(0, 1), sizes=sizes
+            "where/found", context.memory, parts, self, shares=(1, 1), sizes=sizes
         )
         title = PageTitle(translate("pages", "Where is my data?"), self)
         head = hbox((self._text, 1), self._file, self._folder, spacing=SPACE)
