@@ -121,13 +121,21 @@ else:
     def _eject(drive: Path) -> None:
         mounts = psutil.disk_partitions(all=True)
         device = next((it.device for it in mounts if it.mountpoint == str(drive)), "")
-        _run("udisksctl", "unmount", "--no-user-interaction", "--block-device", device)
+        disk = _find_disk(device)
+        # What is unplugged is the whole disk.
+        others = {it.device for it in mounts if it.device and _find_disk(it.device) == disk}
+        for mounted in (device, *sorted(others - {device})):
+            _run("udisksctl", "unmount", "--no-user-interaction", "--block-device", mounted)
         # Disks are powered off as well, so that they park their heads. Sticks need not be, and
         # readers of memory cards would need to be plugged in again.
-        block = (_BLOCKS / Path(device).name).resolve()
-        medium = [it for it in (block / "removable", block.parent / "removable") if it.exists()]
-        if medium and medium[0].read_text("ascii").strip() == "0":
+        medium = disk / "removable"
+        if medium.exists() and medium.read_text("ascii").strip() == "0":
             _run("udisksctl", "power-off", "--no-user-interaction", "--block-device", device)
+
+    def _find_disk(device: str) -> Path:
+        """Return the folder of the disk that a device is, or is a part of."""
+        block = (_BLOCKS / Path(device).name).resolve()
+        return block.parent if (block / "partition").exists() else block
 
 
 def _run(*words: str) -> None:

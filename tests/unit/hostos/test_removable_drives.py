@@ -47,4 +47,6 @@ def test_a_disk_is_powered_off_as_well(tmp_path: Path, monkeypatch: pytest.Monke
     eject(Path("/"))
 
     calls = (tmp_path / "calls").read_text().splitlines()
-    assert calls == [f"unmount {device}", f"power-off {device}"]
+    assert (calls[0], calls[-1]) == (f"unmount {device}", f"power-off {device}")
+    assert {it.partition(" ")[0] for it in calls[1:-1]} <= {"unmount"}  # of the same disk
+    assert len(set(calls)) == len(calls)
