@@ -140,10 +140,12 @@ def test_closing_twice_is_not_an_error(endpoint):
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_a_key_that_is_not_let_in_is_named(sshd, tmp_path, stack):
-    endpoint = endpoint_of(sshd, tmp_path, stack=stack, username="nobody")
-    with pytest.raises(AccessDeniedError) as raised:
-        connect(endpoint)
+def test_a_key_that_is_not_let_in_is_named(tmp_path, stack):
+    with sshd_with(tmp_path) as sshd:
+        endpoint = endpoint_of(sshd, tmp_path, stack=stack)
+        sshd.forbid_all()
+        with pytest.raises(AccessDeniedError) as raised:
+            connect(endpoint)
     assert raised.value.problem_code == "ssh.key-refused"
 
 
