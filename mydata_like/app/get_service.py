@@ -8,8 +8,8 @@ import logging
 import os
 import re
 import time
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import islice
@@ -28,27 +28,32 @@ from mydata_like.app.plain_destination import (
     Prompts,
     open_target,
 )
+from mydata_like.app.receiving import (
+    SMALL,
+    ProcessReceiver,
+    Receiver,
+    ReceivingService,
+    SessionReceiver,
+    describe_lost,
+    find_right,
+)
 from mydata_like.app.settings_service import find_places, find_state, load_settings
 from mydata_like.app.verify_service import MOST_NAMED, RESTS, VerifyProgress, call_again
 from mydata_like.catalogues.manifest.listing import Listing, read_listing, require_marker
 from mydata_like.catalogues.manifest.segments import MARKER
-from mydata_like.core import hashing
 from mydata_like.core.checksums import Algorithm
 from mydata_like.core.copy_arguments import CopyTarget, FolderTarget
 from mydata_like.core.data_directory import Shard, find_key
 from mydata_like.core.destination_files import (
-    HOLE,
     OCCUPIED,
     OWN_FOLDER,
     DestinationFiles,
-    StoredContent,
     TreeFolder,
     TreeLink,
 )
 from mydata_like.core.errors import (
     AlreadyRunningError,
     Cancelled,
-    ItemError,
     Problem,
     ServerUnavailableError,
     SettingsError,
@@ -60,12 +65,12 @@ from mydata_like.core.extra_sources import lies_in, source_key
 from mydata_like.core.file_access import system_path
 from mydata_like.core.formatting import format_path
 from mydata_like.core.frozen import frozen
-from mydata_like.core.model import LOST, Entry, EntryState
+from mydata_like.core.model import Entry, EntryState
 from mydata_like.core.openat import join
 from mydata_like.core.ports import Emit
 from mydata_like.core.staging_path import KEPT
 from mydata_like.core.token_bucket import TokenBucket
-from mydata_like.engine.pipeline import CancelFlag, Lock, ahead, begin, call_unless
+from mydata_like.engine.pipeline import CancelFlag, Lock, begin, call_unless
 from mydata_like.engine.run import INTERRUPTED, INTERRUPTED_EXIT, SOME_FAILED_EXIT
 from mydata_like.engine.walk import compile_patterns
 from mydata_like.hostos.clock import SystemClock
@@ -73,16 +78,13 @@ from mydata_like.ledger.ledger_file import note_restored
 from mydata_like.settings.schema import Settings
 from mydata_like.transfer.destination_problems import ABSENT
 from mydata_like.transfer.folder.received_files import (
-    DIFFERS,
     PART,
     RESUMED,
     HashedFiles,
-    HashedPiece,
     ReceivedFiles,
-    Reception,
     WantedFile,
-    hash_alone,
 )
+from mydata_like.transfer.pool import count_cpus
 from mydata_like.transfer.tar import is_plain
 
 if TYPE_CHECKING:
@@ -91,16 +93,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Steps = Generator[HashedPiece, None, Problem | None]
 
-SMALL: Final = 256 * 1024  # bytes; files up to this size are received together
 TOGETHER: Final = 500  # of these files, at most
 TOGETHER_BYTES: Final = 8 * 1024 * 1024  # of content, at most
 NAMES_BYTES: Final = 64 * 1024  # of their paths, at most
+APART: Final = 256 * 1024 * 1024  # bytes; less comes by threads: a process starts in 0.2 s
 UNMARKED: Final = "destination.unmarked"
 HOST_REST: Final = 5.0  # seconds; a staging host that needs more is asked no more
 NOTED: Final = 1.0  # seconds between notes in the ledger of what came back
-PIECES_AHEAD: Final = 16  # of a large file, of up to 256 KiB each
 _SLASH: Final = ord("/")
 _RECORDS: Final = re.compile("(dataset|experiment):([0-9]{1,18})")
 NO_TREE: Final = Problem(
@@ -108,7 +108,6 @@ NO_TREE: Final = Problem(
     "Times of folders, empty folders and links were not fetched: the host has no tar for that.",
     "Its administrator can install GNU tar. All files that are counted are complete.",
 )
-CHECK_SERVER: Final = "If this persists, ask the facility's administrator to check the storage."
 HOW_TO_REPLACE: Final = "Nothing was replaced. To replace files that differ, add --replace."
 
 
@@ -424,6 +423,8 @@ class _Get:
         self._stop = cancel.part()  # also set by an error
         self._show = report
         self._sessions = [place.open_files()]
+        self._processes: list[ProcessReceiver] = []
+        self._keeps: list[int] = []  # descriptors whose locks last as long as these processes
         self._target = received or ReceivedFiles(order.target)
         self._present = True  # something is in the local folder
         self._listing = Listing()
@@ -432,7 +433,6 @@ class _Get:
         self._prefix = copied.folder + b"/" if copied and copied.folder else b""
         self._lock = Lock()
         self._jobs: Iterator[list[bytes]] = iter(())
-        self._reads_ahead = False  # decrypts a file in another thread
         self._done = self._moved = 0  # files and bytes, for the progress
         self._came: dict[bytes, str] = {}  # checksums by place, until the ledger has them
         self._noted_at = time.monotonic()
@@ -558,7 +558,7 @@ class _Get:
         if self._records or (path in self._listing and self._listing.find(path)[0] == checksum):
             return True
         self.report.found += 1
-        self._fail(path, self._describe_missing(path))
+        self._fail(path, describe_lost(path, records=self._records))
         return False
 
     def _require_folder(self) -> None:
@@ -613,9 +613,10 @@ class _Get:
             with os.scandir(system_path(order.target)) as entries:
                 self._present = any(entries)
             state = find_state(Settings(), find_places(order.config))
-            stack.enter_context(
+            lease = stack.enter_context(
                 directory_locked(state, order.target, SystemClock(), self._cancel.set)
             )
+            self._keeps = [] if lease.descriptor is None else [lease.descriptor]
         except AlreadyRunningError as error:
             who = error.message.partition(" since ")[2]
             raise AlreadyRunningError(
@@ -629,17 +630,45 @@ class _Get:
         jobs = list(self._group(chosen))
         self._jobs = iter(jobs)
         most = min(self._order.channels or self._place.readers, len(jobs))
-        decrypts = isinstance(self._place, HostPlace) and not self._place.reads_back
-        self._reads_ahead = decrypts and len(chosen) == 1
-        self._sessions += [self._place.open_files() for _ in range(1, most)]
-        sessions = enumerate(self._sessions[:most])
-        works = [begin(partial(self._work, channel, files)) for channel, files in sessions]
+        receivers = self._open_receivers(most, reads_ahead=len(chosen) == 1)
+        works = [begin(partial(self._work, *it)) for it in enumerate(receivers)]
         try:
             call_unless(self._cancel, lambda: _wait_all(works))
         finally:
             self._stop.set()
         if self._cancel.is_set():  # the threads may have noticed that first
             raise Cancelled
+
+    def _open_receivers(self, most: int, *, reads_ahead: bool) -> Sequence[Receiver]:
+        """Return what receives files, in this process or in others; no session is open yet."""
+        order, place, target = self._order, self._place, self._target
+        decrypts = isinstance(place, HostPlace) and not place.reads_back
+        if (
+            isinstance(place, HostPlace)
+            and not place.is_shared
+            and most > 1
+            and count_cpus() > 1
+            and order.target
+            and not order.bandwidth  # one process is fast enough, and keeps the limit
+            and self.report.size >= APART
+        ):
+            service = ReceivingService(place.opener, target, order.replace, order.sparse)
+            self._processes = [ProcessReceiver(service, self._keeps) for _ in range(most)]
+            return self._processes
+        self._sessions += [place.open_files() for _ in range(1, most)]
+        return [
+            SessionReceiver(
+                files,
+                target,
+                self._stop,
+                order.replace,
+                order.sparse,
+                self._records,
+                reads_ahead and decrypts,
+                lambda path: self._staged.pop(path, None) is not None,
+            )
+            for files in self._sessions[:most]
+        ]
 
     def _group(self, chosen: Sequence[bytes]) -> Iterator[list[bytes]]:
         """Yield small files in groups, those of an archive in one, and each other one alone.
@@ -669,7 +698,7 @@ class _Get:
         for start in range(0, len(large), together):
             yield large[start : start + together]
 
-    def _work(self, channel: int, files: DestinationFiles) -> None:
+    def _work(self, channel: int, receiver: Receiver) -> None:
         """Receive one group after the other, until none is left or the work ends."""
         try:
             with self._events.channel(channel, self._place.name):
@@ -678,7 +707,7 @@ class _Get:
                         job = next(self._jobs, None)
                     if job is None:
                         return
-                    self._receive_group(channel, files, [self._describe(path) for path in job])
+                    self._receive_group(channel, receiver, [self._describe(path) for path in job])
         except BaseException:
             self._stop.set()
             raise
@@ -693,19 +722,19 @@ class _Get:
         return WantedFile(path, place, size, checksum, self._listing.find_modified(path))
 
     def _receive_group(
-        self, channel: int, files: DestinationFiles, wanted: Sequence[WantedFile]
+        self, channel: int, receiver: Receiver, wanted: Sequence[WantedFile]
     ) -> None:
         """Receive files of one group; what a broken connection has left is received again."""
         left = {it.path: it for it in self._skip_present(wanted)}
         if self._order.dry_run:
             for file in left.values():
-                self._settle(file, None)
+                self.settle(file, None)
         elif left:
             with self._events.transfer(channel, list(left.values())) as transfer:
-                self._receive_again(files, left, transfer)
+                self._receive_again(receiver, left, transfer)
 
     def _receive_again(
-        self, files: DestinationFiles, left: dict[bytes, WantedFile], transfer: IncomingTransfer
+        self, receiver: Receiver, left: dict[bytes, WantedFile], transfer: IncomingTransfer
     ) -> None:
         """Receive files until none is `left`; raises what lasts.
 
@@ -717,7 +746,8 @@ class _Get:
             before = len(left), self._moved // RESUMED
             transfer.begin()
             try:
-                self._receive(files, left, transfer)
+                arrivals = _Arrivals(self, left, transfer)
+                receiver.receive(list(left.values()), arrivals, again=transfer.attempt > 1)
             except (TransientError, ServerUnavailableError) as error:
                 logger.info("The destination did not answer: %s", error)
                 if (len(left), self._moved // RESUMED) != before:
@@ -739,22 +769,18 @@ class _Get:
             for file in wanted:
                 self._events.want(file, None)
             return list(wanted)
-        found = self._target.look([it.place for it in wanted])
-        pairs = list(zip(wanted, found, strict=True))
-        same = [file for file, there in pairs if there and there.size == file.size]
-        proven = zip(same, self._target.prove([it.place for it in same]), strict=True)
-        here = {file.path for file, it in proven if it and it.checksum == file.checksum}
+        found, here = find_right(self._target, wanted)
         left = []
-        for file, there in pairs:
+        for file, there in zip(wanted, found, strict=True):
             if file.path in here:
-                self._settle(file, None, here=True)
+                self.settle(file, None, here=True)
             elif there and not self._order.replace:
                 problem = Problem(
                     OCCUPIED,
                     f"Another file has the name {format_path(file.place)}.",
                     HOW_TO_REPLACE,
                 )
-                self._settle(file, problem)
+                self.settle(file, problem)
             else:
                 self._events.want(file, there.size if there else None)
                 left.append(file)
@@ -763,112 +789,7 @@ class _Get:
             self._target.remove_parts(file for file in wanted if file.path not in again)
         return left
 
-    def _receive(
-        self, files: DestinationFiles, left: dict[bytes, WantedFile], transfer: IncomingTransfer
-    ) -> None:
-        """Receive files, and remove from those that are `left` what is settled."""
-        small = [it.path for it in left.values() if it.size <= SMALL or it.archive]
-        if len(small) > 1:
-            self._receive_together(files, small, left, transfer)
-        waiting, works = list(left.values()), dict[bytes, Steps]()
-        with ExitStack() as stack:
-            while waiting or works:
-                for file in waiting[: max(0, files.concurrent - len(works))]:
-                    waiting.remove(file)
-                    works[file.path] = self._receive_alone(files, file, transfer)
-                    stack.callback(works[file.path].close)
-                pieces = []
-                for path, steps in list(works.items()):
-                    try:
-                        pieces.append(next(steps))
-                    except StopIteration as end:
-                        self._settle(left.pop(path), end.value, transfer)
-                        del works[path]
-                hashing.update_all(pieces)
-
-    def _receive_together(
-        self,
-        files: DestinationFiles,
-        paths: Sequence[bytes],
-        left: dict[bytes, WantedFile],
-        transfer: IncomingTransfer,
-    ) -> None:
-        """Receive small files; those that are omitted or wrong stay `left`."""
-        moved = partial(self._pass, transfer)
-        with self._receiving() as reception:
-            try:
-                for content in files.open_contents(paths):
-                    file = left[content.path]
-                    try:
-                        with reception.open(file) as incoming:
-                            hash_alone(reception.write(incoming, content, moved))
-                    except OSError as error:
-                        self._settle(file, self._target.judge(file.place, error), transfer)
-                        del left[file.path]
-            finally:
-                for file, problem in reception.name_all():
-                    self._settle(file, problem, transfer)
-                    del left[file.path]
-
-    def _receive_alone(
-        self, files: DestinationFiles, file: WantedFile, transfer: IncomingTransfer
-    ) -> Steps:
-        """Receive a file, in the steps of `Reception.write`; return what prevented that.
-
-        If it continues what an earlier attempt has left, and that was wrong, it begins again.
-        """
-        resumed, moved = True, partial(self._pass, transfer)
-        while resumed:
-            try:
-                with self._receiving() as reception:
-                    with reception.open(file) as incoming:
-                        resumed = incoming.offset > 0
-                        # What earlier attempts of this command have left was counted as it came.
-                        known = incoming.offset if transfer.attempt == 1 else 0
-                        self._move(known, transfer, waits=False)
-                        with files.open_content(file.path, incoming.offset) as content:
-                            if content is None:
-                                incoming.remove()
-                                return self._describe_missing(file.path)
-                            with self._read_ahead(file, content) as read:
-                                right = yield from reception.write(incoming, read, moved)
-                    if right:
-                        return reception.name_all()[0][1]
-                    resumed = resumed or self._forget_staged(file.path)
-            except OSError as error:
-                return self._target.judge(file.place, error)
-            except TransientError:
-                raise
-            except ItemError as error:
-                if not self._forget_staged(file.path):
-                    return error.problem
-                resumed = True
-        return self._describe_different(file.path)
-
-    def _forget_staged(self, path: bytes) -> bool:
-        """Let a file come from its server instead of the staging host, if it did not yet."""
-        return self._staged.pop(path, None) is not None
-
-    @contextmanager
-    def _read_ahead(self, file: WantedFile, content: StoredContent) -> Iterator[StoredContent]:
-        """Yield the content of a large file of a host, which another thread decrypts."""
-        # Several threads that receive would get in each other's way: the interpreter has one lock.
-        if file.size < RESUMED or not self._reads_ahead:
-            yield content
-            return
-        reading = self._stop.part()
-        try:
-            yield content._replace(pieces=ahead(content.pieces, reading, PIECES_AHEAD))
-        finally:
-            reading.set()
-
-    def _receiving(self) -> "AbstractContextManager[Reception]":
-        return self._target.receiving(replace=self._order.replace, sparse=self._order.sparse)
-
-    def _pass(self, transfer: IncomingTransfer, piece: bytes) -> None:
-        self._move(len(piece), transfer, waits=piece is not HOLE)
-
-    def _move(self, size: int, transfer: IncomingTransfer, *, waits: bool) -> None:
+    def move(self, size: int, transfer: IncomingTransfer, *, waits: bool) -> None:
         """Count bytes that have arrived, and wait as the bandwidth demands."""
         with self._lock:
             self._moved += size
@@ -883,7 +804,7 @@ class _Get:
         if self._stop.is_set():
             raise Cancelled
 
-    def _settle(
+    def settle(
         self,
         file: WantedFile,
         problem: Problem | None,
@@ -987,38 +908,33 @@ class _Get:
 
         self.report.unlisted, self.report.named = self._ask(find)
 
-    def _describe_missing(self, path: bytes) -> Problem:
-        if self._records:
-            message = f"The server has a record of {format_path(path)}, but not its bytes."
-            return Problem(LOST, message, CHECK_SERVER)
-        return Problem(
-            LOST,
-            f"{format_path(path)} is listed, but no file of this name can be read at the "
-            "destination.",
-            "Copy it there again from the original.",
-        )
-
-    def _describe_different(self, path: bytes) -> Problem:
-        if self._records:
-            shown = format_path(path)
-            message = f"The server returned other bytes for {shown} than it has verified."
-            return Problem(DIFFERS, message, CHECK_SERVER)
-        return Problem(
-            DIFFERS,
-            f"{format_path(path)} has other bytes at the destination than the manifest lists. They "
-            "were not kept.",
-            "The administrator of the destination has to check its storage. If copies go there "
-            "now, run the same command again.",
-        )
-
     def _ask(self, action: Callable[[], T]) -> T:
         return call_again(self._cancel, action)
 
     def _close(self) -> None:
         self._stop.set()
+        for process in self._processes:
+            process.stop()
+        for process in self._processes:
+            process.close()
         for files in self._sessions:
             with suppress(UploaderError):
                 files.close()
+
+
+class _Arrivals(NamedTuple):
+    """Counts what comes of the files that are `left`."""
+
+    get: _Get
+    left: dict[bytes, WantedFile]
+    transfer: IncomingTransfer
+
+    def move(self, size: int, *, waits: bool) -> None:
+        self.get.move(size, self.transfer, waits=waits)
+
+    def settle(self, file: WantedFile, problem: Problem | None) -> None:
+        del self.left[file.path]
+        self.get.settle(file, problem, self.transfer)
 
 
 def _is_possible(path: bytes) -> bool:

@@ -4,7 +4,7 @@ import hashlib
 import os
 import shutil
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from functools import partial
@@ -78,7 +78,7 @@ from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.keys import STANDARD_PORT
 from mydata_like.ssh.login import Prompts as Prompts
-from mydata_like.ssh.session import Endpoint, OpenSession
+from mydata_like.ssh.session import Endpoint
 from mydata_like.ssh.sftp import open_on
 from mydata_like.state.state_files import HOSTS
 from mydata_like.transfer.destination_problems import ABSENT
@@ -143,15 +143,21 @@ class HostPlace:
 
     def open_files(self) -> DestinationFiles:
         """Return the access to its files; no session is open yet."""
+        return self.opener()
+
+    @property
+    def opener(self) -> Callable[[], DestinationFiles]:
+        """What `open_files` calls; small enough to be pickled."""
         if self.reads_back:
             flushes = self.evidence == "read-back"
-            return SftpFiles(partial(connect, self.endpoint), self.path, flushes=flushes)
-        return HostFiles(self._connect, self.path, self.programs)
+            return partial(SftpFiles, partial(connect, self.endpoint), self.path, flushes=flushes)
+        log_in = partial(StagingHost(self.endpoint, self.path).connect, self.found, confirms=False)
+        return partial(HostFiles, log_in, self.path, self.programs)
 
     @property
     def readers(self) -> int:
         """How many sessions read files from it at once."""
-        return 2 if self._is_shared else 4
+        return 2 if self.is_shared else 4
 
     def open_above(self, files: DestinationFiles) -> tuple[Self, DestinationFiles] | None:
         """Return the folder above, and the same session for its files; None for the top."""
@@ -169,9 +175,6 @@ class HostPlace:
                 return open_on(session).find_free(self.path)
         except RejectedError:
             return None
-
-    def _connect(self) -> tuple[OpenSession, HostCapabilities]:
-        return connect(self.endpoint), self.found
 
     def find_measured(
         self, access: "TransportParts", folder: str
@@ -201,11 +204,12 @@ class HostPlace:
             owner=access.owner,
             algorithm=access.algorithm,
             memory=RememberedHosts(access.state / HOSTS.replace("*", "copies"), area, access.clock),
-            starter=_share_session() if self._is_shared else access.workers,
+            starter=_share_session() if self.is_shared else access.workers,
         )
 
     @property
-    def _is_shared(self) -> bool:
+    def is_shared(self) -> bool:
+        """Whether all sessions use one login of this process."""
         credentials = self.endpoint.credentials
         return credentials is not None and self.endpoint.account in credentials.logins
 

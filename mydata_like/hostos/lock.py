@@ -133,6 +133,7 @@ class Lease:
         self._content = holder.format().encode()
         self._held = False
         self.missing = False  # a lock file is needed, but could not be written
+        self.descriptor: int | None = None  # whose lock lasts until all have closed it
 
     def take(self) -> None:
         """Create the lock file; if it cannot be written, it is `missing`.
@@ -377,7 +378,7 @@ def _directory_locked(directory: bytes, shard: Shard, lease: Lease) -> Iterator[
     descriptor = None
     if sys.platform != "win32":
         with suppress(OSError):  # reading the folder reports the error
-            descriptor = os.open(directory, os.O_RDONLY)
+            lease.descriptor = descriptor = os.open(directory, os.O_RDONLY)
     try:
         yield descriptor is not None and _lock_folder(descriptor, directory, shard, lease)
     finally:

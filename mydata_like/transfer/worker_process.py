@@ -54,14 +54,20 @@ def build_command(module: str = "mydata_like.transfer.worker", word: str = WORKE
     return (python, "-S", "-c", _BEGIN.format(module), *sys.path)
 
 
-def start_process(command: Sequence[str]) -> tuple[subprocess.Popen[bytes], Pipe]:
-    """Start one of our processes; return it with the pipe to its input and output."""
+def start_process(
+    command: Sequence[str], keeps: Sequence[int] = ()
+) -> tuple[subprocess.Popen[bytes], Pipe]:
+    """Start one of our processes, which keeps these descriptors open.
+
+    Returns it with the pipe to its input and output.
+    """
     with _interrupts_held():
         process = subprocess.Popen(  # noqa: S603 - our own program
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             creationflags=_DETACHED,
+            pass_fds=keeps,
         )
     assert process.stdin
     assert process.stdout
@@ -142,6 +148,10 @@ class WorkerProcess:
         if isinstance(reply, TaskFailed):
             raise unpack_error(reply)
         return reply
+
+    def await_end(self, seconds: float) -> None:
+        """Wait until the process has ended, at most so long."""
+        self._listener.join(seconds)
 
     def kill(self) -> None:
         """Kill the process; threads that wait for it get an error, at the latest from `reap`."""

@@ -14,12 +14,14 @@ from collections import Counter
 from contextlib import suppress
 from random import Random
 
+import psutil
 import pytest
 
 from mydata_like.core.events import parse_event
 from mydata_like.engine.progress import RunProgress
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.selftest.tampering import TamperingProxy
+from mydata_like.transfer.folder.received_files import WantedFile
 from tests.copy_site import CopySite, hash_file, look, open_copy_site
 from tests.mounts import MOUNTS, SmallDisk, may_mount_disks, needs_mounts
 from tests.site import DEADLINE, close_streams, finish, kill_group, yield_processor
@@ -621,6 +623,67 @@ def test_large_files_that_come_together_continue_after_their_connection_broke(ho
     ended = finish(process)
 
     assert ended.code == 0, ended.output
+    assert seen(host_site.here) == seen(host_site.source)
+
+
+def make_many_bytes(site):
+    """Make so many that processes receive them; most are holes, which are not sent."""
+    site.make("holes", b"x")
+    os.truncate(site.source / "holes", 300_000_000)
+    for number in range(8):
+        site.make(f"{number}", Random(number).randbytes(LARGE // 2))
+        site.make(f"small/{number}", b"%d" % number)
+    site.copy_all()
+
+
+def test_a_killed_process_is_reported_and_another_receives_what_is_left(host_site):
+    make_many_bytes(host_site)
+    process = host_site.start_get("--events", what="src/")
+    await_that(process, lambda: has_part(host_site.here))
+
+    for child in psutil.Process(process.pid).children():
+        child.kill()
+    ended = finish(process)
+
+    events = [json.loads(line) for line in ended.output.splitlines()]
+    retried = [it["problem"]["code"] for it in events if it["event"] == "transfer_retried"]
+    assert ended.code == 0, ended.output
+    assert set(retried) == {"channel.lost"}
+    assert seen(host_site.here) == seen(host_site.source)
+    assert left_in(host_site.here) == []
+
+
+def test_processes_end_with_their_command_and_the_next_one_continues(host_site):
+    make_many_bytes(host_site)
+    process = host_site.start_get(what="src/")
+    await_that(process, lambda: has_part(host_site.here))
+    children = psutil.Process(process.pid).children()
+
+    process.kill()  # only this one
+    close_streams(process)
+    _, alive = psutil.wait_procs(children, DEADLINE)
+    code, _ = host_site.get(what="src/")
+
+    assert children
+    assert (code, alive) == (0, [])
+    assert seen(host_site.here) == seen(host_site.source)
+
+
+def test_processes_that_are_interrupted_leave_only_what_can_be_continued(host_site):
+    make_many_bytes(host_site)
+    process = host_site.start_get(what="src/")
+    await_that(process, lambda: has_part(host_site.here))
+    children = psutil.Process(process.pid).children()
+
+    process.send_signal(signal.SIGINT)
+    ended = finish(process)
+
+    assert ended.code == 130, ended.output
+    assert not any(it.is_running() for it in children)
+    names = (b"holes", *(b"%d" % number for number in range(8)))
+    parts = {WantedFile(it, it, 0, "", 0).part for it in names}
+    assert {os.fsencode(it.name) for it in left_in(host_site.here)} <= parts
+    assert host_site.get(what="src/")[0] == 0
     assert seen(host_site.here) == seen(host_site.source)
 
 

@@ -3,10 +3,11 @@
 `python -m tests.trials.get --rounds 30 [--files 200] [--seed N] [--flips 10]`
 
 In each round, files are copied to a host (over libssh, over paramiko, or over SFTP only) or to a
-folder, and some are changed, truncated or removed there. The real `get` is killed several times
-after a random number of files, and then ends by itself. After each kill, every file that has a name
-must have the bytes that were copied. At the end all files must be here but those that were tampered
-with, and no temporary names must be left.
+folder, and some are changed, truncated or removed there. Some sources are so large, by holes, that
+processes receive them. The real `get` is killed several times after a random number of files, with
+or without its processes, or only one of these is, and then ends by itself. After each kill, every
+file that has a name must have the bytes that were copied. At the end all files must be here but
+those that were tampered with, and no temporary names must be left.
 
 With `--flips`, so many packets between it and the host have a bit changed instead of the kills.
 Whatever it makes of that, no wrong bytes may get a name, and a `get` without changes must complete
@@ -25,6 +26,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+import psutil
+
 from mydata_like.selftest.tampering import TamperingProxy
 from tests.copy_site import CopySite, look
 from tests.site import close_streams, finish, kill_group
@@ -35,6 +38,7 @@ KILLS = 3  # of a round
 ENDINGS = (b".tif", b"\xff.raw", b" '.txt", b"\n", b"\\n", b"-\r", b"*", b".")
 FOLDERS = (b"", b"run 1", b"run 1/deep/er", b"-rf", b"caf\xe9", b"new\nline")
 PART = b".mydata-get-"
+HOLES = 300_000_000  # bytes
 WAYS = ("libssh", "paramiko", "SFTP", "folder")  # to the destination
 
 
@@ -112,6 +116,9 @@ class Round:
             name = b"%05d%b" % (number, chance.choice(ENDINGS))
             with open(os.path.join(folder, name), "wb") as file:
                 file.write(chance.randbytes(size))
+        if self._way in ("libssh", "paramiko") and chance.random() < 0.7:
+            with open(os.path.join(self._source, b"holes"), "wb") as file:
+                file.truncate(HOLES)
 
     def _tamper(self, paths: list[bytes]) -> set[bytes]:
         """Change some files at the destination; return their paths."""
@@ -180,8 +187,23 @@ class Round:
         except subprocess.TimeoutExpired:
             self._report.kills += 1
             self._report.inside += bool(seen)
-        kill_group(process)
+        children, way = self._list_children(process), self._chance.randrange(3)
+        if way:
+            kill_group(process)
+        else:
+            process.kill()  # its processes end by themselves
         close_streams(process)
+        psutil.wait_procs(children, PATIENCE)
+
+    def _list_children(self, process: "subprocess.Popen[str]") -> list[psutil.Process]:
+        """Return the processes of a command, after one of them was perhaps killed."""
+        try:
+            children = psutil.Process(process.pid).children()
+            if children and self._chance.random() < 0.3:
+                self._chance.choice(children).kill()
+        except psutil.NoSuchProcess:
+            return []
+        return children
 
     def _check(self, ours: dict[bytes, object], tampered: set[bytes]) -> set[bytes]:
         """Check that each file that has a name has its bytes; return them."""

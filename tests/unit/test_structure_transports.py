@@ -89,6 +89,7 @@ EXCEPTIONS = {
     "folder": {
         "app.get_events",  # the files that the local folder receives
         "app.get_service",  # the local folder that receives files
+        "app.receiving",
         "app.mytardis_place",  # the same
         "app.registration",
         "app.restore_test",  # the local files that are compared

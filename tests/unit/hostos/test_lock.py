@@ -13,6 +13,7 @@ import pytest
 from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import AlreadyRunningError, Cancelled, RunError
 from mydata_like.hostos.lock import find_shards, is_locked, lock_data_directory
+from mydata_like.transfer.worker_process import start_process
 from tests.fakes.clock import FakeClock
 from tests.privileges import needs_links
 from tests.umasks import posix_modes
@@ -121,6 +122,24 @@ def test_a_killed_run_frees_the_lock_at_once(state: Path, data: bytes) -> None:
 
     assert f'"pid": {os.getpid()}' in note
     assert not list(state.glob("*.json"))
+
+
+@pytest.mark.process
+@pytest.mark.skipif(os.name == "nt", reason="folders are locked on POSIX")
+def test_a_lock_lasts_as_long_as_a_process_that_keeps_it(state: Path, data: bytes) -> None:
+    with lock_data_directory(state, data, FakeClock()) as lease:
+        assert lease.descriptor is not None
+        process, pipe = start_process([sys.executable, "-c", "input()"], [lease.descriptor])
+    try:
+        with pytest.raises(AlreadyRunningError), lock_data_directory(state, data, FakeClock()):
+            pytest.fail("the folder was free")
+    finally:
+        process.kill()
+        process.wait()
+        pipe.close()
+
+    with lock_data_directory(state, data, FakeClock()):
+        pass
 
 
 def test_a_failed_run_frees_the_lock(state: Path, data: bytes) -> None:
