@@ -71,8 +71,8 @@ class FileGroup(NamedTuple):
     `last` is true when the folder has been read completely; the last group may be empty. Groups of
     a folder are numbered from 0, and their files are in the order of the walk: all of a sub-folder
     before the walk leaves it. `known` is the dataset in which the ledger has all of the files as
-    verified and unchanged. With `new`, it has none of them so. `remote` has the keys of files
-    whose content is not on this computer.
+    verified and unchanged, except those with `open` keys. With `new`, it has none of them so.
+    `remote` has the keys of files whose content is not on this computer.
     """
 
     folder: DatasetFolder
@@ -80,6 +80,7 @@ class FileGroup(NamedTuple):
     last: bool
     number: int = 0
     known: DatasetId | None = None
+    open: frozenset[bytes] = frozenset()
     new: bool = False
     remote: frozenset[bytes] = frozenset()
 

@@ -275,15 +275,17 @@ class Check:
         """Return the files that must be checked one by one, usually none."""
         files, agreed = group.files, view.agrees
         view.settle()
-        if agreed and group.known == view.dataset.id:
-            # Groups with files that have names of archives have no digest.
-            return [] if group.digest else [it for it in files if it.name.endswith(b".tar")]
         if group.new:
             return files
-        found = self._ledger.find_open(files)
-        if not found.datasets <= {view.dataset.id}:
-            return files
-        return [file for file in files if file.key in found.keys or file.name.endswith(b".tar")]
+        open_keys = group.open
+        if not agreed or group.known != view.dataset.id:
+            found = self._ledger.find_open(files)
+            if not found.datasets <= {view.dataset.id}:
+                return files
+            open_keys = found.keys
+        elif group.digest and not open_keys:  # files with the names of archives have no digest
+            return []
+        return [it for it in files if it.key in open_keys or it.name.endswith(b".tar")]
 
     def _report_open(self, open_files: Batch) -> None:
         wanted = [FileWanted.of(item) for item in open_files if item.state is EntryState.FOUND]

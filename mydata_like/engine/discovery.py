@@ -83,13 +83,13 @@ class Discovery:
         if group.digest and (known := inventory.find_known(group.digest)):
             return group._replace(known=known), 0
         seen = inventory.find_open(group.files, group.digest)
-        news = inventory.record_found(group.files, self._since) if seen.keys else 0
+        new = [it for it in group.files if it.key in seen.keys] if seen.keys else ()
+        news = inventory.record_found(new, self._since) if new else 0
         if news:
             names = folder.path, folder.name, folder.title, folder.owner, folder.group_folder
             inventory.add_folders([FolderSums(*names)])
-        whole = not seen.keys and len(seen.datasets) == 1
-        known = next(iter(seen.datasets)) if whole else None
-        return group._replace(known=known, new=not seen.datasets), news
+        known = next(iter(seen.datasets)) if len(seen.datasets) == 1 else None
+        return group._replace(known=known, open=seen.keys, new=not seen.datasets), news
 
     def list_open(self, group: FileGroup) -> list[LocalFile]:
         """Return the files of a group that are not known as verified in their current state."""

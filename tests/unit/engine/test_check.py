@@ -225,6 +225,23 @@ def test_known_files_are_proven_by_one_question():
     assert not asked & {"list_datafiles", "find_datafiles"}
 
 
+def test_of_a_known_group_only_open_files_are_looked_at_unless_the_server_differs():
+    bench = Bench()
+    dataset = bench.make_dataset()
+    record = known(bench, dataset, a_record())
+    known(bench, dataset, a_record("b.txt"))
+    first, second = a_file("a.txt"), a_file("b.txt")
+    group = a_group(first, second)._replace(known=dataset.id, open=frozenset([first.key]))
+
+    assert bench(group) == []
+    assert [event.files for event in bench.of_kind(FilesKnown)] == [1]
+    assert [event.path for event in bench.of_kind(FileVerified)] == [first.key]
+
+    unverify(bench, record)
+    (item,) = bench(group._replace(open=frozenset()))
+    assert item.datafile == record.id
+
+
 def unverify(bench, record):
     replicas = tuple(it._replace(verified=False) for it in record.replicas)
     bench.server.records[record.id] = record._replace(replicas=replicas)
