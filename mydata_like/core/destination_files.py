@@ -312,6 +312,16 @@ class DestinationFiles(Protocol):
         Unless it may `replace`, return False if the name is taken, and leave that file as it is.
         """
 
+    def write_new(self, path: bytes, content: bytes, others: Sequence[tuple[bytes, bytes]]) -> bool:
+        """Write a file unless its name is taken, and then others, which replace theirs.
+
+        Return False if the name is taken; then nothing is written.
+        """
+        if not self.write(path, content):
+            return False
+        self.write_all(others)
+        return True
+
     def write_all(self, files: Sequence[tuple[bytes, bytes]]) -> None:
         """Write several files below `.mydata-like`, given with their contents; see `write`.
 

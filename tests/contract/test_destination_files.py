@@ -620,6 +620,17 @@ def test_several_files_of_ours_are_written_at_once_and_replace_those_of_their_na
     assert sorted(names(there.path(f"{OWN}/m/one"))) == ["a 'b", "d"]
 
 
+def test_files_of_ours_follow_a_new_one_only_if_its_name_is_free(there):
+    first, second, empty = (b".mydata-like/m/" + name for name in (b"a 'b", b"c\nd", b"e"))
+    there.files.write(second, b"earlier")
+
+    assert there.files.write_new(first, b"1", [(second, b"2"), (empty, b"")])
+    assert not there.files.write_new(first, b"3", [(second, b"4")])
+
+    assert [there.files.read(it) for it in (first, second, empty)] == [b"1", b"2", b""]
+    assert sorted(names(there.path(f"{OWN}/m"))) == ["a 'b", "c\nd", "e"]
+
+
 def test_of_several_files_one_that_cannot_be_written_is_named(there):
     there.put(f"{OWN}/m/b/c")
 

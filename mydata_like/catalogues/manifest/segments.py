@@ -179,14 +179,10 @@ class Manifest:
                 content = format_segment(part, self._files.evidence, at, algorithm)
                 plain, escaped = format_checksums(part)
                 number = self._find_next()
-                # The segment counts once its last file is there, so that no other is missing.
                 ending = b"." + algorithm.value.encode()
-                while not self._write_new(self._own + b"%06d" % number + ending, plain):
+                while not self._write_segment(number, ending, plain, escaped, content):
                     number += 1  # another program with our state has written one
                 name = self._own + b"%06d" % number
-                if escaped:
-                    self._files.write(name + _ESCAPED + ending, escaped, replace=True)
-                self._files.write(name + _ENDING, content, replace=True)
                 self._last = number
                 if self._listed:
                     self._listed.add(name, [_encode(it.file.path) for it in part])
@@ -201,6 +197,23 @@ class Manifest:
             self._files.remove([self._own + name for name in left])
             self._last = max(own, default=0)
         return self._last + 1
+
+    def _write_segment(
+        self, number: int, ending: bytes, plain: bytes, escaped: bytes, content: bytes
+    ) -> bool:
+        """Write the files of a segment; return False if it is of another program.
+
+        It counts once its last file is there, so that no other is missing.
+        """
+        name = self._own + b"%06d" % number
+        others = [(name + _ESCAPED + ending, escaped)] if escaped else []
+        others.append((name + _ENDING, content))
+        if self._files.write_new(name + ending, plain, others):
+            return True
+        if self._files.read(name + ending) != plain:
+            return False
+        self._files.write_all(others)  # an attempt whose answer was lost
+        return True
 
     def _write_new(self, name: bytes, content: bytes) -> bool:
         """Write a file unless another one has its name."""

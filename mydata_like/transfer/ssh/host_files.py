@@ -115,14 +115,17 @@ _LONGEST_PART: Final = 1024 * 1024  # bytes
 _PRUNE: Final = b"-path ./%b -prune -o " % OWN_FOLDER
 # All contents arrive as one file, since `head` may read more of its input than it prints.
 _WRITE: Final = (
-    b'IFS=; root=$PWD; i=0; links=1; if %b; then :; else a refused "$v"; exit; fi; '
+    b'IFS=; root=$PWD; i=0; links=1; failed=; if %b; then :; else a refused "$v"; exit; fi; '
     b"""T=$PWD/%b; v=$( { cat > "$T"; } 2>&1); s=$(wc -c < "$T" 2>/dev/null | tr -d ' '); """
     b'if [ "$s" != %d ]; then rm -f "$T"; a refused "$v"; exit; fi; '
     b"""r() { n=$1; d=$PWD; U=./%b; if [ "$3" = 0 ]; then : > "$U"; """
     b'else v=$( { tail -c +"$2" "$T" | head -c "$3" > "$U"; } 2>&1); fi; '
     b"""s=$(wc -c < "$U" 2>/dev/null | tr -d ' '); """
     b'if [ "$s" != "$3" ]; then rm -f "$U"; a refused "$v"; return; fi; '
-    b'sync "$U" 2>/dev/null || sync; %b; rm -f "$U"; sync . 2>/dev/null; }; '
+    b'sync "$U" 2>/dev/null || sync; %b; '
+    # What is still there has not got its name. Without the first one, no other is written.
+    b'[ ! -e "$U" ] || failed=1; rm -f "$U"; sync . 2>/dev/null; '
+    b'[ "$i$failed" != 01 ] || { rm -f "$T"; exit 0; }; }; '
     b'%brm -f "$T"; exit 0'
 )
 _WRITE_ONE: Final = b'cd -- "$root"; i=%d; if %b; then r %b %d %d; else a refused "$v"; fi; '
@@ -131,6 +134,7 @@ _REPLACE: Final = (
     b'if [ -d "$n" ]; then a failed "Is a directory"; '
     b'elif v=$(mv -f -- "$U" "$n" 2>&1); then a placed; else a failed "$v"; fi'
 )
+_NEW_FIRST: Final = b'if [ "$i" = 0 ]; then %b; else %b; fi' % (_NEW, _REPLACE)
 _READ_OWN: Final = (
     b'(if %b && n=%b && [ -f "$n" ] && [ ! -h "$n" ]; then printf \'mydata:found\\0\'; cat "$n"; '
     b"else printf 'mydata:missing\\0'; fi; printf '%b:%%d\\0' \"$?\"); "
@@ -521,6 +525,10 @@ class HostFiles(DestinationFiles):
         """Write a file below `.mydata-like`; return False if its name is taken."""
         return self._write([(path, content)], _REPLACE if replace else _NEW)
 
+    def write_new(self, path: bytes, content: bytes, others: Sequence[tuple[bytes, bytes]]) -> bool:
+        """Write a file unless its name is taken, and then others, with one command."""
+        return self._write([(path, content), *others], _NEW_FIRST)
+
     def write_all(self, files: Sequence[tuple[bytes, bytes]]) -> None:
         """Write several files below `.mydata-like` with one command."""
         if files:
@@ -547,9 +555,11 @@ class HostFiles(DestinationFiles):
             if answer.word not in ("placed", "moved", "occupied"):
                 problem = _judge_folder(path, answer)
                 raise StagingError(problem.message, hint=problem.hint, code=problem.code)
+        if answers[0].word == "occupied":
+            return False
         if len(answers) < len(files):
             raise _unanswered()
-        return all(answer.word != "occupied" for answer in answers)
+        return True
 
     def make_tree(self, folders: Sequence[TreeFolder], links: Sequence[TreeLink]) -> list[Problem]:
         """Make folders and links that are missing; return what cannot be made."""
