@@ -150,8 +150,9 @@ ASK_SOON = 5.0  # seconds, if no channel was open yet
 REFUSALS = 3  # attempts to reopen a lost channel, after which another one takes its place
 STALE = timedelta(minutes=2)  # after which an idle channel may be broken without notice
 CHECK_INTERVAL = 0.25  # seconds between checks whether a worker may start
-# Logins at once: more of them take processor time from what is being sent, and from each other.
+# Logins at once to a far host: more of them take time from what is being sent, and each other.
 LOGINS = 2
+FAR = 0.02  # seconds of a round trip
 
 
 BY_HAND = "requested by the user"
@@ -236,6 +237,11 @@ class ChannelPool:
         """The number that the settings, the user or the search ask for; 0 for all."""
         wanted = self._channels
         return wanted.channels if isinstance(wanted, ChannelTuner) else wanted
+
+    @property
+    def are_far(self) -> bool:
+        """Whether a login takes long, as far as is known."""
+        return self._transport.round_trip >= FAR
 
     @property
     def resting(self) -> bool:
@@ -489,7 +495,9 @@ class ChannelPool:
         was opened before then may exceed the limit, and is closed.
         """
         with self._lock:
-            if self._opened + self._opening >= self.limit or self._opening == LOGINS:
+            if self._opened + self._opening >= self.limit:
+                return None
+            if self.are_far and self._opening >= LOGINS:
                 return None
             self._opening += 1
         channel = None

@@ -238,24 +238,19 @@ class Send:
         if payload.batched and self._begun:
             for it in payload.members:
                 it.interrupted = it.interrupted or it.file.key in self._begun
-        self._taken.append(payload)
+        # To a far host, a channel that is open sends what waits for one that is being opened.
+        waiting = self._taken if self._channels.are_far else deque[Payload]()
+        waiting.append(payload)
         taken: Payload | None = None
         try:
-            with self._channels.borrowed_while(lambda: self._taken) as channel:
-                # A channel that is open sends what waits for one that is being opened.
-                while channel and (taken := self._take()):
+            with self._channels.borrowed_while(lambda: waiting) as channel:
+                while channel and (taken := _take(waiting)):
                     with self._choices.carrying(taken):
                         yield from self._carry(channel, taken)
         except PAUSING as error:  # for longer than its patience
             self._choices.finish(error)
-            for left in filter(None, (taken, *iter(self._take, None))):
+            for left in filter(None, (taken, *iter(lambda: _take(waiting), None))):
                 self._drop_unwanted(left)
-
-    def _take(self) -> Payload | None:
-        """Return the payload that waits longest for a channel, if any."""
-        with suppress(IndexError):
-            return self._taken.popleft()
-        return None
 
     def _note_batch(self, payload: Payload) -> list[int]:
         """Record the members of a batch until all have arrived: the next run may continue it."""
@@ -517,3 +512,10 @@ class Send:
     def _leave(self, file: LocalFile, problem: Problem) -> None:
         kind = FileWaiting if problem.code in WAITING | LOST else FileFailed
         self._emit(kind(path=file.key, size=file.size, problem=problem))
+
+
+def _take(waiting: deque[Payload]) -> Payload | None:
+    """Return the payload that waits longest for a channel, if any."""
+    with suppress(IndexError):
+        return waiting.popleft()
+    return None

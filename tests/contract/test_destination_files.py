@@ -81,9 +81,9 @@ CHANGING_PYTHON = """
 program=$4
 shift 4
 exec /usr/bin/python3 -I -S -c "import os
-read = os.read
+plain_read = os.read
 def change(descriptor, size):
-    data = read(descriptor, size)
+    data = plain_read(descriptor, size)
     if b'grows' in data:
         with open('/proc/self/fd/%d' % descriptor, 'ab') as file:
             file.write(b'more')
