@@ -3688,7 +3688,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 <context>
     <name>TrayPopup</name>
     <message>
-        <source>&amp;Open the window</source>
+        <source>Open the &amp;window</source>
         <translation>Fenster ö&amp;ffnen</translation>
     </message>
     <message>

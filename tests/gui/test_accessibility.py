@@ -36,7 +36,7 @@ def contexts(open_context, site, tmp_path, qtbot):
     return dict.fromkeys(Moment, after) | {Moment.FIRST_START: first}
 
 
-# Its two buttons have the same key, and at twice the size of texts it is 1,085 pixels wide.
+# At twice the size of texts it is 1,085 pixels wide.
 TO_MEND = {"tray-popup-safe"}
 
 

@@ -44,7 +44,7 @@ class TrayPopup(QFrame):
         self._sent = SentBar(self)
         self._datasets = RecentDatasets(context, self, names_files=False)
         self._safe = PlainLabel("", self, wrap=True)
-        self._open = QPushButton(self.tr("&Open the window"), self)
+        self._open = QPushButton(self.tr("Open the &window"), self)
         self.setWindowTitle(self.tr("Upload status"))
         self.setFrameShape(QFrame.Shape.StyledPanel)
 
