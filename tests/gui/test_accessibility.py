@@ -1,6 +1,6 @@
 """The program can be used with keys alone, by voice, by touch, with large text, in every theme."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import pytest
 from PySide6.QtCore import QLocale, QSize, QTranslator
@@ -46,13 +46,15 @@ def look(contexts, qapp, qtbot):
     style.apply(qapp, "light")
     font = qapp.font()
 
-    def look_at(checks: list[Check], size: QSize) -> dict[str, list[str]]:
+    def look_at(
+        checks: list[Check], size: QSize, omitted: Collection[str] = ()
+    ) -> dict[str, list[str]]:
         controller = contexts[Moment.AFTER].controller
         last = controller.state.last
         stages = {moment: open_stage(context, size) for moment, context in contexts.items()}
         found = {}
         for scene in list_scenes():
-            if scene.name in TO_MEND:
+            if scene.name in omitted:
                 continue
             pose(controller, scene.moment, last)
             found[scene.name] = audit_scene(qtbot, scene, stages[scene.moment], checks, size)
@@ -125,7 +127,7 @@ def test_no_text_is_clipped_at_twice_its_size(look, qapp):
     font = qapp.font()
     font.setPointSizeF(font.pointSizeF() * 2)
     qapp.setFont(font)
-    assert look([audit.find_clipped], SMALL) == {}
+    assert look([audit.find_clipped], SMALL, TO_MEND) == {}
 
 
 def test_german_has_room_and_a_key_for_everything(look, qapp):
