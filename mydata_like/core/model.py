@@ -5,6 +5,8 @@ and named tuples are created, compared and sent between processes several times 
 dataclasses. Sizes are bytes; names and paths on the disk are bytes as the system returned them.
 """
 
+import struct
+import zlib
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -71,8 +73,8 @@ class FileGroup(NamedTuple):
     `last` is true when the folder has been read completely; the last group may be empty. Groups of
     a folder are numbered from 0, and their files are in the order of the walk: all of a sub-folder
     before the walk leaves it. `known` is the dataset in which the ledger has all of the files as
-    verified and unchanged, except those with `open` keys. With `new`, it has none of them so.
-    `remote` has the keys of files whose content is not on this computer.
+    verified and unchanged, except the `open` ones. With `new`, it has none of them so, and all are
+    open. `remote` has the keys of files whose content is not on this computer.
     """
 
     folder: DatasetFolder
@@ -80,14 +82,17 @@ class FileGroup(NamedTuple):
     last: bool
     number: int = 0
     known: DatasetId | None = None
-    open: frozenset[bytes] = frozenset()
+    open: Sequence[LocalFile] = ()
     new: bool = False
     remote: frozenset[bytes] = frozenset()
 
     @property
-    def digest(self) -> bytes:
-        """The digest of all files as in `ScannedFiles`; empty if there is none."""
-        return self.files.digest if isinstance(self.files, ScannedFiles) else b""
+    def parts(self) -> Sequence[tuple[bytes, Sequence[LocalFile]]]:
+        """The files in parts that may be known, each with its digest, which is empty for none."""
+        files = self.files
+        if isinstance(files, ScannedFiles):
+            return [(part.digest, part) for part in files.divide()]
+        return [(b"", files)]
 
     @property
     def size(self) -> int:
@@ -209,12 +214,26 @@ class OpenFiles(NamedTuple):
 class KnownParts(NamedTuple):
     """Parts of earlier listings of a dataset, of which all files were the same as their rows.
 
-    That was within the last days, and no verified row has changed since. The `mark` tells whether
-    one changes from now on.
+    That was within the last days, and no verified row of them has changed since. `seq` is the
+    number of changes of verified rows so far.
     """
 
-    mark: bytes
+    seq: int
     digests: frozenset[bytes]
+
+
+def hash_keys(keys: Iterable[bytes]) -> bytes:
+    """Return four bytes for each key."""
+    hashes = [hash_key(key) for key in keys]
+    return struct.pack(f"<{len(hashes)}I", *hashes)
+
+
+hash_key = zlib.crc32
+
+
+def read_hashes(keys: bytes) -> Sequence[int]:
+    """Return what `hash_keys` has packed."""
+    return struct.unpack(f"<{len(keys) // 4}I", keys)
 
 
 class Replica(NamedTuple):

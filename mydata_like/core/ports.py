@@ -7,7 +7,6 @@ from collections.abc import (
     Mapping,
     MutableMapping,
     Sequence,
-    Set,
 )
 from dataclasses import dataclass
 from datetime import datetime
@@ -243,24 +242,34 @@ class Ledger(Protocol):
     def begin_listing(self, dataset: DatasetId) -> KnownParts:
         """Return the parts of earlier listings of a dataset whose files need no comparison."""
 
-    def record_listing(self, dataset: DatasetId, known: KnownParts, same: Set[bytes]) -> None:
+    def record_listing(
+        self, dataset: DatasetId, known: KnownParts, same: Mapping[bytes, bytes]
+    ) -> None:
         """Record the parts of a listing of which all files were the same as their rows.
 
-        `known` is what `begin_listing` returned. If a verified row of the dataset has changed since
-        then, nothing is recorded.
+        `known` is what `begin_listing` returned, and `same` has the `hash_keys` of all parts that
+        are not known. Those with a verified row that has changed since then will not be known.
         """
 
-    def find_open(self, files: Sequence[LocalFile], digest: bytes = b"") -> OpenFiles:
+    def find_open(self, files: Sequence[LocalFile]) -> OpenFiles:
         """Return which files are not known as verified and unchanged.
 
-        Files are compared by size, time, ctime and inode, and must have a known record. If all of
-        them are known in one dataset, `find_known` returns it for their `digest`.
+        Files are compared by size, time, ctime and inode, and must have a known record.
         """
 
-    def find_known(self, digest: bytes) -> DatasetId | None:
-        """Return the dataset in which files with this digest are known as verified and unchanged.
+    def find_open_parts(
+        self, parts: Sequence[tuple[bytes, Sequence[LocalFile]]]
+    ) -> Sequence[OpenFiles]:
+        """Return the same for several parts.
 
-        That was seen within the last days, and no verified row of the dataset has changed since.
+        For the digest of a part of which all files are known in one dataset, `find_known` returns
+        that dataset; an empty digest stands for none.
+        """
+
+    def find_known(self, digests: Sequence[bytes]) -> Mapping[bytes, DatasetId]:
+        """Return the datasets in which files with a digest are known as verified and unchanged.
+
+        That was seen within the last days, and no verified row of them has changed since.
         """
 
     def iter_verified(self, dataset: DatasetId) -> Iterator[Entry]:

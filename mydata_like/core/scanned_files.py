@@ -10,6 +10,10 @@ from typing import Final, NamedTuple, overload
 from mydata_like.core.local_files import LocalFile, bounded_ns
 
 _SEPARATOR: Final = os.fsencode(os.sep)
+_ARCHIVE: Final = b".tar"  # the end of their names
+FACTS: Final = 4  # numbers of each file
+DIVISOR: Final = 100  # a part begins where an inode is a multiple of it
+FEWEST, MOST = 20, 500  # files of a part, unless it is the last
 
 
 class FolderPart(NamedTuple):
@@ -29,6 +33,17 @@ class FolderPart(NamedTuple):
     devices: Sequence[int]
     modes: Sequence[int]
     size: int
+
+    def cut(self, start: int, end: int) -> "FolderPart":
+        """Return some of the files."""
+        facts = self.facts[FACTS * start : FACTS * end]
+        return self._replace(
+            names=self.names[start:end],
+            facts=facts,
+            devices=self.devices[start:end],
+            modes=self.modes[start:end],
+            size=sum(facts[::FACTS]),
+        )
 
     def files(self) -> Iterator[LocalFile]:
         """Yield the files."""
@@ -55,18 +70,39 @@ class FolderPart(NamedTuple):
 
 
 class ScannedFiles(Sequence[LocalFile]):
-    """Files as they were scanned, each of which is described when it is needed.
-
-    Two groups of files have the same `digest` only if the ledger could not tell them apart: they
-    have the same keys, sizes, times, inodes and order. It is empty if it was not computed, as for
-    files with names of archives.
-    """
+    """Files as they were scanned, each of which is described when it is needed."""
 
     def __init__(self, parts: Sequence[FolderPart]) -> None:
         self._parts = parts
         self._files: tuple[LocalFile, ...] | None = None
-        self.digest = _digest(parts)
         self.size = sum(part.size for part in parts)
+
+    @property
+    def digest(self) -> bytes:
+        """The same as of other files only if the ledger could not tell these from them.
+
+        They have the same keys, sizes, times, inodes and order. It is empty for files with the
+        names of archives, and with numbers that the ledger does not store.
+        """
+        return _digest(self._parts)
+
+    def divide(self) -> Iterator["ScannedFiles"]:
+        """Yield the files in parts; a file more or less changes one or two of them."""
+        taken: list[FolderPart] = []
+        count = 0
+        for part in self._parts:
+            start = 0
+            for at, inode in enumerate(part.facts[FACTS - 1 :: FACTS]):
+                ends = count >= FEWEST and inode % DIVISOR == 0
+                if ends or count >= MOST:
+                    if at > start:
+                        taken.append(part.cut(start, at))
+                    yield ScannedFiles(taken)
+                    taken, start, count = [], at, 0
+                count += 1
+            taken.append(part.cut(start, len(part.names)) if start else part)
+        if count:
+            yield ScannedFiles(taken)
 
     @property
     def devices(self) -> set[int]:
@@ -97,12 +133,17 @@ class ScannedFiles(Sequence[LocalFile]):
         return hash(self._list())
 
 
+def is_named_like_archive(file: LocalFile) -> bool:
+    """Return whether an archive of other files could have the name of a file."""
+    return file.name.endswith(_ARCHIVE)
+
+
 def _digest(parts: Sequence[FolderPart]) -> bytes:
     """Return the digest of `ScannedFiles`."""
     digest = hashlib.blake2b(digest_size=16)
     for part in parts:
         names = b"\0".join((part.prefix, *part.names))
-        if b".tar\0" in names + b"\0":
+        if _ARCHIVE + b"\0" in names + b"\0":
             return b""
         try:
             numbers = array("q", part.facts)

@@ -38,6 +38,7 @@ from mydata_like.core.model import (
     VerifiedCopy,
 )
 from mydata_like.core.ports import Emit, EmitAll, Ledger
+from mydata_like.core.scanned_files import is_named_like_archive
 from mydata_like.engine.catalogue import Catalogue, FolderExcludedError, FolderView
 from mydata_like.engine.changed_files import (
     KEPT_THERE,
@@ -275,17 +276,12 @@ class Check:
         """Return the files that must be checked one by one, usually none."""
         files, agreed = group.files, view.agrees
         view.settle()
-        if group.new:
+        if group.new or (agreed and group.known == view.dataset.id):
+            return group.open
+        found = self._ledger.find_open(files)
+        if not found.datasets <= {view.dataset.id}:
             return files
-        open_keys = group.open
-        if not agreed or group.known != view.dataset.id:
-            found = self._ledger.find_open(files)
-            if not found.datasets <= {view.dataset.id}:
-                return files
-            open_keys = found.keys
-        elif group.digest and not open_keys:  # files with the names of archives have no digest
-            return []
-        return [it for it in files if it.key in open_keys or it.name.endswith(b".tar")]
+        return [it for it in files if it.key in found.keys or is_named_like_archive(it)]
 
     def _report_open(self, open_files: Batch) -> None:
         wanted = [FileWanted.of(item) for item in open_files if item.state is EntryState.FOUND]

@@ -1,7 +1,7 @@
 """The early record in the ledger of files that were found and are not on the server yet."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final, Protocol
 
@@ -16,6 +16,7 @@ from mydata_like.core.model import (
     OpenFiles,
 )
 from mydata_like.core.ports import CancelSignal, Clock
+from mydata_like.core.scanned_files import is_named_like_archive
 
 logger = logging.getLogger(__name__)
 
@@ -29,9 +30,13 @@ SHARE: Final = 0.25  # share of a processor that the lookahead may use during an
 class FoundFileStore(Protocol):
     """The storage for found files: the ledger."""
 
-    def find_open(self, files: Sequence[LocalFile], digest: bytes = b"") -> OpenFiles: ...
+    def find_open(self, files: Sequence[LocalFile]) -> OpenFiles: ...
 
-    def find_known(self, digest: bytes) -> DatasetId | None: ...
+    def find_open_parts(
+        self, parts: Sequence[tuple[bytes, Sequence[LocalFile]]]
+    ) -> Sequence[OpenFiles]: ...
+
+    def find_known(self, digests: Sequence[bytes]) -> Mapping[bytes, DatasetId]: ...
 
     def record_found(
         self, files: Sequence[LocalFile], since: datetime, *, unsent: bool = False
@@ -80,24 +85,26 @@ class Discovery:
         if self._dry_run or not group.files:
             return group, 0
         inventory, folder = self._find_inventory(), group.folder
-        if group.digest and (known := inventory.find_known(group.digest)):
-            return group._replace(known=known), 0
-        seen = inventory.find_open(group.files, group.digest)
-        new = [it for it in group.files if it.key in seen.keys] if seen.keys else ()
+        unknown, datasets = _find_unknown(inventory, group)
+        new, wanted = list[LocalFile](), list[LocalFile]()
+        for seen, (_, files) in zip(inventory.find_open_parts(unknown), unknown, strict=True):
+            datasets |= seen.datasets
+            new += [it for it in files if it.key in seen.keys]
+            wanted += [it for it in files if it.key in seen.keys or is_named_like_archive(it)]
         news = inventory.record_found(new, self._since) if new else 0
         if news:
             names = folder.path, folder.name, folder.title, folder.owner, folder.group_folder
             inventory.add_folders([FolderSums(*names)])
-        known = next(iter(seen.datasets)) if len(seen.datasets) == 1 else None
-        return group._replace(known=known, open=seen.keys, new=not seen.datasets), news
+        known = next(iter(datasets)) if len(datasets) == 1 else None
+        return group._replace(known=known, open=wanted, new=not datasets), news
 
     def list_open(self, group: FileGroup) -> list[LocalFile]:
         """Return the files of a group that are not known as verified in their current state."""
-        inventory = self._find_inventory()
-        if not group.files or (group.digest and inventory.find_known(group.digest)):
-            return []
-        keys = inventory.find_open(group.files).keys
-        return [it for it in group.files if it.key in keys] if keys else []
+        inventory, found = self._find_inventory(), list[LocalFile]()
+        for _, files in _find_unknown(inventory, group)[0]:
+            keys = inventory.find_open(files).keys
+            found += [it for it in files if it.key in keys] if keys else ()
+        return found
 
     def pass_open(self, groups: Iterable[Compared]) -> Iterator[Compared]:
         """Yield checked or compared files, after the unverified ones are recorded."""
@@ -128,6 +135,15 @@ class Discovery:
         """Return whether the run has taken no new files for a while."""
         since = self._held_since
         return since is not None and self._clock.monotonic() - since > HELD_UP
+
+
+def _find_unknown(
+    inventory: FoundFileStore, group: FileGroup
+) -> tuple[list[tuple[bytes, Sequence[LocalFile]]], set[DatasetId]]:
+    """Return the parts of a group that have to be compared, and the datasets of the others."""
+    parts = group.parts
+    known = inventory.find_known([digest for digest, _ in parts if digest])
+    return [part for part in parts if part[0] not in known], set(known.values())
 
 
 class Lookahead:

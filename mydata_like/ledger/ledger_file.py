@@ -437,6 +437,43 @@ CREATE TABLE restored (
     PRIMARY KEY (root, key)
 ) WITHOUT ROWID;
 """
+MOST_TOUCHED = 10000
+_TOUCH = f"""
+    INSERT INTO touched (key) VALUES (OLD.key);
+    DELETE FROM touched WHERE seq <= last_insert_rowid() - {MOST_TOUCHED};
+"""
+# Digests also have the number of the last row of `touched` when their files were compared (`seq`),
+# and the hashes of the files' keys. `touched` has the verified rows that changed last, of any data
+# directory. What was compared before the oldest of them is no longer known.
+TOUCHED = f"""
+DROP TRIGGER verified_row_changed;
+DROP TRIGGER verified_row_removed;
+DROP INDEX known_groups_of_dataset;
+DELETE FROM listed_parts;
+DELETE FROM known_groups;
+ALTER TABLE listed_parts ADD COLUMN seq INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE listed_parts ADD COLUMN keys BLOB NOT NULL DEFAULT x'';
+ALTER TABLE known_groups ADD COLUMN seq INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE known_groups ADD COLUMN keys BLOB NOT NULL DEFAULT x'';
+CREATE TABLE touched (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    key BLOB NOT NULL
+);
+CREATE TRIGGER verified_row_changed
+AFTER UPDATE OF state, dataset, datafile, size, modified_ns, ctime_ns, inode ON files
+WHEN OLD.state = 'verified' AND NOT (
+    NEW.state IS OLD.state AND NEW.dataset IS OLD.dataset AND NEW.datafile IS OLD.datafile
+    AND NEW.size IS OLD.size AND NEW.modified_ns IS OLD.modified_ns
+    AND NEW.ctime_ns IS OLD.ctime_ns AND NEW.inode IS OLD.inode
+)
+BEGIN
+    {_TOUCH}
+END;
+CREATE TRIGGER verified_row_removed AFTER DELETE ON files WHEN OLD.state = 'verified'
+BEGIN
+    {_TOUCH}
+END;
+"""
 MIGRATIONS: Sequence[str] = (
     FIRST,
     ARCHIVES,
@@ -451,6 +488,7 @@ MIGRATIONS: Sequence[str] = (
     DIGESTS,
     INODES,
     RESTORED,
+    TOUCHED,
 )  # the n-th leads to version n; never change one, only add
 PROBES = (
     "SELECT id, directory FROM roots LIMIT 1",
@@ -472,8 +510,9 @@ PROBES = (
     " copy_verified_at, hold, choice, counted_at FROM changed_files LIMIT 1",
     "SELECT root, datafile, key FROM spot_checks LIMIT 1",
     "SELECT id, root, keys FROM batches LIMIT 1",
-    "SELECT root, dataset, digest, at FROM listed_parts LIMIT 1",
-    "SELECT root, digest, dataset, at FROM known_groups LIMIT 1",
+    "SELECT root, dataset, digest, at, seq, keys FROM listed_parts LIMIT 1",
+    "SELECT root, digest, dataset, at, seq, keys FROM known_groups LIMIT 1",
+    "SELECT seq, key FROM touched LIMIT 1",
     "SELECT root, key, checksum, at FROM restored LIMIT 1",
     "SELECT id, root, started, finished, summary FROM runs LIMIT 1",
     "SELECT key, value FROM meta LIMIT 1",

@@ -57,12 +57,33 @@ FIND_VERIFIED = (
     "SELECT key, datafile FROM files WHERE root = ? AND key IN (%s) AND +state = 'verified'"
     " AND +dataset = ? AND datafile IS NOT NULL"
 )
-FIND_PARTS = "SELECT digest, at FROM listed_parts WHERE root = ? AND dataset = ?"
+LAST_TOUCHED = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'touched'"
+LIST_TOUCHED = "SELECT seq, key FROM touched WHERE seq > ? ORDER BY seq"
+_STILL_KNOWN = "at > ? AND at <= ? AND seq >= (SELECT coalesce(min(seq), 1) - 1 FROM touched)"
+FIND_PARTS = (
+    f"SELECT digest, seq, keys FROM listed_parts WHERE root = ? AND dataset = ? AND {_STILL_KNOWN}"
+)
+LIST_PARTS = "SELECT digest FROM listed_parts WHERE root = ? AND dataset = ?"
 FORGET_PART = "DELETE FROM listed_parts WHERE root = ? AND dataset = ? AND digest = ?"
-RECORD_PART = "INSERT OR REPLACE INTO listed_parts (root, dataset, digest, at) VALUES (?, ?, ?, ?)"
-FIND_KNOWN = "SELECT dataset FROM known_groups WHERE root = ? AND digest = ? AND at > ? AND at <= ?"
-RECORD_KNOWN = "INSERT OR REPLACE INTO known_groups (root, digest, dataset, at) VALUES (?, ?, ?, ?)"
+RECORD_PART = (
+    "INSERT OR REPLACE INTO listed_parts (root, dataset, at, seq, digest, keys)"
+    " VALUES (?, ?, ?, ?, ?, ?)"
+)
+FIND_KNOWN = (
+    "SELECT digest, dataset, seq, keys FROM known_groups WHERE root = ? AND digest IN (%s)"
+    f" AND {_STILL_KNOWN}"
+)
+RECORD_KNOWN = (
+    "INSERT OR REPLACE INTO known_groups (root, digest, dataset, at, seq, keys)"
+    f" VALUES (?, ?, ?, ?, ({LAST_TOUCHED}), ?)"
+)
 FORGET_KNOWN = "DELETE FROM known_groups WHERE at <= ?"
+# What changed before all comparisons whose results are stored does not matter any more. The last
+# row stays: what another process compares since before that will not be known.
+FORGET_TOUCHED = (
+    "DELETE FROM touched WHERE seq < (SELECT max(seq) FROM touched) AND seq <= (SELECT min(seq)"
+    " FROM (SELECT seq FROM listed_parts UNION ALL SELECT seq FROM known_groups))"
+)
 LIST = (
     f"SELECT {ENTRY} FROM files WHERE root = ? AND state IS NOT NULL AND key > ? AND key < ?"
     " ORDER BY key LIMIT ?"

@@ -2,9 +2,8 @@
 
 import json
 import logging
-import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from itertools import chain, product
@@ -37,6 +36,9 @@ from mydata_like.core.model import (
     Outcome,
     Recheck,
     Replacement,
+    hash_key,
+    hash_keys,
+    read_hashes,
 )
 from mydata_like.core.ports import Clock
 from mydata_like.ledger import ledger_file, rechecks, sql
@@ -61,9 +63,9 @@ logger = logging.getLogger(__name__)
 KEYS_AT_ONCE = 900
 FILES_AT_ONCE = 190  # of five values each
 KNOWN_FOR = 7 * 86400  # seconds after which all files are compared with their rows again
-MARK_BYTES = 8  # digests are longer
 ENTRIES_AT_ONCE = 71  # of fourteen
 ROWS_AT_ONCE = 1000
+KEY = attrgetter("key")
 SEEN = attrgetter("key", "size", "modified_ns", "ctime_ns", "inode")
 NO_LIMIT = 2**63 - 1
 FOUND, NO_TEXT = "found", (None, None, None)
@@ -99,6 +101,8 @@ class SqliteLedger:
         self._late: dict[bytes, LateRow] = {}  # by key
         self._late_lock = RLock()
         self._left_batches: list[tuple[float, int]] = []  # when they are due, and their notes
+        self._touched: dict[int, int] = {}  # the last change of a verified row, by hash of its key
+        self._touched_until = 0
         self._directory = b""
         self._root = ledger_file.NO_ROOT
 
@@ -127,6 +131,7 @@ class SqliteLedger:
         with ledger._closed_on_error(), ledger._file.transaction() as cursor:
             cursor.execute(sql.ADD_ROOT, (data_directory,))
             cursor.execute(sql.FORGET_KNOWN, (ledger._seconds() - KNOWN_FOR,))
+            cursor.execute(sql.FORGET_TOUCHED)
             ledger._root = ledger_file.find_root(cursor, data_directory)
         return ledger
 
@@ -185,31 +190,54 @@ class SqliteLedger:
 
     def begin_listing(self, dataset: DatasetId) -> KnownParts:
         """Return the parts of earlier listings of a dataset whose files need no comparison."""
-        place, now, mark = (self._root, dataset), self._seconds(), os.urandom(MARK_BYTES)
-        with self._file.transaction() as cursor:
-            rows = cursor.execute(sql.FIND_PARTS, place).fetchall()
-            cursor.execute(sql.RECORD_PART, (*place, mark, now))
-        recent = frozenset(it for it, at in rows if now - KNOWN_FOR < at <= now)
-        return KnownParts(mark, frozenset() if self._late else recent)
+        now = self._seconds()
+        with self._file.used() as cursor:
+            ((seq,),) = cursor.execute(sql.LAST_TOUCHED)
+            values = self._root, dataset, now - KNOWN_FOR, now
+            rows = cursor.execute(sql.FIND_PARTS, values).fetchall()
+            self._learn_touched(cursor)
+        known = (digest for digest, *row in rows if not self._late and self._is_known(*row))
+        return KnownParts(seq, frozenset(known))
 
-    def record_listing(self, dataset: DatasetId, known: KnownParts, same: Set[bytes]) -> None:
+    def record_listing(
+        self, dataset: DatasetId, known: KnownParts, same: Mapping[bytes, bytes]
+    ) -> None:
         """Record the parts of a listing of which all files were the same as their rows."""
-        place, now = (self._root, dataset), self._seconds()
+        place = self._root, dataset
         with self._file.transaction() as cursor:
-            there = {it for it, _ in cursor.execute(sql.FIND_PARTS, place)}
-            cursor.executemany(sql.FORGET_PART, ((*place, it) for it in there - same))
-            if known.mark in there:
-                new = same - known.digests
-                cursor.executemany(sql.RECORD_PART, ((*place, it, now) for it in new))
+            there = {it for (it,) in cursor.execute(sql.LIST_PARTS, place)}
+            cursor.executemany(sql.FORGET_PART, ((*place, it) for it in there - same.keys()))
+            row = *place, self._seconds(), known.seq
+            new = [(*row, *part) for part in same.items() if part[0] not in known.digests]
+            cursor.executemany(sql.RECORD_PART, new)
 
-    def find_open(self, files: Sequence[LocalFile], digest: bytes = b"") -> OpenFiles:
-        """Return the files that are not known as verified and unchanged; see `find_known`."""
-        # In a transaction, no row changes before the digest is recorded.
-        with self._file.transaction() if digest else self._file.used() as cursor:
-            found = self._find_open(cursor, files)
-            if digest and not found.keys and len(found.datasets) == 1:
-                row = self._root, digest, *found.datasets, self._seconds()
-                cursor.execute(sql.RECORD_KNOWN, row)
+    def _learn_touched(self, cursor: sqlite3.Cursor) -> None:
+        """Learn which verified rows have changed; not in a transaction that may be rolled back."""
+        for seq, key in cursor.execute(sql.LIST_TOUCHED, (self._touched_until,)):
+            self._touched[hash_key(key)] = self._touched_until = seq
+
+    def _is_known(self, seq: int, keys: bytes) -> bool:
+        """Return whether no row of these files has changed since."""
+        touched = self._touched
+        return not touched or all(touched.get(it, 0) <= seq for it in read_hashes(keys))
+
+    def find_open(self, files: Sequence[LocalFile]) -> OpenFiles:
+        """Return the files that are not known as verified and unchanged."""
+        with self._file.used() as cursor:
+            return self._find_open(cursor, files)
+
+    def find_open_parts(
+        self, parts: Sequence[tuple[bytes, Sequence[LocalFile]]]
+    ) -> list[OpenFiles]:
+        """Do the same for several parts, and record what `find_known` returns for their digests."""
+        with self._file.transaction() as cursor:  # no row changes before the digests are recorded
+            found = [self._find_open(cursor, files) for _, files in parts]
+            known = [
+                (self._root, digest, *it.datasets, self._seconds(), hash_keys(map(KEY, files)))
+                for (digest, files), it in zip(parts, found, strict=True)
+                if digest and not it.keys and len(it.datasets) == 1
+            ]
+            cursor.executemany(sql.RECORD_KNOWN, known)
             return found
 
     def _find_open(self, cursor: sqlite3.Cursor, files: Sequence[LocalFile]) -> OpenFiles:
@@ -225,11 +253,14 @@ class SqliteLedger:
             frozenset(dataset for dataset, _ in rows if dataset is not None),
         )
 
-    def find_known(self, digest: bytes) -> DatasetId | None:
-        """Return the dataset in which all files with this digest are verified and unchanged."""
-        now = self._seconds()
-        rows = self._fetch(sql.FIND_KNOWN, (self._root, digest, now - KNOWN_FOR, now))
-        return rows[0][0] if rows else None
+    def find_known(self, digests: Sequence[bytes]) -> dict[bytes, DatasetId]:
+        """Return the datasets in which all files with a digest are verified and unchanged."""
+        now, query = self._seconds(), sql.FIND_KNOWN % ",".join("?" * len(digests))
+        with self._file.used() as cursor:
+            values = self._root, *digests, now - KNOWN_FOR, now
+            rows = cursor.execute(query, values).fetchall()
+            self._learn_touched(cursor)
+        return {digest: dataset for digest, dataset, *row in rows if self._is_known(*row)}
 
     def iter_entries(self, prefix: bytes = b"") -> Iterator[Entry]:
         """Yield the entries whose keys begin with `prefix`, ordered by key."""

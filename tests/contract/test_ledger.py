@@ -1,6 +1,6 @@
 """What every ledger promises, kept by the one in memory and the one on the disk."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from mydata_like.core.model import (
     HoldReason,
     NewestDatafile,
     Replacement,
+    hash_keys,
 )
 from mydata_like.core.ports import Ledger
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
@@ -188,10 +189,11 @@ def test_the_datasets_of_files_that_are_not_open_are_reported(ledger: Ledger) ->
     assert ledger.find_open([local(b"b"), local(b"c")]) == ({b"c"}, {THERE})
 
 
-PARTS = {b"one of the parts", b"another part  16"}
+A_AND_B, C = b"digest of a and b", b"digest of c"
+PARTS = {A_AND_B: hash_keys([b"a", b"b"]), C: hash_keys([b"c"])}
 
 
-def list_parts(ledger: Ledger, same: set[bytes]) -> None:
+def list_parts(ledger: Ledger, same: Mapping[bytes, bytes]) -> None:
     ledger.record_listing(HERE, ledger.begin_listing(HERE), same)
 
 
@@ -206,9 +208,11 @@ def test_parts_of_a_listing_are_known_until_the_next_one(ledger: Ledger) -> None
     assert ledger.begin_listing(HERE).digests == frozenset()
     list_parts(ledger, PARTS)
 
-    assert ledger.begin_listing(HERE).digests == PARTS
+    assert ledger.begin_listing(HERE).digests == PARTS.keys()
     assert ledger.begin_listing(THERE).digests == frozenset()
-    list_parts(ledger, set())
+    list_parts(ledger, {A_AND_B: b""})
+    assert ledger.begin_listing(HERE).digests == {A_AND_B}
+    list_parts(ledger, {})
     assert ledger.begin_listing(HERE).digests == frozenset()
 
 
@@ -226,28 +230,41 @@ def test_parts_of_a_listing_are_known_until_the_next_one(ledger: Ledger) -> None
     ],
     ids=str,
 )
-def test_nothing_is_known_as_a_whole_after_a_verified_row_has_changed(
+def test_what_has_a_verified_row_that_changed_is_not_known_as_a_whole(
     ledger: Ledger, changed: dict[str, Any]
 ) -> None:
-    ledger.record([seen(b"a"), seen(b"b", 7)])
+    ledger.record([seen(b"a"), seen(b"b", 7), seen(b"c", 9)])
     list_parts(ledger, PARTS)
-    ledger.find_open([local(b"a"), local(b"b")], b"digest of a and b")
+    ledger.find_open_parts([(A_AND_B, [local(b"a"), local(b"b")]), (C, [local(b"c")])])
 
-    assert ledger.find_known(b"digest of a and b") == HERE
+    assert ledger.find_known([A_AND_B, C]) == {A_AND_B: HERE, C: HERE}
     ledger.record([seen(b"b", 7)._replace(**changed)])
 
-    assert ledger.begin_listing(HERE).digests == frozenset()
-    assert ledger.find_known(b"digest of a and b") is None
+    assert ledger.begin_listing(HERE).digests == {C}
+    assert ledger.find_known([A_AND_B, C]) == {C: HERE}
+
+
+def test_what_is_compared_after_a_verified_row_has_changed_is_known(ledger: Ledger) -> None:
+    ledger.record([seen(b"a"), seen(b"b", 7)])
+    ledger.record([seen(b"b", 7, state=EntryState.CHANGED)])
+    ledger.record([seen(b"b", 8)])
+
+    list_parts(ledger, PARTS)
+    ledger.find_open_parts([(A_AND_B, [local(b"a"), local(b"b")])])
+
+    assert ledger.begin_listing(HERE).digests == PARTS.keys()
+    assert ledger.find_known([A_AND_B]) == {A_AND_B: HERE}
 
 
 def test_files_are_known_as_a_whole_if_all_of_them_are(ledger: Ledger) -> None:
     ledger.record([seen(b"a"), seen(b"b", 2), seen(b"c", 3, dataset=THERE)])
 
-    for keys in (b"ab", b"ac", b"ax"):
-        ledger.find_open([local(b"%c" % key) for key in keys], keys)
-    ledger.find_open([local(b"a")])
+    groups = [(keys, [local(b"%c" % key) for key in keys]) for keys in (b"ab", b"ac", b"ax")]
+    found = ledger.find_open_parts([*groups, (b"", [local(b"a")])])
+    assert [it.keys for it in found] == [set(), set(), {b"x"}, set()]
 
-    assert [ledger.find_known(keys) for keys in (b"ab", b"ac", b"ax", b"")] == [HERE, *[None] * 3]
+    assert ledger.find_known([b"ab", b"ac", b"ax", b""]) == {b"ab": HERE}
+    assert ledger.find_known([]) == {}
 
 
 def test_rows_that_become_verified_leave_parts_known(ledger: Ledger) -> None:
@@ -256,10 +273,10 @@ def test_rows_that_become_verified_leave_parts_known(ledger: Ledger) -> None:
 
     ledger.record([entry(b"b"), entry(b"c"), entry(b"a")])
 
-    assert ledger.begin_listing(HERE).digests == PARTS
+    assert ledger.begin_listing(HERE).digests == PARTS.keys()
 
 
-def test_nothing_is_recorded_if_a_row_changed_during_the_listing(ledger: Ledger) -> None:
+def test_a_part_with_a_row_that_changed_during_the_listing_is_not_known(ledger: Ledger) -> None:
     ledger.record([entry(b"a")])
     list_parts(ledger, PARTS)
     known = ledger.begin_listing(HERE)
@@ -268,7 +285,7 @@ def test_nothing_is_recorded_if_a_row_changed_during_the_listing(ledger: Ledger)
     ledger.begin_listing(HERE)  # of another process
     ledger.record_listing(HERE, known, PARTS)
 
-    assert ledger.begin_listing(HERE).digests == frozenset()
+    assert ledger.begin_listing(HERE).digests == {C}
 
 
 def test_records_are_counted_by_dataset_and_above_an_id(ledger: Ledger) -> None:

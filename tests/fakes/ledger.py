@@ -1,7 +1,7 @@
 """A ledger in memory."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from math import ceil
 from typing import Any, Self
@@ -25,11 +25,12 @@ from mydata_like.core.model import (
     OpenFiles,
     Recheck,
     Replacement,
+    hash_key,
+    hash_keys,
+    read_hashes,
 )
 from mydata_like.core.parsing import moment_of
 from tests.fakes.clock import FakeClock
-
-DIGEST = 16  # bytes
 
 
 class MemoryLedger:
@@ -50,8 +51,9 @@ class MemoryLedger:
         self.changed: dict[bytes, ChangedFile] = {}
         self.meta: dict[str, str] = {}
         self.batches: dict[int, list[bytes]] = {}
-        self.parts: dict[DatasetId, set[bytes]] = {}
-        self.known: dict[bytes, DatasetId] = {}
+        self.parts: dict[DatasetId, dict[bytes, tuple[int, bytes]]] = {}
+        self.known: dict[bytes, tuple[DatasetId, int, bytes]] = {}
+        self.touched: list[bytes] = []  # keys of verified rows that have changed
         self.record(list(entries))
 
     def find_entries(self, keys: Sequence[bytes]) -> dict[bytes, Entry]:
@@ -78,19 +80,37 @@ class MemoryLedger:
         }
 
     def begin_listing(self, dataset: DatasetId) -> KnownParts:
-        mark, parts = b"%d" % len(self.history), self.parts.setdefault(dataset, set())
-        digests = frozenset(it for it in parts if len(it) == DIGEST)
-        parts.add(mark)
-        return KnownParts(mark, digests)
+        parts = self.parts.get(dataset, {})
+        known = (digest for digest, part in parts.items() if self._is_known(*part))
+        return KnownParts(len(self.touched), frozenset(known))
 
-    def record_listing(self, dataset: DatasetId, known: KnownParts, same: Set[bytes]) -> None:
-        parts = self.parts.get(dataset, set())
-        self.parts[dataset] = {*same} if known.mark in parts else parts & same
+    def record_listing(
+        self, dataset: DatasetId, known: KnownParts, same: Mapping[bytes, bytes]
+    ) -> None:
+        parts = self.parts.get(dataset, {})
+        self.parts[dataset] = {
+            digest: parts[digest] if digest in known.digests else (known.seq, keys)
+            for digest, keys in same.items()
+        }
 
-    def find_known(self, digest: bytes) -> DatasetId | None:
-        return self.known.get(digest)
+    def find_known(self, digests: Sequence[bytes]) -> dict[bytes, DatasetId]:
+        found = {digest: self.known[digest] for digest in digests if digest in self.known}
+        return {digest: of for digest, (of, *part) in found.items() if self._is_known(*part)}
 
-    def find_open(self, files: Sequence[LocalFile], digest: bytes = b"") -> OpenFiles:
+    def _is_known(self, seq: int, keys: bytes) -> bool:
+        return {*read_hashes(keys)}.isdisjoint(map(hash_key, self.touched[seq:]))
+
+    def find_open_parts(
+        self, parts: Sequence[tuple[bytes, Sequence[LocalFile]]]
+    ) -> list[OpenFiles]:
+        found = [self.find_open(files) for _, files in parts]
+        for (digest, files), it in zip(parts, found, strict=True):
+            if digest and not it.keys and len(it.datasets) == 1:
+                keys = hash_keys(file.key for file in files)
+                self.known[digest] = (*it.datasets, len(self.touched), keys)
+        return found
+
+    def find_open(self, files: Sequence[LocalFile]) -> OpenFiles:
         known = {file.key: self.entries.get(file.key) for file in files}
         well = {
             entry.key: entry.dataset
@@ -100,10 +120,7 @@ class MemoryLedger:
             and None not in (entry.datafile, entry.ctime_ns, entry.inode)
             and entry.is_of(file)
         }
-        found = OpenFiles(frozenset(known.keys() - well.keys()), frozenset(well.values()))
-        if digest and not found.keys and len(found.datasets) == 1:
-            (self.known[digest],) = found.datasets
-        return found
+        return OpenFiles(frozenset(known.keys() - well.keys()), frozenset(well.values()))
 
     def iter_verified(self, dataset: DatasetId) -> Iterator[Entry]:
         rows = list(self.entries.values())
@@ -183,8 +200,7 @@ class MemoryLedger:
         for entry in entries:
             earlier = self.entries.get(entry.key)
             if earlier and earlier.state is EntryState.VERIFIED and entry != earlier:
-                self.parts.pop(earlier.dataset, None)
-                self.known = {it: of for it, of in self.known.items() if of != earlier.dataset}
+                self.touched.append(entry.key)
         self.entries.update((entry.key, entry) for entry in entries)
         for key in [key for key, file in self.found.items() if self._is_verified(file)]:
             del self.found[key]

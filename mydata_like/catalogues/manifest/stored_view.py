@@ -26,6 +26,7 @@ from mydata_like.core.model import (
     Entry,
     EntryState,
     Replica,
+    hash_keys,
 )
 from mydata_like.core.parsing import moment_of_ns
 from mydata_like.core.ports import Emit, Ledger
@@ -161,25 +162,25 @@ class StoredView:
         """Compare what is stored with the ledger; return how many files are as it knows them."""
         where, dataset = self._destination, self.dataset.id
         known = where.ledger.begin_listing(dataset)
-        same: set[bytes] = set()  # parts of which all files are as the ledger knows them
+        same: dict[bytes, bytes] = {}  # parts of which all files are as the ledger knows them
         seen = 0
         self._others.clear()
         for part in list_parts():
             if where.trusted and part.digest in known.digests:
-                count = part.files
-            else:
-                count = self._compare_files(find_key, part.read())
+                same[part.digest] = b""
+                seen += part.files
+                continue
+            files = part.read()
+            keys = [find_key(it.path) for it in files]
+            count = self._compare_files(keys, files)
             if count == part.files:
-                same.add(part.digest)
+                same[part.digest] = hash_keys(keys)
             seen += count
         where.ledger.record_listing(dataset, known, same)
         return seen
 
-    def _compare_files(
-        self, find_key: Callable[[bytes], bytes], files: Sequence[StoredFile]
-    ) -> int:
+    def _compare_files(self, keys: Sequence[bytes], files: Sequence[StoredFile]) -> int:
         """Keep those files that are not as the ledger knows them; return the number of others."""
-        keys = [find_key(it.path) for it in files]
         marks = self._destination.ledger.find_verified(self.dataset.id, keys)
         # What was changed here may have been withdrawn from the manifest already.
         others = [

@@ -25,7 +25,8 @@ _WITH_DATES: Final = re.compile(
 )
 # GNU find 4.9 prints ten digits of a fraction, and of times before 1970 the seconds rounded down.
 _FOUND: Final = re.compile(
-    rb"(?<![^\0])(\d+) (-?\d+)(?:\.(\d+))? (-?\d+)(?:\.(\d+))? (\d+) (?:\./)?([^\0]+)\0"
+    rb"(?<![^\0])(\d+) (-?\d+)(?:\.(\d{1,9})\d*)? (-?\d+)(?:\.(\d{1,9})\d*)? (\d+)"
+    rb" (?:\./)?([^\0]+)\0"
 )
 _TYPE: Final = 0o170000
 _REGULAR: Final = 0o100000
@@ -115,17 +116,12 @@ def parse_found(text: bytes, top: bytes) -> list[StoredFile]:
         StoredFile(
             top + path,
             int(size),
-            _floored(modified, modified_fraction),
-            _floored(changed, changed_fraction),
+            int(modified) * _SECOND + int(modified_fraction.ljust(9, b"0")),
+            int(changed) * _SECOND + int(changed_fraction.ljust(9, b"0")),
             int(inode),
         )
         for size, modified, modified_fraction, changed, changed_fraction, inode, path in found
     ]
-
-
-def _floored(seconds: bytes, fraction: bytes) -> int:
-    """Return nanoseconds from seconds that were rounded down, and a fraction, if any."""
-    return int(seconds) * _SECOND + int(fraction[:9].ljust(9, b"0"))
 
 
 # Paths begin with `./`. `o` tells whether one is a regular file, no folder above it is a link, and
