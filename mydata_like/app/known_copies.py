@@ -68,6 +68,18 @@ class CopyAddress(NamedTuple):
     address: str
 
 
+class RestoredFiles(NamedTuple):
+    """The files that `get` has brought back to their places here, and when the last one came."""
+
+    destination: str
+    files: int
+    last: datetime
+
+    def as_record(self) -> Mapping[str, object]:
+        """Return it as plain values for JSON; docs/headless.md describes them."""
+        return self._asdict() | {"last": self.last.isoformat()}
+
+
 class KnownCopy(NamedTuple):
     """A destination, and what was last done with it on this computer."""
 
@@ -147,6 +159,25 @@ def find_checks(settings: Settings, config: Path | None) -> LastChecks:
         max(checks, key=lambda it: it.at, default=None),
         max(tests, key=lambda it: it.at, default=None),
     )
+
+
+def list_restored(settings: Settings, config: Path | None) -> list[RestoredFiles]:
+    """Return what was brought back from the destination of these settings, and of copies.
+
+    Raises `UploaderError` if a ledger cannot be read.
+    """
+    sent = settings.destination
+    own = sent.address if sent.takes_tree else settings.server.url
+    found = dict[str, RestoredFiles]()
+    for known, place in [(settings, own), *list_addresses(config)]:
+        for shard, _ in list_ledgers(known, config):
+            with reading(known, config, shard) as ledger:
+                files, last = ledger.count_restored() if ledger else (0, None)
+            if last:
+                before = found.get(place, RestoredFiles(place, 0, last))
+                files += before.files
+                found[place] = RestoredFiles(place, files, max(before.last, last))
+    return list(found.values())
 
 
 def note_evidence(ledger: SqliteLedger, evidence: str) -> None:

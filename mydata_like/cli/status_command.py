@@ -3,7 +3,13 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from mydata_like.app.known_copies import KnownCopy, LastChecks, find_checks, list_copies
+from mydata_like.app.known_copies import (
+    KnownCopy,
+    LastChecks,
+    find_checks,
+    list_copies,
+    list_restored,
+)
 from mydata_like.app.ledger_status import (
     RUNS_SHOWN,
     Heartbeat,
@@ -23,7 +29,7 @@ from mydata_like.cli.output import (
     print_lines,
     reword,
 )
-from mydata_like.core.formatting import LIMITS, format_duration, format_size
+from mydata_like.core.formatting import LIMITS, format_duration, format_files, format_size
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.schema import Settings
 
@@ -38,13 +44,23 @@ def status(
     """Show what is set up, whether a run is active, and how the last runs ended."""
     settings, copies = load_settings(config, assignments or ()).settings, list_copies(config)
     found = look_at_state(settings, config, assignments or ())
+    restored = list_restored(settings, config)
     if as_json:
-        print_json({**found.as_record(), "copies": [it.as_record() for it in copies]})
+        plain = {
+            "copies": [it.as_record() for it in copies],
+            "restored": [it.as_record() for it in restored],
+        }
+        print_json({**found.as_record(), **plain})
         return
+    returned = [
+        f"Brought back from {it.destination}: {format_files(it.files)}, the last at "
+        f"{format_local(it.last)}"
+        for it in restored
+    ]
     lines, checks = list[str](), LastChecks(None, None)
     if copies and settings == Settings():  # people who only copy miss nothing
         lines = ["Runs are not set up. These copies were made:", *_describe_copies(copies)]
-        print_lines(lines)
+        print_lines([*lines, *returned])
         return
     if found.missing:
         lines.append(f"Not set up yet; missing: {', '.join(found.missing)}")
@@ -73,7 +89,7 @@ def status(
     )
     lines += [*map(describe_decision, found.set_by_server), *_describe_runs(found)]
     others = (it for it in copies if it.run or it.checks != checks)
-    lines += _describe_copies([*others])
+    lines += [*_describe_copies([*others]), *returned]
     print_lines(reword(lines, settings))
 
 

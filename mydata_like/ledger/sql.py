@@ -258,6 +258,10 @@ FIND_DOUBTED = (
 COUNT_KEPT = (
     "SELECT count(*) FROM files WHERE root = ? AND outcome = 'skipped' AND code = 'skipped.changed'"
 )
+# A file that has been sent with other bytes since then is not counted.
+COUNT_RESTORED = (
+    "SELECT count(*), max(at) FROM restored JOIN files USING (root, key, checksum) WHERE root = ?"
+)
 # What must be checked again may have been reported as verified before that was known.
 FIND_OUTDATED = (
     "SELECT root, key FROM files WHERE root = ? AND key IN (%s) AND outcome IS NOT NULL"

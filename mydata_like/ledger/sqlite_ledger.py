@@ -477,6 +477,12 @@ class SqliteLedger:
         """Return the number of changed files whose copies the user keeps."""
         return 0 if self.outdated else self._count(sql.COUNT_KEPT, (self._root,))
 
+    def count_restored(self) -> tuple[int, datetime | None]:
+        """Return the number of files that were brought back here, and when the last one was."""
+        rows = [] if self.outdated else self._fetch(sql.COUNT_RESTORED, (self._root,))
+        ((files, at),) = rows or [(0, None)]
+        return files, moment(at) if files else None
+
     def record_changed(self, changed: ChangedFile) -> None:
         """Record the state of a changed file; replaces an older one."""
         self._write(sql.RECORD_CHANGED, [(self._root, *changed)])

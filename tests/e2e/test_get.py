@@ -901,7 +901,31 @@ def find_restored(site, *paths):
     return [it["restored"] is not None for (it,) in answers]
 
 
-def test_where_tells_what_came_back_and_nothing_of_it_is_sent(any_site):
+def find_counts(site):
+    """Return what `status` tells of files that were brought back."""
+    found = json.loads(site.call("status", "--json").output)["restored"]
+    lines = site.call("status").output.splitlines()
+    assert len([it for it in lines if it.startswith("Brought back from")]) == len(found)
+    return [(it["destination"].rpartition("/")[2], it["files"]) for it in found]
+
+
+def test_status_counts_what_came_back_of_each_copy(any_site):
+    paths = [any_site.make(f"{number}", b"%d" % number) for number in range(3)]
+    any_site.copy_all()
+    before = find_counts(any_site)
+    for path in paths[:2]:
+        path.unlink()
+
+    assert any_site.call("get", "--missing", any_site.source).code == 0
+    after = find_counts(any_site)
+    paths[0].write_bytes(b"other bytes")
+    any_site.copy_all()
+
+    assert (before, after) == ([], [("there", 2)])
+    assert find_counts(any_site) == [("there", 1)]
+
+
+def test_where_and_status_tell_what_came_back_and_nothing_of_it_is_sent(any_site):
     any_site.write_settings()
     here, lost = any_site.make("here", b"h" * 100), any_site.make("lost", b"l" * 100)
     assert any_site.call("run", "--json").code == 0
@@ -912,7 +936,9 @@ def test_where_tells_what_came_back_and_nothing_of_it_is_sent(any_site):
     again = json.loads(any_site.call("run", "--json").output)
     told_later = find_restored(any_site, here, lost)
     said = any_site.call("where", lost).output
+    counted = find_counts(any_site)
 
+    assert counted == [("there", 1)]
     assert got.code == 0, got.output
     assert told == told_later == [False, True]
     assert (again["sent"], again["bytes"], again["verified"]) == (0, 0, 2)
