@@ -1,9 +1,12 @@
 """What all ways back have in common: content is read together, alone, and from an offset on.
 
+Also what a local folder makes of it: a file has the bytes that are wanted, or none.
+
 Those to hosts (libssh, paramiko, SFTP) and folders have further tests in `test_destination_files`.
 """
 
 import os
+import stat
 from contextlib import ExitStack, closing
 from hashlib import md5
 from random import Random
@@ -12,6 +15,7 @@ import pytest
 
 from mydata_like.app.host_login import SHELL
 from mydata_like.app.mytardis_place import RecordFiles, StagedFiles, StoredAt
+from mydata_like.app.receiving import SessionReceiver
 from mydata_like.catalogues.mytardis.client import ApiClient
 from mydata_like.demo.demo_server import EmbeddedServer
 from mydata_like.engine.pipeline import CancelFlag
@@ -19,6 +23,7 @@ from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.schema import Server
 from mydata_like.ssh.connect import connect
 from mydata_like.transfer.folder.mounted_files import LocalFiles
+from mydata_like.transfer.folder.received_files import ReceivedFiles, WantedFile
 from mydata_like.transfer.s3.bucket_files import BucketFiles
 from mydata_like.transfer.s3.s3_client import Bucket, S3Options, open_client
 from mydata_like.transfer.s3.s3_transport import NewObjects
@@ -47,6 +52,14 @@ ODD = (
 )
 LARGE = Random(1).randbytes(3_000_000)
 CONTENT = {f"odd/{it}": it.encode() * 50 for it in ODD} | {"empty": b"", "large": LARGE}
+CONTENT["zeros"] = b"x" + bytes(2_000_000) + b"x"
+TIME = 1_600_000_000 * 10**9
+# What is wanted instead of what is there: bytes that were changed, or cut off, or are too many.
+DAMAGED = {
+    "other": lambda content: content[:-1] + bytes([content[-1] ^ 1]),
+    "truncated": lambda content: content + b"more",
+    "longer": lambda content: content[:-1],
+}
 PATHS = [os.fsencode(it) for it in CONTENT]
 WAYS = ("libssh", "paramiko", "SFTP", "SFTP with paramiko", "folder", "S3", "HTTP", "staging host")
 
@@ -56,6 +69,8 @@ def open_folder(way, folder, stack):
     for path, content in CONTENT.items():
         (folder / "there" / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / "there" / path).write_bytes(content)
+        (folder / "there" / path).chmod(0o640)
+        os.utime(folder / "there" / path, ns=(TIME, TIME))
     there = os.fsencode(folder / "there")
     if way == "folder":
         return LocalFiles(there)
@@ -129,7 +144,7 @@ def test_each_file_is_read_alone(files):
 
 
 def test_files_that_are_read_together_have_their_own_bytes(files):
-    small = [path for path in PATHS if path != b"large"]
+    small = [path for path in PATHS if path not in (b"large", b"zeros")]
 
     together = [(it.path, b"".join(it.pieces)) for it in files.open_contents([*small, b"missing"])]
 
@@ -152,3 +167,113 @@ def test_reading_can_end_early_and_others_follow(files):
         assert LARGE.startswith(next(content.pieces))
 
     assert read(files, "odd/a b") == CONTENT["odd/a b"]
+
+
+class Arrived:
+    """What arrives; `fetched` bytes were not here before."""
+
+    def __init__(self):
+        self.problems = {}
+        self.fetched = 0
+
+    def move(self, size, *, waits):
+        self.fetched += size * waits
+
+    def settle(self, file, problem):
+        self.problems[os.fsdecode(file.path)] = problem and problem.code
+
+
+def want(path, content):
+    name = os.fsencode(path)
+    return WantedFile(name, b"run/" + name, len(content), md5(content).hexdigest(), TIME)
+
+
+@pytest.fixture
+def here(tmp_path):
+    return tmp_path / "here"
+
+
+@pytest.fixture
+def receive(files, here):
+    """Return what receives files by their paths and the bytes that they are to have."""
+    target = ReceivedFiles(os.fsencode(here))
+    target.open(create=True)
+
+    def receive(wanted, *, replace=False, sparse=False):
+        arrived = Arrived()
+        receiver = SessionReceiver(files, target, CancelFlag(), replace, sparse)
+        receiver.receive([want(*it) for it in wanted.items()], arrived, again=False)
+        return arrived
+
+    return receive
+
+
+def found_in(folder):
+    return {
+        str(it.relative_to(folder)): it.read_bytes() for it in folder.rglob("*") if it.is_file()
+    }
+
+
+def test_files_get_their_names_with_their_bytes_times_and_modes(receive, here, files):
+    arrived = receive(CONTENT)
+
+    seen = [(here / "run" / path).stat() for path in CONTENT]
+    mode = 0o666 & ~ReceivedFiles(b"").umask
+    if isinstance(files, HostFiles | SftpFiles | LocalFiles):
+        mode = 0o640
+    assert found_in(here / "run") == CONTENT
+    assert arrived.problems == dict.fromkeys(CONTENT)
+    assert {(it.st_mtime_ns, stat.S_IMODE(it.st_mode)) for it in seen} == {(TIME, mode)}
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_other_bytes_get_no_name_and_leave_nothing(receive, here, damage):
+    victims = ("odd/-rf", "odd/a b", "large")
+    changed = {path: DAMAGED[damage](CONTENT[path]) for path in victims}
+
+    arrived = receive(CONTENT | changed)
+
+    wrong = {path: code for path, code in arrived.problems.items() if code}
+    assert wrong == dict.fromkeys(victims, "destination.differs")
+    assert (
+        found_in(here / "run").items()
+        == {it: CONTENT[it] for it in CONTENT.keys() - victims}.items()
+    )
+
+
+@pytest.mark.parametrize("right", [True, False], ids=["right", "wrong"])
+def test_what_an_earlier_attempt_has_left_is_continued_and_compared(receive, here, right):
+    part = here / os.fsdecode(want("large", LARGE).part)
+    part.parent.mkdir(parents=True)
+    part.write_bytes(LARGE[:2_000_000] if right else bytes(2_000_000))
+
+    arrived = receive({"large": LARGE})
+
+    assert found_in(here / "run") == {"large": LARGE}
+    assert (arrived.fetched < 1_100_000) is right
+
+
+def test_another_file_is_replaced_only_on_request(receive, here):
+    names = ("large", "odd/-rf")
+    mine = {it: b"mine" for it in names}
+    (here / "run" / "odd").mkdir(parents=True)
+    for path in names:
+        (here / "run" / path).write_bytes(b"mine")
+
+    refused = receive({it: CONTENT[it] for it in names})
+    after = found_in(here / "run")
+    replaced = receive({it: CONTENT[it] for it in names}, replace=True)
+
+    assert refused.problems == dict.fromkeys(names, "destination.occupied")
+    assert after == mine
+    assert replaced.problems == dict.fromkeys(names)
+    assert found_in(here / "run") == {it: CONTENT[it] for it in names}
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_zeros_become_holes_only_on_request(receive, here, sparse):
+    receive({"zeros": CONTENT["zeros"]}, sparse=sparse)
+
+    there = here / "run" / "zeros"
+    assert there.read_bytes() == CONTENT["zeros"]
+    assert (there.stat().st_blocks * 512 < 1_000_000) is sparse

@@ -1,5 +1,6 @@
 """The commands `copy` and `verify` with a bucket, on services of S3."""
 
+import base64
 import hashlib
 import json
 import os
@@ -408,3 +409,24 @@ def test_other_bytes_in_a_bucket_get_no_name_and_a_part_is_continued(site, tmp_p
         ("data/changed", "destination.differs")
     ]
     assert {it.name: it.read_bytes() for it in here.iterdir()} == {"large": content}
+
+
+def test_a_hostile_manifest_in_a_bucket_writes_nothing_elsewhere(site, tmp_path):
+    site.make("file", b"content")
+    assert site.copy().code == 0
+    (segment,) = [it for it in site.list(".mydata-like/manifest/") if it.endswith(".jsonl")]
+    head, line = site.read(segment).decode().splitlines()
+    hostile = ("../escaped", "/tmp/escaped", "data/../../escaped", "a//b", ".mydata-like/x")
+    names = [base64.b64encode(it.encode()).decode() for it in hostile]
+    lines = [json.dumps([name, *json.loads(line)[1:]]) for name in names]
+    head = json.dumps(json.loads(head) | {"files": 1 + len(lines)})
+    site.put(segment, "\n".join([head, line, *lines, ""]).encode())
+    here = tmp_path / "top" / "here"
+
+    ended = finish(site.start("get", f"s3://{BUCKET}/{PREFIX}/", str(here), "--json"))
+
+    found = json.loads(ended.output)
+    assert (ended.code, found["fetched"], found["failed"]) == (1, 1, len(hostile))
+    assert {it["code"] for it in found["problems"]} == {"destination.manifest"}
+    here_now = [it for it in (tmp_path / "top").rglob("*") if it.is_file()]
+    assert here_now == [here / "data" / "file"]
