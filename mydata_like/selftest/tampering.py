@@ -26,12 +26,14 @@ _IGNORE: Final = b"\x02" + struct.pack(">I", 5) + b"added"  # SSH_MSG_IGNORE
 class TamperingProxy:
     """A proxy to a port of this computer; a context manager.
 
-    `flip` changes one bit of an encrypted packet. With `injects`, a packet is added in front of the
-    one with which the server starts to encrypt. `changed` is set when either has happened.
+    `flip` changes one bit of an encrypted packet, or of any byte if nothing `is_encrypted`. With
+    `injects`, a packet is added in front of the one with which the server starts to encrypt.
+    `changed` is set when either has happened.
     """
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, *, is_encrypted: bool = True) -> None:
         self.injects = False
+        self._is_encrypted = is_encrypted
         self.changed = Event()
         self._target = port
         self._lock = Lock()
@@ -82,6 +84,7 @@ class TamperingProxy:
 
     def _relay(self, source: socket.socket, target: socket.socket, *, inward: bool) -> None:
         exchange = _KeyExchange()
+        exchange.done = not self._is_encrypted
         with suppress(OSError):
             while data := source.recv(_CHUNK):
                 out = b""
