@@ -234,7 +234,12 @@ def get_files(
                 raise
             copied = _find_copied(place.path, order, prompts, cancel)
             if copied is None:
-                raise
+                raise StagingError(
+                    f"{place.name} is not a destination of mydata-like copy, and this computer "
+                    "does not know that it was copied.",
+                    hint=error.hint,
+                    code=UNMARKED,
+                ) from error
     if copied is None:
         path = order.origin or order.target
         raise SettingsError(
@@ -273,6 +278,20 @@ class _Copied(NamedTuple):
     alone: bool = False
     records: bool = False
     ledgers: Sequence[_KnownFiles] = ()
+
+    def find_tops(self) -> dict[bytes, bytes]:
+        """Return the folders that were sent as a whole, each with its path here.
+
+        What else is at the top of a destination may be of others.
+        """
+        tops = dict[bytes, bytes]()
+        for path, file in self.files.items():
+            above, top = path.removesuffix(file.place), file.place.partition(b"/")[0]
+            if above.endswith(b"/"):
+                tops[above[:-1]] = b""
+            elif not above and top != file.place:
+                tops[top] = top
+        return tops
 
 
 def _find_copied(
@@ -456,10 +475,12 @@ class _Get:
             self._open_target(stack)
             self._tell_start()
             try:
+                folders, links = self._list_tree(chosen)
                 with self._events.reported():
                     self._receive_all(chosen)
                 if not self._order.dry_run:
-                    self._make_tree(chosen)
+                    for problem in self._target.make_tree(sorted(folders), links):
+                        report.problems.append(FileProblem(b"", problem))
                     self._target.sync()
                 self._find_unlisted()
             except Cancelled:
@@ -577,8 +598,12 @@ class _Get:
         return path[len(self._part) + 1 if self._part else 0 :]
 
     def _wants(self, path: bytes) -> bool:
+        """Return whether the patterns select a path of the destination."""
+        return self._wants_place(self._below(path))
+
+    def _wants_place(self, place: bytes) -> bool:
         """Return whether the patterns select a path, from the wanted folder on."""
-        shown = self._below(path).decode("utf-8", "surrogateescape")
+        shown = place.decode("utf-8", "surrogateescape")
         return all(matches(shown) for matches in self._matchers)
 
     @cached_property
@@ -859,31 +884,38 @@ class _Get:
         done, moved, report = self._done, self._moved, self.report
         self._show(VerifyProgress("files", done, report.found, moved, report.size))
 
-    def _make_tree(self, chosen: Sequence[bytes]) -> None:
-        """Make folders and links as they are at the destination; only those that are wanted."""
-        if self._copied is not None or self._part in self._listing:
-            return
-        tree = self._ask(lambda: [*self._sessions[0].list_tree(self._part)])
-        if not tree and isinstance(self._place, HostPlace):
+    def _list_tree(self, chosen: Sequence[bytes]) -> tuple[list[TreeFolder], list[TreeLink]]:
+        """Return the folders and links that are wanted, by their paths here.
+
+        In the place of the originals, folders that are there stay as they are.
+        """
+        order, copied = self._order, self._copied
+        folders, links = list[TreeFolder](), list[TreeLink]()
+        alone = self._part in self._listing if copied is None else copied.alone
+        if order.dry_run or alone or self._records or not order.target:
+            return folders, links
+        tops = {self._part: b""} if copied is None else copied.find_tops()
+        tree = self._ask(
+            lambda: [(it, top) for top in sorted(tops) for it in self._sessions[0].list_tree(top)]
+        )
+        if tops and not tree and isinstance(self._place, HostPlace):
             self.report.problems.append(FileProblem(b"", NO_TREE))
+        above = set[bytes]()
         if self._matchers:
             above = {it[:end] for it in chosen for end, byte in enumerate(it) if byte == _SLASH}
-            tree = [
-                it
-                for it in tree
-                if (it.path in above if isinstance(it, TreeFolder) else self._wants(it.path))
-            ]
-        folders, links = list[TreeFolder](), list[TreeLink]()
-        for it in tree:
-            place = (self._prefix + self._below(it.path)).rstrip(b"/")
+        for it, top in tree:
+            below = join(tops[top], it.path[len(top) + 1 if top else 0 :]).strip(b"/")
+            place = (self._prefix + below).rstrip(b"/")
             if not place or not is_plain(place):  # the target itself, or what a host made up
                 continue
-            if isinstance(it, TreeFolder):
+            if isinstance(it, TreeLink):
+                if self._wants_place(below):
+                    links.append(it._replace(path=place))
+            elif (it.path in above or not self._matchers) and not (
+                order.missing and os.path.lexists(system_path(join(order.target, place)))
+            ):
                 folders.append(it._replace(path=place))
-            else:
-                links.append(it._replace(path=place))
-        for problem in self._target.make_tree(sorted(folders), links):
-            self.report.problems.append(FileProblem(b"", problem))
+        return folders, links
 
     def _find_unlisted(self) -> None:
         """Find the files that are not listed; name the first.

@@ -192,7 +192,9 @@ def _describe(report: GetReport, *, dry_run: bool) -> Iterator[str]:
         )
     if report.note:
         yield f"Note: Files came through the server's API. {report.note.message}"
-    if report.ended:
+    if report.ended == INTERRUPTED:
+        yield "Interrupted."
+    elif report.ended:
         yield describe_problem(report.ended)
     parts = [f"{report.here:,} already here"] if report.here else []
     if report.received:
@@ -205,7 +207,7 @@ def _describe(report: GetReport, *, dry_run: bool) -> Iterator[str]:
     if left:
         parts.append(f"{left:,} not fetched yet. {CONTINUES}")
     what = f"{_count(report.found)}, {format_size(report.size)}"
-    yield f"{what}: {', '.join(parts) or 'none fetched'}"
+    yield f"{what}: {', '.join(parts) or 'no file there is selected'}"
 
 
 def _record(report: GetReport, *, dry_run: bool) -> dict[str, Any]:

@@ -6186,6 +6186,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 ist kein vollständiger Beleg in Textform.</translation>
     </message>
     <message>
+        <source>%1 is not a destination of mydata-like copy, and this computer does not know that it was copied.</source>
+        <translation>%1 ist kein Ziel von mydata-like copy, und auf diesem Computer ist nicht bekannt, dass es kopiert wurde.</translation>
+    </message>
+    <message>
         <source>%1 is not a destination of mydata-like copy: it has no marker.</source>
         <translation>%1 ist kein Ziel von mydata-like copy: Die Markierung fehlt.</translation>
     </message>

@@ -513,6 +513,7 @@ def test_an_interrupted_get_continues_within_a_file(any_site):
     code = finish(moved).code
 
     assert ended.code == 130
+    assert "Interrupted.\n" in ended.output
     assert "The same command continues." in ended.output
     assert 2_000_000 < kept < LARGE
     assert code == 0
@@ -865,6 +866,48 @@ def test_a_missing_file_or_a_whole_source_comes_back(any_site):
     }
 
 
+def make_empty_folders_and_links(site):
+    (site.source / "sub" / "empty").mkdir(parents=True)
+    (site.source / "sub" / "empty").chmod(0o750)
+    (site.source / "sub" / "link").symlink_to("a")
+    site.make("sub/a", b"a")
+    for path in ("sub/empty", "sub", ""):
+        os.utime(site.source / path, ns=(0, 1_500_000_000 * 10**9))
+    return seen(site.source)
+
+
+def test_folders_and_links_come_back_by_a_local_path(site, kind):
+    before = make_empty_folders_and_links(site)
+    site.copy_all()
+
+    code = site.call("get", f"{site.source}/", site.here).code
+    chosen = site.call("get", "--exclude", "link", f"{site.source}/", site.folder / "chosen").code
+
+    has_tree = kind[0] != "no tar"
+    assert (code, chosen) == ((0, 0) if has_tree else (1, 1))
+    assert (seen(site.here) == before) is has_tree
+    assert look(site.folder / "chosen").keys() == {b"", b"sub", b"sub/a"}
+
+
+@pytest.mark.parametrize("ending", ["", "/"], ids=["folder", "contents"])
+def test_folders_and_links_that_are_missing_come_back_and_others_stay(any_site, ending):
+    make_empty_folders_and_links(any_site)
+    any_site.make("here/a", b"a")
+    before = seen(any_site.source)
+    assert any_site.copy(f"{any_site.source}{ending}").code == 0
+    (any_site.there / "of others" / "empty").mkdir(parents=True)
+    shutil.rmtree(any_site.source / "sub")
+    (any_site.source / "here").chmod(0o700)
+
+    ended = any_site.call("get", "--missing", any_site.source)
+
+    after = seen(any_site.source)
+    assert ended.code == 0, ended.output + ended.complaints
+    assert after.pop(b"here").mode == 0o700
+    del before[b"here"]
+    assert after == before
+
+
 def test_a_local_path_names_what_was_copied_from_there(any_site):
     for name in ("a", "sub/b"):
         any_site.make(name, name.encode() * 100)
@@ -979,6 +1022,9 @@ def test_what_was_never_copied_is_not_known(any_site):
 
     assert (ended.code, ended.output) == (2, "")
     assert "does not know that" in ended.complaints
+    ended = any_site.call("get", any_site.source, any_site.here)
+    assert (ended.code, ended.output) == (3, "")
+    assert "is not a destination of mydata-like copy, and this computer" in ended.complaints
 
 
 def get_events(site, *words, what="src/"):

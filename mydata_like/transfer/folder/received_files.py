@@ -17,8 +17,9 @@ from mydata_like.core import hashing
 from mydata_like.core.checksums import Algorithm
 from mydata_like.core.destination_files import StoredContent, TreeFolder, TreeLink
 from mydata_like.core.errors import FULL, Problem, StagingError
+from mydata_like.core.file_access import system_path
 from mydata_like.core.openat import FolderCache
-from mydata_like.transfer.destination_problems import READ_ONLY, no_folder
+from mydata_like.transfer.destination_problems import DENIED, READ_ONLY, no_folder
 from mydata_like.transfer.folder.mounted_files import (
     LocalFiles,
     NameInFolder,
@@ -134,12 +135,18 @@ class ReceivedFiles(LocalFiles):
         self._rename(source, target)
 
     def judge(self, path: bytes, error: OSError) -> Problem:
-        """Return the problem of a path; raises if the folder is lost, full or read-only."""
+        """Return the problem of a path; raises if it is one of the folder itself."""
         self._raise_if_lost(error)
         problem = _about_target(describe_error(path, error))
-        if problem.code in (FULL, READ_ONLY):
+        if problem.code in (FULL, READ_ONLY) or (problem.code == DENIED and self._is_empty()):
             raise _error(problem) from error
         return problem
+
+    def _is_empty(self) -> bool:
+        """Return whether nothing is in the folder, so that what is denied is denied there."""
+        with suppress(OSError), os.scandir(system_path(self._root)) as entries:
+            return not any(entries)
+        return False
 
 
 class Reception:

@@ -1,5 +1,6 @@
 """Files that a folder receives get their names only when they are right, and replace nothing."""
 
+import errno
 import hashlib
 import os
 from random import Random
@@ -108,6 +109,16 @@ def break_off(files, file, content):
         reception.open(file) as incoming,
     ):
         hash_alone(reception.write(incoming, StoredContent(file.path, few()), lambda size: None))
+
+
+def test_what_is_denied_ends_it_only_while_the_folder_is_empty(files, tmp_path):
+    denied = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    with pytest.raises(StagingError) as caught:
+        files.judge(b"a", denied)
+    (tmp_path / "here" / "mine").mkdir()
+
+    assert caught.value.problem_code == files.judge(b"a", denied).code == "destination.denied"
 
 
 def test_a_large_file_is_continued(files, tmp_path):
