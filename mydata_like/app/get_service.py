@@ -74,6 +74,7 @@ from mydata_like.engine.pipeline import CancelFlag, Lock, begin, call_unless
 from mydata_like.engine.run import INTERRUPTED, INTERRUPTED_EXIT, SOME_FAILED_EXIT
 from mydata_like.engine.walk import compile_patterns
 from mydata_like.hostos.clock import SystemClock
+from mydata_like.hostos.lock import await_helpers, find_helper_note
 from mydata_like.ledger.ledger_file import note_restored
 from mydata_like.settings.schema import Settings
 from mydata_like.transfer.destination_problems import ABSENT
@@ -444,6 +445,7 @@ class _Get:
         self._sessions = [place.open_files()]
         self._processes: list[ProcessReceiver] = []
         self._keeps: list[int] = []  # descriptors whose locks last as long as these processes
+        self._state: Path | None = None  # has the locks that they hold themselves
         self._target = received or ReceivedFiles(order.target)
         self._present = True  # something is in the local folder
         self._listing = Listing()
@@ -641,7 +643,10 @@ class _Get:
             lease = stack.enter_context(
                 directory_locked(state, order.target, SystemClock(), self._cancel.set)
             )
-            self._keeps = [] if lease.descriptor is None else [lease.descriptor]
+            if lease.descriptor is not None:
+                self._keeps = [lease.descriptor]
+            else:  # on Windows, no other process can keep this lock
+                self._state = state
         except AlreadyRunningError as error:
             who = error.message.partition(" since ")[2]
             raise AlreadyRunningError(
@@ -649,6 +654,11 @@ class _Get:
                 hint="Wait until it has ended.",
                 code=error.problem_code,
             ) from error
+        if self._state and not await_helpers(self._state, order.target):
+            raise AlreadyRunningError(
+                f"A process of an earlier command still writes to {format_path(order.target)}.",
+                hint="Wait until it has ended.",
+            )
 
     def _receive_all(self, chosen: Sequence[bytes]) -> None:
         """Receive files over several sessions at once."""
@@ -678,7 +688,11 @@ class _Get:
             and self.report.size >= APART
         ):
             service = ReceivingService(place.opener, target, order.replace, order.sparse)
-            self._processes = [ProcessReceiver(service, self._keeps) for _ in range(most)]
+            for number in range(most):
+                if self._state:
+                    lock = find_helper_note(self._state, order.target, number)
+                    service = service._replace(lock=lock)
+                self._processes.append(ProcessReceiver(service, self._keeps))
             return self._processes
         self._sessions += [place.open_files() for _ in range(1, most)]
         return [

@@ -8,8 +8,16 @@ import os
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from contextlib import (
+    AbstractContextManager,
+    ExitStack,
+    closing,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from functools import partial
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Final, NamedTuple, Protocol, cast
 
@@ -25,6 +33,7 @@ from mydata_like.core.errors import (
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import LOST
 from mydata_like.engine.pipeline import CancelFlag, ahead
+from mydata_like.hostos.lock import lock_helper
 from mydata_like.transfer.folder.received_files import (
     DIFFERS,
     RESUMED,
@@ -216,12 +225,16 @@ def _describe_different(path: bytes, *, records: bool) -> Problem:
 
 
 class ReceivingService(NamedTuple):
-    """The work of a process that receives files, as a `SessionReceiver` does; it gets this."""
+    """The work of a process that receives files, as a `SessionReceiver` does; it gets this.
+
+    With `lock`, it holds the lock of that note, where it cannot keep the lock of the folder.
+    """
 
     open_files: Callable[[], DestinationFiles]
     target: ReceivedFiles
     replace: bool
     sparse: bool
+    lock: Path | None = None
 
     def serve(self, pipe: Pipe) -> None:
         """Receive what is asked for until an error, which is sent, or the other process ends."""
@@ -229,7 +242,8 @@ class ReceivingService(NamedTuple):
         calls, cancel = SimpleQueue[ServiceCall](), CancelFlag()
         threading.Thread(target=_listen, args=(pipe, calls, cancel), daemon=True).start()
         arrivals = _SentArrivals(pipe, cancel)
-        with closing(self.open_files()) as files:
+        locked = lock_helper(self.lock) if self.lock else nullcontext()
+        with locked, closing(self.open_files()) as files:
             receiver = SessionReceiver(files, self.target, cancel, self.replace, self.sparse)
             try:
                 while arguments := calls.get().arguments:

@@ -305,9 +305,6 @@ def _load(file: Path) -> bytes:
         return stream.read(_LONGEST) or b""
 
 
-if sys.platform != "win32":
-    import fcntl
-
 WATCH_NOTE = "watch.json"
 # Local file systems, by their names in the system; other accounts see our locks there.
 LOCAL: Final = frozenset(
@@ -320,6 +317,7 @@ LOCAL: Final = frozenset(
 _COMMAND: Final = 4  # words of a command line that may name the program
 _PROGRAM: Final = re.compile("mydata[-_]like")
 TEST_TIMEOUT = 0.5  # seconds; another process may be testing the same lock
+ENDING: Final = 5.0  # seconds for a process whose holder has ended
 
 
 def is_local(directory: bytes) -> bool:
@@ -389,6 +387,8 @@ def _directory_locked(directory: bytes, shard: Shard, lease: Lease) -> Iterator[
 def _lock_folder(descriptor: int, directory: bytes, shard: Shard, lease: Lease) -> bool:
     if sys.platform == "win32":
         return False
+    import fcntl  # Windows lacks it
+
     kind = fcntl.LOCK_EX if shard == WHOLE else fcntl.LOCK_SH
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
@@ -491,6 +491,41 @@ def lock_watch(state: Path, clock: Clock) -> Iterator[None]:
     """Hold the lock of this installation's `watch`; raises like `lock_data_directory`."""
     with _hold(state / WATCH_NOTE, "Another watch is already running", clock):
         yield
+
+
+def find_helper_note(state: Path, data_directory: bytes, number: int) -> Path:
+    """Return what identifies the lock of a process that works for a holder."""
+    return find_note(state, data_directory).with_suffix(f".{number}.json")
+
+
+@contextmanager
+def lock_helper(note: Path) -> Iterator[None]:
+    """Hold the lock of this process, which works for the holder of a data directory.
+
+    That one may be killed before. Raises `AlreadyRunningError` or `RunError`.
+    """
+    try:
+        lock = _acquire(note, ENDING)
+    except Timeout:
+        raise _already_running("Another process does the same work") from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def await_helpers(state: Path, data_directory: bytes, patience: float = ENDING) -> bool:
+    """Return whether the processes of earlier holders have ended; call it as the holder.
+
+    Each has `patience` seconds. Raises `RunError`.
+    """
+    note = find_note(state, data_directory)
+    try:
+        for file in note.parent.glob(f"{note.stem}.*.lock"):
+            _acquire(file, patience).release()
+    except Timeout:
+        return False
+    return True
 
 
 @contextmanager

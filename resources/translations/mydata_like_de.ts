@@ -6330,6 +6330,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Ein Muster in --include ist ungültig: %1</translation>
     </message>
     <message>
+        <source>A process of an earlier command still writes to %1.</source>
+        <translation>Ein Prozess eines früheren Befehls schreibt noch nach %1.</translation>
+    </message>
+    <message>
         <source>A source is empty or contains a NUL character.</source>
         <translation>Eine Quelle ist leer oder enthält ein NUL-Zeichen.</translation>
     </message>
@@ -6392,6 +6396,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Another computer may be impersonating the host. Nothing was sent to it. Ask its administrator. If the key was replaced, run the same command with --accept-host-key %1</source>
         <translation>Vielleicht gibt sich ein anderer Computer als der Rechner aus. An ihn wurde nichts gesendet. Fragen Sie seine Administration. Wenn der Schlüssel ersetzt wurde, rufen Sie denselben Befehl auf mit --accept-host-key %1</translation>
+    </message>
+    <message>
+        <source>Another process does the same work.</source>
+        <translation>Ein anderer Prozess erledigt dieselbe Arbeit.</translation>
     </message>
     <message>
         <source>Another process keeps the file %1 locked.</source>

@@ -11,6 +11,7 @@ import pytest
 from mydata_like.app.plain_destination import HostPlace
 from mydata_like.app.receiving import ProcessReceiver, ReceivingService
 from mydata_like.core.errors import Cancelled, TransientError
+from mydata_like.hostos.lock import await_helpers, find_helper_note
 from mydata_like.transfer.folder.received_files import ReceivedFiles, WantedFile
 from mydata_like.transfer.worker_messages import LOST
 from tests.privileges import needs_bytes
@@ -67,7 +68,9 @@ def receiver(place, here):
     target = ReceivedFiles(os.fsencode(here))
     target.open(create=True)
     with ExitStack() as stack:
-        receiver = ProcessReceiver(ReceivingService(place.opener, target, False, False), ())
+        lock = find_helper_note(here.parent, os.fsencode(here), 1)
+        service = ReceivingService(place.opener, target, False, False, lock)
+        receiver = ProcessReceiver(service, ())
         stack.callback(receiver.close)
         yield receiver
 
@@ -162,3 +165,16 @@ def test_a_process_that_is_to_end_names_what_is_complete(receiver, here):
     assert named.items() < CONTENT.items()
     assert all(CONTENT[b"large 0"].startswith(it) for it in parts)
     assert find_processes() == []
+
+
+def test_a_process_holds_its_lock_until_it_has_ended(receiver, here):
+    folder = os.fsencode(here)
+    before = await_helpers(here.parent, folder)
+
+    receiver.receive(want(b"empty"), Told(), again=False)
+    meanwhile = await_helpers(here.parent, folder, 0.0)
+    for process in find_processes():
+        process.kill()
+    after = await_helpers(here.parent, folder)
+
+    assert (before, meanwhile, after) == (True, False, True)
