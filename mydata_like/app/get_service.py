@@ -477,12 +477,15 @@ class _Get:
             self._open_target(stack)
             self._tell_start()
             try:
-                folders, links = self._list_tree(chosen)
+                # Later, the folders of files that came are no longer missing.
+                tree = self._list_tree(chosen) if self._order.missing else None
                 with self._events.reported():
                     self._receive_all(chosen)
                 if not self._order.dry_run:
-                    for problem in self._target.make_tree(sorted(folders), links):
-                        report.problems.append(FileProblem(b"", problem))
+                    folders, links = tree or self._list_tree(chosen)
+                    if folders or links:
+                        problems = self._target.make_tree(sorted(folders), links)
+                        report.problems += [FileProblem(b"", it) for it in problems]
                     self._target.sync()
                 self._find_unlisted()
             except Cancelled:

@@ -180,6 +180,7 @@ class ServerDestination:
     @contextmanager
     def tampering(self) -> Iterator[TamperingProxy]:
         yield self._proxy
+        self._proxy.flip(inward=True, after=sys.maxsize)  # no change is to come
 
 
 class Round:
