@@ -432,12 +432,14 @@ class StagesMeasured:
 class NextListed:
     """The files that will be sent next, in their order: the answer to `list_next`.
 
-    `paths` and `sizes` (in bytes) are theirs. An archive has its own path. Files that are still
-    being compared with the server are not in the list.
+    `paths` and `sizes` (in bytes) are theirs. An archive has its own path. The user holds the last
+    `held` of them back until the next run. Files that are still being compared with the server are
+    not in the list.
     """
 
     paths: tuple[bytes, ...]
     sizes: tuple[int, ...]
+    held: int = 0
 
 
 @frozen(kw_only=True)

@@ -175,9 +175,10 @@ class CommandHandler:
             case RetryTransfer(transfer=number):
                 return choices.retry_transfer(number)
             case ListNext(most=most):
-                listed = choices.list_next(most)
+                held = choices.list_held(most)
+                listed = [*choices.list_next(most), *held]
                 names, sizes = tuple(it.path for it in listed), tuple(it.size for it in listed)
-                context.emit(NextListed(paths=names, sizes=sizes))
+                context.emit(NextListed(paths=names, sizes=sizes, held=len(held)))
             case SetChannels(channels=count):
                 channels.set_channels(count)
             case SetBandwidth(bandwidth=rate):

@@ -150,6 +150,10 @@ class UserOverrides:
         """Return up to so many of the files that are sent next, in their order."""
         return self.order.list_next(most, self._is_cancelled)
 
+    def list_held(self, most: int) -> list[WaitingFile]:
+        """Return up to so many of the files that would be sent next, but are cancelled."""
+        return self.order.list_next(most, lambda wanted: not self._is_cancelled(wanted))
+
     def _take_back(self, applies: Callable[[_SkippedFile], bool]) -> bool:
         """Send unsuccessful files again; return whether there were any to which this applies."""
         found = [key for key, left in self._left.items() if applies(left)]

@@ -3500,48 +3500,32 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 <context>
     <name>TransfersModel</name>
     <message>
-        <source>Name</source>
-        <translation>Name</translation>
-    </message>
-    <message>
-        <source>Progress</source>
-        <translation>Fortschritt</translation>
-    </message>
-    <message>
-        <source>Sent</source>
-        <translation>Gesendet</translation>
-    </message>
-    <message>
-        <source>Time left</source>
-        <translation>Restzeit</translation>
-    </message>
-    <message>
-        <source>Attempt</source>
-        <translation>Versuch</translation>
-    </message>
-    <message>
-        <source>Message</source>
-        <translation>Meldung</translation>
-    </message>
-    <message>
-        <source>%1, about %2 left</source>
-        <translation>%1, noch etwa %2</translation>
-    </message>
-    <message>
         <source>Attempt %1</source>
         <translation>Versuch %1</translation>
     </message>
     <message>
-        <source>Waits for its turn</source>
-        <translation>Wartet, bis es an der Reihe ist</translation>
+        <source>Under way</source>
+        <translation>In Arbeit</translation>
     </message>
     <message>
-        <source>Comes back to this computer</source>
-        <translation>Wird auf diesen Computer zurückgeholt</translation>
+        <source>Waiting</source>
+        <translation>Wartend</translation>
+    </message>
+    <message numerus="yes">
+        <source>Show %Ln more</source>
+        <comment>files that wait</comment>
+        <translation>
+            <numerusform>%Ln weitere anzeigen</numerusform>
+            <numerusform>%Ln weitere anzeigen</numerusform>
+        </translation>
     </message>
     <message>
-        <source>Channel %1</source>
-        <translation>Kanal %1</translation>
+        <source>Held back</source>
+        <translation>Zurückgehalten</translation>
+    </message>
+    <message>
+        <source>Earlier</source>
+        <translation>Vorher</translation>
     </message>
     <message numerus="yes">
         <source>%1 and %Ln more</source>
@@ -3552,12 +3536,24 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         </translation>
     </message>
     <message>
+        <source>Sending</source>
+        <translation>Wird gesendet</translation>
+    </message>
+    <message>
+        <source>Coming back</source>
+        <translation>Kommt zurück</translation>
+    </message>
+    <message>
+        <source>%1: %2 of %3</source>
+        <translation>%1: %2 von %3</translation>
+    </message>
+    <message>
         <source>%1 %</source>
         <translation>%1 %</translation>
     </message>
     <message>
-        <source>%1 of %2</source>
-        <translation>%1 von %2</translation>
+        <source>about %1 left</source>
+        <translation>noch etwa %1</translation>
     </message>
 </context>
 <context>
@@ -3581,14 +3577,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>All files</source>
         <translation>Alle Dateien</translation>
-    </message>
-    <message>
-        <source>Active transfers</source>
-        <translation>Aktive Übertragungen</translation>
-    </message>
-    <message>
-        <source>Earlier</source>
-        <translation>Vorher</translation>
     </message>
     <message>
         <source>Move up</source>

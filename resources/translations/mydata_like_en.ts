@@ -489,6 +489,14 @@
 <context>
     <name>TransfersModel</name>
     <message numerus="yes">
+        <source>Show %Ln more</source>
+        <comment>files that wait</comment>
+        <translation>
+            <numerusform>Show %Ln more</numerusform>
+            <numerusform>Show %Ln more</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%1 and %Ln more</source>
         <comment>files in a batch</comment>
         <translation>

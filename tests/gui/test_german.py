@@ -15,6 +15,7 @@ from mydata_like.gui.pages.transfers_page import TransfersModel, TransfersPage
 from mydata_like.gui.pages.where_page import WherePage
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.settings_editor.connection_test_view import ConnectionTestDialog
+from mydata_like.gui.table_model import BELOW
 from mydata_like.gui.theme.widgets import PlainLabel
 from mydata_like.gui.tray.notifications import NotificationPolicy
 from mydata_like.gui.tray.tray_menu import Tray
@@ -142,11 +143,11 @@ def test_what_an_earlier_version_left_in_the_ledger_is_shown_in_german(
     assert "Die Datei kann nicht gelesen werden: Zugriff verweigert." in row
 
 
-def test_why_a_transfer_is_tried_again_is_shown_in_german(qapp):
-    model = TransfersModel()
+def test_why_a_transfer_is_tried_again_is_shown_in_german(still_context):
+    model = TransfersModel(still_context.tasks)
     model.show_transfers([ActiveTransfer(2, 2, b"b.tif", 5, 100, done=50, attempt=2, problem=GONE)])
 
-    assert "Die Verbindung zu host-1 ging verloren." in cells(model)[0]
+    assert model.index(1, 1).data(BELOW) == "Die Verbindung zu host-1 ging verloren."
 
 
 def test_the_report_of_an_import_from_mydata_is_german(still_context, show, qtbot, tmp_path):

@@ -103,7 +103,7 @@ def show_halves(page):
     return halves
 
 
-@pytest.mark.parametrize("make", [TransfersPage, HistoryPage, ProblemsPage, WherePage])
+@pytest.mark.parametrize("make", [HistoryPage, ProblemsPage, WherePage])
 def test_halves_stay_as_the_user_left_them(qtbot, open_page, make):
     before = show_halves(open_page(make))
     usual = before.sizes()

@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QMimeData, QModelIndex, Qt, QUrl
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
-from PySide6.QtWidgets import QApplication, QTableView, QToolButton, QWidget
+from PySide6.QtWidgets import QTableView, QToolButton, QWidget
 
 from mydata_like.app.settings_service import save_settings
 from mydata_like.core.errors import Problem
@@ -16,20 +16,20 @@ from mydata_like.core.events import NextListed, TransferStarted
 from mydata_like.core.model import EntryState
 from mydata_like.core.queries import FileRow
 from mydata_like.engine.progress import ActiveTransfer
-from mydata_like.engine.send_order import WaitingFile
 from mydata_like.engine.user_overrides import NO_TRANSFER
 from mydata_like.gui.pages.transfers_page import TransfersModel, TransfersPage
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.table_model import BELOW, RowsModel, column_width, style_table
 from mydata_like.gui.tables.columns import FRACTION, file_columns, problem_columns
 from mydata_like.gui.tables.table_panel import ActionRow, StartButton
+from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.theme.widgets import ElidedLabel
-from mydata_like.gui.window_state import KeptSplitter
 from tests.gui.ledgers import an_entry, an_outcome
 
 SELECT_ROWS = (
     QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
 )
+ADD_ROWS = QItemSelectionModel.SelectionFlag.Select | QItemSelectionModel.SelectionFlag.Rows
 MOVE = Qt.DropAction.MoveAction
 
 
@@ -54,13 +54,51 @@ def settle(qtbot, page):
     qtbot.waitUntil(lambda: page._files.model.complete and not page._files.model.busy)
 
 
+def rows(page):
+    """Return what becomes or became of files, below what is sent and what waits."""
+    model = page._files.model
+    return range(model.top, model.rowCount())
+
+
 def states(page):
-    return {page._files.model.row(row).state for row in range(page._files.model.rowCount())}
+    return {page._files.model.row(row).state for row in rows(page)}
 
 
 def names(page):
-    model = page._files.model
+    return [page._files.model.index(row, 0).data() for row in rows(page)]
+
+
+def shows(model):
+    """Return the names of all rows, with the headings."""
     return [model.index(row, 0).data() for row in range(model.rowCount())]
+
+
+def select(page, *found):
+    """Select these rows, or the files that wait at these places."""
+    model = page._transfers
+    select_row = page._files.table.selectionModel().select
+    for number, row in enumerate(found):
+        wanted = model.queued[row] if isinstance(row, int) else row
+        how = SELECT_ROWS if not number else ADD_ROWS
+        select_row(model.index(model.above.index(wanted), 0), how)
+
+
+@pytest.fixture
+def model(qapp, tmp_path):
+    tasks = Tasks()
+    model = TransfersModel(tasks)
+    QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal, model)
+    yield model
+    model.close()
+    tasks.close()
+
+
+def wait(*keys, size=1):
+    return [FileRow(key, size, "found", None) for key in keys]
+
+
+def travel(number, name, **known):
+    return ActiveTransfer(number, 1, name, 1, **{"size": 10} | known)
 
 
 def fill(written):
@@ -312,21 +350,6 @@ def test_only_what_can_be_done_with_the_selected_files_is_shown(qtbot, filled_pa
     assert row.height() == before
 
 
-def test_without_a_run_the_files_have_the_whole_page(qtbot, filled_page):
-    page, files, live = filled_page, filled_page._files, filled_page._live
-    whole = files.height()
-    turn(page._controller, Phase.RUNNING)
-    qtbot.waitUntil(lambda: files.height() < whole)
-    QApplication.processEvents()  # lay out what was shown or hidden with it
-    page.findChild(KeptSplitter).moveSplitter(whole // 2, 1)
-    chosen = live.height()
-
-    turn(page._controller, Phase.IDLE)
-    qtbot.waitUntil(lambda: files.height() == whole)
-    turn(page._controller, Phase.RUNNING)
-    qtbot.waitUntil(lambda: live.height() == chosen)
-
-
 def test_the_path_of_a_row_is_copied(still_context, written, open_page, tmp_path):
     fill(written)
     page = open_page(still_context)
@@ -344,9 +367,9 @@ def test_cancelling_a_batch_leaves_all_of_its_files(qtbot, context, site, open_p
     context.controller.start()
     qtbot.waitUntil(lambda: bool(batches()))
     batch = batches()[0]
-    page._live.selectRow(page._transfers.transfers.index(batch))
+    select(page, batch)
 
-    page._queue.hold.trigger()
+    page._files.row_actions._queue.hold.trigger()
     context.controller._order("set_bandwidth", bandwidth=0)
 
     qtbot.waitUntil(
@@ -376,6 +399,7 @@ def start_one_by_one(qtbot, context, site, page):
     context.controller.start()
     model = page._transfers
     qtbot.waitUntil(lambda: bool(model.transfers) and len(model.queued) >= 17)
+    assert page._files.table.isVisible()
 
 
 def test_what_comes_next_is_shown_and_what_is_chosen_goes_first(
@@ -384,18 +408,15 @@ def test_what_comes_next_is_shown_and_what_is_chosen_goes_first(
     page = open_page(context)
     start_one_by_one(qtbot, context, numbered, page)
     model = page._transfers
-    row = len(model.transfers) + 4
-    path = model.queued[4].path
-    page._live.selectRow(row)
-    assert page._queue.send_next.isEnabled()
+    path = model.queued[4].key
+    select(page, 4)
+    assert page._files.row_actions._queue.send_next.isEnabled()
 
     modifiers = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
     press(qtbot, page, Qt.Key.Key_Up, modifiers)
 
-    qtbot.waitUntil(lambda: model.queued[0].path == path)
-    assert [index.row() for index in page._live.selectionModel().selectedRows()] == [
-        len(model.transfers)
-    ]
+    qtbot.waitUntil(lambda: model.queued[0].key == path)
+    assert [row.key for row in page._files.table.rows()] == [path]
     context.controller._order("set_bandwidth", bandwidth=600_000)
     qtbot.waitUntil(lambda: path in [it.name for it in model.transfers])
     assert len(model.queued) >= 15
@@ -412,21 +433,22 @@ def test_a_waiting_file_is_held_back_until_it_is_released(
     page = open_page(context)
     start_one_by_one(qtbot, context, numbered, page)
     model = page._transfers
-    path = model.queued[3].path
-    page._live.selectRow(len(model.transfers) + 3)
+    path = model.queued[3].key
+    select(page, 3)
     assert page._selected_waiting == [path]
-    assert page._queue.hold.isEnabled()
+    queue = page._files.row_actions._queue
+    assert queue.hold.isEnabled()
+    assert "found" not in states(page)  # the rows above have these files
 
-    page._queue.hold.trigger()
-    qtbot.waitUntil(lambda: path not in [it.path for it in model.queued])
+    queue.hold.trigger()
+    qtbot.waitUntil(lambda: path not in [it.key for it in model.queued])
+    qtbot.waitUntil(lambda: "Held back" in shows(model))
+    (held,) = model.above[shows(model).index("Held back") + 1 : shows(model).index("Earlier")]
+    assert (held.key, held.message) == (path, "The user held this file back.")
     if released:
-        table = page._files.table
-        assert "found" not in states(page)  # the list above has these files
-        page.look_for("found")
-        qtbot.waitUntil(lambda: path.decode().rpartition("/")[2] in names(page))
-        table.selectRow(names(page).index(path.decode().rpartition("/")[2]))
-        qtbot.waitUntil(lambda: [row.key for row in table.rows()] == [path])
-        page._files.row_actions._queue.send_next.trigger()
+        select(page, held)
+        queue.send_next.trigger()
+        qtbot.waitUntil(lambda: "Held back" not in shows(model))
     context.controller._order("set_bandwidth", bandwidth=0)
 
     qtbot.waitUntil(
@@ -439,15 +461,15 @@ def press(qtbot, page, key, modifiers):
     """Press a key in the upper table."""
     page.activateWindow()
     qtbot.waitUntil(page.isActiveWindow)
-    page._live.setFocus()
-    qtbot.keyClick(page._live, key, modifiers)
+    page._files.table.setFocus()
+    qtbot.keyClick(page._files.table, key, modifiers)
     for modifier in (Qt.Key.Key_Shift, Qt.Key.Key_Alt):  # otherwise Qt regards them as still held
-        qtbot.keyClick(page._live, modifier)
+        qtbot.keyClick(page._files.table, modifier)
 
 
 def shown(model, paths):
     """Return those of these waiting files that are shown, in their order."""
-    return [file.path for file in model.queued if file.path in paths]
+    return [file.key for file in model.queued if file.key in paths]
 
 
 def let_it_end(qtbot, context):
@@ -465,15 +487,15 @@ def test_files_that_are_held_back_are_sent_after_all_when_that_is_undone(
     page = open_page(context)
     start_one_by_one(qtbot, context, numbered, page)
     model = page._transfers
-    both = [file.path for file in model.queued][:2]
+    both = [file.key for file in model.queued][:2]
     refused = []
     context.controller.command_refused.connect(refused.append)
-    page._live.selectionModel().select(
-        QItemSelection(model.index(0, 0), model.index(2, 0)),
+    page._files.table.selectionModel().select(
+        QItemSelection(model.index(0, 0), model.index(4, 0)),  # with the headings
         SELECT_ROWS,
     )
 
-    page._queue.hold.trigger()
+    page._files.row_actions._queue.hold.trigger()
     qtbot.waitUntil(lambda: not shown(model, both))
     assert page._toast.isVisible()
     assert page._toast._message.full_text == "3 file(s) are held back."
@@ -497,9 +519,9 @@ def test_a_batch_that_is_held_back_is_sent_after_all_when_that_is_undone(
     batches = lambda: [it for it in page._transfers.transfers if it.files > 1]  # noqa: E731
     qtbot.waitUntil(lambda: bool(batches()))
     batch = batches()[0]
-    page._live.selectRow(page._transfers.transfers.index(batch))
+    select(page, batch)
 
-    page._queue.hold.trigger()
+    page._files.row_actions._queue.hold.trigger()
     qtbot.waitUntil(lambda: batch.number not in [it.number for it in page._transfers.transfers])
     assert page._toast._message.full_text == f"{batch.files} file(s) are held back."
     press(qtbot, page, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
@@ -552,20 +574,18 @@ def test_undoing_is_offered_as_long_as_a_run_can_do_it(filled_page, changes, off
 @pytest.mark.parametrize(
     "act",
     [
-        lambda page: page._queue.send_next.trigger(),
+        lambda page: page._up.trigger(),
         lambda page: page._files.row_actions._queue.send_next.trigger(),
         lambda page: page._files.row_actions._retry.trigger(),
         lambda page: page._controller.command_refused.emit(NO_TRANSFER),
     ],
-    ids=["send next", "send next of a row", "try again", "refusal"],
+    ids=["move up", "send next", "try again", "refusal"],
 )
 def test_undoing_is_not_offered_after_another_action(filled_page, act):
     turn(filled_page._controller, Phase.RUNNING)
-    filled_page._transfers.show_queued([WaitingFile(b"a/b.tif", 1)])
-    filled_page._live.selectRow(0)
-    filled_page._files.table.selectRow(1)
+    filled_page._transfers.show_queued(wait(b"a/a.tif", b"a/b.tif"))
+    select(filled_page, 1)
     filled_page._files.row_actions._retry.setEnabled(True)
-    filled_page._files.row_actions._queue.send_next.setEnabled(True)
     filled_page._toast.hold_back([b"a/b.tif"])
 
     act(filled_page)
@@ -577,11 +597,8 @@ def test_waiting_files_are_moved_with_keys(qtbot, context, numbered, open_page):
     page = open_page(context)
     start_one_by_one(qtbot, context, numbered, page)
     model = page._transfers
-    paths = [file.path for file in model.queued]
-    above = len(model.transfers)
-    page._live.selectionModel().select(
-        QItemSelection(model.index(above + 3, 0), model.index(above + 4, 0)), SELECT_ROWS
-    )
+    paths = [file.key for file in model.queued]
+    select(page, 3, 4)
 
     press(qtbot, page, Qt.Key.Key_Up, Qt.KeyboardModifier.AltModifier)
     expected = [*paths[:2], *paths[3:5], paths[2], *paths[5:]]
@@ -599,13 +616,13 @@ def test_files_that_are_dropped_at_another_place_are_sent_in_that_order(
     page = open_page(context)
     start_one_by_one(qtbot, context, numbered, page)
     model = page._transfers
-    paths = [file.path for file in model.queued]
-    above = len(model.transfers)
+    paths = [file.key for file in model.queued]
+    above = model.above.index(model.queued[0])
     mime = model.mimeData([model.index(above + at, 0) for at in (4, 1)])
 
     assert model.dropMimeData(mime, MOVE, above + 3, 0, QModelIndex())
 
-    assert [file.path for file in model.queued] == paths  # until the engine has answered
+    assert [file.key for file in model.queued] == paths  # until the engine has answered
     expected = [paths[0], paths[2], paths[1], paths[4], paths[3], *paths[5:]]
     qtbot.waitUntil(lambda: shown(model, paths) == expected)
     started = []
@@ -629,58 +646,58 @@ def test_files_that_are_dropped_at_another_place_are_sent_in_that_order(
         ([0, 2], 1, [b"a", b"c", b"b"]),
     ],
 )
-def test_a_drop_names_the_files_down_to_the_lowest_that_moves(qapp, places, at, first):
-    model = TransfersModel()
+def test_a_drop_names_the_files_down_to_the_lowest_that_moves(model, places, at, first):
     asked = []
     model.order_wanted.connect(asked.append)
-    model.show_transfers((ActiveTransfer(1, 1, b"x", 1, 10),))
-    model.show_queued([WaitingFile(name, 1) for name in (b"a", b"b", b"c", b"d")])
-    mime = model.mimeData([model.index(1 + place, column) for place in places for column in (0, 1)])
+    model.show_transfers((travel(1, b"x"),))
+    model.show_queued(wait(b"a", b"b", b"c", b"d"))
+    mime = model.mimeData([model.index(3 + place, column) for place in places for column in (0, 1)])
 
-    assert model.dropMimeData(mime, MOVE, at if at < 0 else 1 + at, 0, QModelIndex())
+    assert model.dropMimeData(mime, MOVE, at if at < 0 else 3 + at, 0, QModelIndex())
 
     assert asked == ([first] if first else [])
 
 
-def test_only_waiting_files_are_dragged_and_only_to_places_among_them(qapp):
-    model = TransfersModel()
-    model.show_transfers((ActiveTransfer(1, 1, b"x", 1, 10), ActiveTransfer(2, 1, b"y", 1, 10)))
-    model.show_queued([WaitingFile(name, 1) for name in (b"a", b"b")])
-    mime, none = model.mimeData([model.index(2, 0)]), QModelIndex()
-    flags = [model.flags(model.index(row, 0)) for row in range(4)]
+def test_only_waiting_files_are_dragged_and_only_to_places_among_them(model):
+    model.show_transfers((travel(1, b"x"),))
+    model.show_queued(wait(b"a", b"b"))
+    assert shows(model) == ["Under way", "x", "Waiting", "a", "b", "Earlier"]
+    mime, none = model.mimeData([model.index(3, 0)]), QModelIndex()
+    flags = [model.flags(model.index(row, 0)) for row in range(6)]
     files = QMimeData()
     files.setUrls([QUrl("file:///a")])
 
-    assert [bool(it & Qt.ItemFlag.ItemIsDragEnabled) for it in flags] == [False, False, True, True]
+    dragged = [row for row in range(6) if flags[row] & Qt.ItemFlag.ItemIsDragEnabled]
+    assert dragged == [3, 4]
     assert not any(it & Qt.ItemFlag.ItemIsDropEnabled for it in flags)  # drops are between rows
     assert model.flags(none) & Qt.ItemFlag.ItemIsDropEnabled
-    allowed = [model.canDropMimeData(mime, MOVE, row, 0, none) for row in range(-1, 5)]
-    assert allowed == [True, False, False, True, True, True]
+    allowed = [model.canDropMimeData(mime, MOVE, row, 0, none) for row in range(-1, 7)]
+    assert allowed == [True, False, False, False, True, True, True, False]
     assert not model.canDropMimeData(mime, MOVE, 3, 0, model.index(3, 0))
     assert not model.dropMimeData(mime, MOVE, 0, 0, none)
     assert not model.canDropMimeData(files, MOVE, 3, 0, none)
 
 
-def test_a_row_that_is_being_dragged_may_be_sent_meanwhile(qapp):
-    model = TransfersModel()
+def test_a_row_that_is_being_dragged_may_be_sent_meanwhile(model):
     asked = []
     model.order_wanted.connect(asked.append)
-    model.show_queued([WaitingFile(name, 1) for name in (b"a", b"b", b"c")])
-    mime = model.mimeData([model.index(0, 0)])
-    model.show_transfers((ActiveTransfer(1, 1, b"a", 1, 10),))
+    model.show_queued(wait(b"a", b"b", b"c"))
+    mime = model.mimeData([model.index(1, 0)])
+    model.show_transfers((travel(1, b"a"),))
+    assert shows(model) == ["Under way", "a", "Waiting", "b", "c", "Earlier"]
 
-    assert model.dropMimeData(mime, MOVE, 3, 0, QModelIndex())
+    assert model.dropMimeData(mime, MOVE, 5, 0, QModelIndex())
 
     assert asked == []
 
 
 def test_nothing_can_be_dragged_without_a_run_of_this_window(filled_page):
     turn(filled_page._controller, Phase.RUNNING)
-    assert filled_page._live.dragEnabled()
+    assert filled_page._files.table.dragEnabled()
 
     turn(filled_page._controller, Phase.ELSEWHERE)
 
-    assert not filled_page._live.dragEnabled()
+    assert not filled_page._files.table.dragEnabled()
 
 
 def test_nothing_is_listed_next_while_no_run_is_under_way(still_context, open_page):
@@ -688,7 +705,7 @@ def test_nothing_is_listed_next_while_no_run_is_under_way(still_context, open_pa
     page._show_next(NextListed(paths=(b"a",), sizes=(1,)))
 
     assert page._transfers.rowCount() == 0
-    assert not page._queue.send_next.isEnabled()
+    assert not page._files.row_actions._queue.send_next.isEnabled()
 
 
 def test_what_comes_next_is_asked_for_only_while_it_is_seen(qtbot, still_context):
@@ -704,65 +721,146 @@ def test_what_comes_next_is_asked_for_only_while_it_is_seen(qtbot, still_context
     assert page._ask_timer.isActive()
 
 
-def test_what_comes_next_is_below_the_transfers_in_the_order_of_the_engine(qapp):
-    model = TransfersModel()
-    QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal, model)
-    a, b, c, d = (WaitingFile(name, 1_000_000) for name in (b"a", b"b", b"c", b"d"))
+def test_what_comes_next_is_below_the_transfers_in_the_order_of_the_engine(model):
+    a, b, c, d = wait(b"a", b"b", b"c", b"d", size=1_000_000)
 
-    def rows():
-        return [model.index(row, 0).data() for row in range(model.rowCount())]
-
-    model.show_transfers((ActiveTransfer(1, 1, b"x", 1, 10),))
+    model.show_transfers((travel(1, b"x"),))
     model.show_queued([a, b, c])
-    assert rows() == ["x", "a", "b", "c"]
-    assert [model.index(1, column).data() for column in (1, 2, 3)] == [
-        "",
-        "1.0 MB",
-        "Waits for its turn",
-    ]
-    assert model.index(1, 1).data(FRACTION) is None
+    assert shows(model) == ["Under way", "x", "Waiting", "a", "b", "c", "Earlier"]
+    assert [model.index(3, column).data() for column in (1, 2, 3)] == ["Not sent yet", "1.0 MB", ""]
+    assert model.index(3, 1).data(FRACTION) is None
 
     model.show_queued([c, a, d])
-    assert rows() == ["x", "c", "a", "d"]
+    assert shows(model) == ["Under way", "x", "Waiting", "c", "a", "d", "Earlier"]
 
-    model.show_transfers((ActiveTransfer(2, 1, b"c", 1, 10),))
-    assert rows() == ["c", "a", "d"]
+    model.show_transfers((travel(2, b"c"),))
+    assert shows(model) == ["Under way", "c", "Waiting", "a", "d", "Earlier"]
     model.show_queued([])
-    assert rows() == ["c"]
+    assert shows(model) == ["Under way", "c", "Earlier"]
+    model.show_transfers(())
+    assert shows(model) == []
 
 
-def test_transfers_keep_their_rows_until_they_end(qapp):
-    model = TransfersModel()
-    QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal, model)
-    one = ActiveTransfer(1, 1, b"a.tif", 1, 100)
-    two = ActiveTransfer(
-        2, 2, b"b.tif", 5, 100, done=50, attempt=2, problem=Problem("link.lost", "Gone.")
-    )
+def test_transfers_keep_their_rows_until_they_end(model):
+    one = travel(1, b"a.tif", size=100)
+    two = ActiveTransfer(2, 2, b"b.tif", 5, 100, done=50, attempt=2)
 
     model.show_transfers((one, two))
-    model.show_transfers((two._replace(done=75), ActiveTransfer(3, 1, b"c.tif", 1, 0)))
+    lost = Problem("link.lost", "Gone.")
+    model.show_transfers((two._replace(done=75), travel(3, b"c.tif", size=0, problem=lost)))
 
-    assert [model.index(row, 0).data() for row in range(2)] == ["b.tif and 4 more", "c.tif"]
-    assert model.index(0, 1).data(FRACTION) == 0.75
-    assert [model.index(0, column).data() for column in (1, 3)] == ["75 %", "Gone."]
-    assert [model.index(row, 3).data(BELOW) for row in (0, 1)] == ["Attempt 2", ""]
+    assert shows(model) == ["Under way", "b.tif and 4 more", "c.tif", "Earlier"]
+    first, second = (model.index(row, 1) for row in (1, 2))
+    assert (first.data(), first.data(BELOW)) == ("Attempt 2: 75 bytes of 100 bytes", "75 %")
+    assert first.data(FRACTION) == 0.75
+    assert (second.data(BELOW), second.data(FRACTION)) == ("Gone.", None)
 
 
-def test_a_transfer_shows_what_is_sent_and_about_how_long_the_rest_takes(qapp):
-    model = TransfersModel()
-
+def test_a_transfer_shows_what_is_sent_and_about_how_long_the_rest_takes(model):
     model.show_transfers(
         (
-            ActiveTransfer(1, 1, b"a", 1, 40_000_000, done=10_000_000, rate=1e6),
-            ActiveTransfer(2, 2, b"b", 1, 40_000_000),
+            travel(1, b"a", size=40_000_000, done=10_000_000, rate=1e6),
+            travel(2, b"b", size=40_000_000),
         )
     )
 
-    sent = [model.index(row, 2) for row in range(2)]
-    rows = [(index.data(), index.data(BELOW)) for index in sent]
-    left = "1.0 MB/s, about 30 s left"
-    assert rows == [("10.0 MB of 40.0 MB", left), ("0 bytes of 40.0 MB", "")]
-    assert sent[0].data(Qt.ItemDataRole.AccessibleTextRole) == f"10.0 MB of 40.0 MB, {left}"
+    cells = [model.index(row, column) for row in (1, 2) for column in (1, 3)]
+    assert [(index.data(), index.data(BELOW)) for index in cells] == [
+        ("Sending: 10.0 MB of 40.0 MB", "25 %"),
+        ("about 30 s left", "1.0 MB/s"),
+        ("Sending: 0 bytes of 40.0 MB", "0 %"),
+        ("", ""),
+    ]
+    spoken = cells[0].data(Qt.ItemDataRole.AccessibleTextRole)
+    assert spoken == "Sending: 10.0 MB of 40.0 MB, 25 %"
+
+
+def test_of_many_files_that_wait_the_first_are_shown_until_the_user_wants_all(qtbot, filled_page):
+    turn(filled_page._controller, Phase.RUNNING)
+    model, table = filled_page._transfers, filled_page._files.table
+    model.show_queued(wait(*(b"%02d" % number for number in range(40))))
+    assert shows(model)[:8] == ["Waiting", "00", "01", "02", "03", "04", "Show 35 more", "Earlier"]
+
+    table.setCurrentIndex(model.index(5, 0))
+    qtbot.keyClick(table, Qt.Key.Key_Down)
+    assert table.currentIndex().row() == 6
+    qtbot.keyClick(table, Qt.Key.Key_Return)
+
+    assert shows(model)[38:42] == ["37", "38", "39", "Earlier"]
+
+
+def test_a_click_shows_all_files_that_wait(qtbot, filled_page):
+    turn(filled_page._controller, Phase.RUNNING)
+    model, table = filled_page._transfers, filled_page._files.table
+    model.show_queued(wait(*(b"%02d" % number for number in range(40))))
+
+    place = table.visualRect(model.index(6, 0)).center()
+    qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
+
+    assert shows(model)[40:42] == ["39", "Earlier"]
+
+
+def test_the_keyboard_passes_over_headings(qtbot, filled_page):
+    turn(filled_page._controller, Phase.RUNNING)
+    model, table = filled_page._transfers, filled_page._files.table
+    model.show_transfers((travel(1, b"x"),))
+    model.show_queued(wait(b"a"))
+    table.selectRow(1)
+
+    qtbot.keyClick(table, Qt.Key.Key_Down)
+    assert [row.key for row in table.rows()] == [b"a"]
+    qtbot.keyClick(table, Qt.Key.Key_Down)
+    assert [row.key for row in table.rows()] == [b"c/w.tif"]
+    table.selectAll()
+    assert len(table.rows()) == 7  # without the three headings
+
+
+@pytest.mark.parametrize(
+    ("states", "text", "expected"),
+    [
+        ({"staged"}, "", ["Under way", b"a/x", "Earlier"]),
+        ({"waiting"}, "", ["Held back", b"a/h", "Earlier"]),
+        ({"found"}, "", []),  # the ledger has all of them
+        ({"verified"}, "", []),
+        ((), "B/", ["Waiting", b"b/w", "Earlier"]),
+    ],
+)
+def test_filters_apply_to_what_is_sent_and_what_waits(qtbot, filled_page, states, text, expected):
+    turn(filled_page._controller, Phase.RUNNING)
+    model = filled_page._transfers
+    model.show_transfers((travel(1, b"a/x"),))
+    model.show_queued(wait(b"b/w"), [FileRow(b"a/h", 1, "waiting", None)])
+
+    filled_page._files.field.setText(text)
+    filled_page._files.select_states(frozenset(states))
+
+    def paths():
+        return [getattr(row, "name", row[0]) for row in model.above]
+
+    qtbot.waitUntil(lambda: paths() == expected)
+
+
+def test_the_scroll_position_is_kept_while_files_are_sent(qtbot, still_context, written, open_page):
+    written.fill(500)
+    page = open_page(still_context)
+    turn(still_context.controller, Phase.RUNNING)
+    settle(qtbot, page)
+    model, bar = page._transfers, page._files.table.verticalScrollBar()
+    model.show_queued(wait(b"1", b"2", b"3"))
+    bar.setValue(300)
+    qtbot.waitUntil(lambda: model.row(bar.value()) is not None)
+    before = model.row(bar.value()).key
+
+    model.show_transfers((travel(1, b"x"), travel(2, b"y")))
+    qtbot.waitUntil(lambda: model.row(bar.value()) is not None)
+    assert (bar.value(), model.row(bar.value()).key) == (303, before)
+
+    model.show_transfers((travel(2, b"y"),))
+    model.show_queued(())
+    assert (bar.value(), model.row(bar.value()).key) == (298, before)
+    bar.setValue(0)
+    model.show_queued(wait(b"1"))
+    assert bar.value() == 0
 
 
 def test_a_window_that_comes_back_from_the_tray_shows_what_happened_meanwhile(

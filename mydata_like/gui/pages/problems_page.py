@@ -28,6 +28,7 @@ from mydata_like.gui.tables.problem_groups import (
     mark_of_group,
 )
 from mydata_like.gui.tables.table_panel import FilesPanel, action_button, path_of
+from mydata_like.gui.tables.table_view import WindowedModel
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.layouts import frameless, scrolled, vbox
 from mydata_like.gui.theme.metrics import SPACE
@@ -69,7 +70,8 @@ class ProblemsPage(Page):
         self._chosen = PlainLabel("", self, wrap=True)
         self._hide = action(self, "skipped", self.tr("Hide this kind"), self._hide_group)
         columns = problem_columns()
-        self._files = FilesPanel(context, "problems", columns, self)
+        model = WindowedModel(columns, context.tasks, self)
+        self._files = FilesPanel(context, "problems", model, self)
         sentences = SentenceDelegate(self._files.table)
         self._files.table.setItemDelegateForColumn(len(columns) - 1, sentences)
         self._toast = Toast()

@@ -1,6 +1,6 @@
 """The columns of the tables of files and runs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
@@ -9,7 +9,8 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from mydata_like.core.parsing import moment_of
 from mydata_like.core.queries import FileRow, RunRow
-from mydata_like.gui.table_model import Column
+from mydata_like.engine.progress import ActiveTransfer
+from mydata_like.gui.table_model import BELOW, Column, TwoLineDelegate
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import current_shades, status_colour
 from mydata_like.gui.theme.style import CELL_MARGIN
@@ -17,6 +18,7 @@ from mydata_like.gui.theme.texts import limit_name, limit_word
 from mydata_like.gui.theme.widgets import RowIcon, mark_of
 
 FRACTION = Qt.ItemDataRole.UserRole + 1  # from 0 to 1; None for no bar
+LONGEST_BAR = 24  # average characters, beside a text
 STATUS = Qt.ItemDataRole.UserRole + 2  # a `Status` of `gui.theme.colours`
 
 
@@ -30,8 +32,8 @@ class SentenceDelegate(QStyledItemDelegate):
         option.textElideMode = Qt.TextElideMode.ElideRight
 
 
-class BarDelegate(QStyledItemDelegate):
-    """Paints the text, and below it a bar of the same value."""
+class BarDelegate(TwoLineDelegate):
+    """Paints the text, and below it a bar of the same value, after the second line if any."""
 
     def paint(
         self,
@@ -45,6 +47,12 @@ class BarDelegate(QStyledItemDelegate):
             return
         line = option.fontMetrics.height()
         bar = QRectF(option.rect).adjusted(CELL_MARGIN, 0, -CELL_MARGIN, -1)
+        if index.data(BELOW):
+            widest = option.fontMetrics.horizontalAdvance(index.data(BELOW) + "00")
+            left = option.decorationSize.width() + 2 * CELL_MARGIN + widest
+            bar.setLeft(min(bar.right(), bar.left() + left))
+            bar.setWidth(min(bar.width(), option.fontMetrics.averageCharWidth() * LONGEST_BAR))
+            bar.setBottom(bar.center().y() + line * 0.65)  # in the middle of that line
         bar.setTop(min(bar.bottom() - line / 4, bar.center().y() + line * 0.6))
         bar.setHeight(line / 4)
         selected = option.state & QStyle.StateFlag.State_Selected
@@ -234,6 +242,17 @@ def file_columns() -> list[Column]:
         Column("verified", at, lambda row: moment(row.verified_at), width=24, hidden=True),
         Column("archive", archive, lambda row: texts.plain(row.archive), width=24, hidden=True),
     ]
+
+
+def files_of(rows: Iterable[object]) -> list[FileRow]:
+    """Return the files among these rows, with those that are sent on their own."""
+    single = (row for row in rows if not isinstance(row, ActiveTransfer) or row.files == 1)
+    return [row for row in map(file_of, single) if isinstance(row, FileRow)]
+
+
+def file_of(row: Any) -> Any:
+    """Return the first file of a transfer, with the size of all; another row as it is."""
+    return FileRow(row.name, row.size, "", None) if isinstance(row, ActiveTransfer) else row
 
 
 def problem_columns() -> list[Column]:

@@ -29,11 +29,13 @@ from mydata_like.core.errors import HELD, UploaderError
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import HELD_FILES
 from mydata_like.core.queries import FileRow, FolderGroup, ProblemGroup, Row, View
+from mydata_like.engine.progress import ActiveTransfer
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.ledger_query import open_listing, open_summary
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.table_model import Column
+from mydata_like.gui.tables.columns import files_of
 from mydata_like.gui.tables.folder_tree import TOP, Parents
 from mydata_like.gui.tables.queue_actions import HoldBackToast, QueueActions
 from mydata_like.gui.tables.table_view import Open, TableView, WindowedModel
@@ -66,7 +68,7 @@ class TablePanel(QWidget):
         self,
         context: AppContext,
         name: str,
-        columns: Sequence[Column],
+        model: WindowedModel,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
@@ -75,7 +77,7 @@ class TablePanel(QWidget):
         self._applied = False  # the current filters
         self._unsent = True
         self.empty_text = self.tr("There is nothing here yet.")  # shown in a table without rows
-        self.model = WindowedModel(columns, context.tasks, self)
+        self.model = model
         self.table = TableView(name, self.model, context.memory, self)
         self.field = PathLineEdit(self)
         self.states = QComboBox(self)
@@ -352,18 +354,18 @@ HELD_BACK = "file.cancelled"  # the problem code of files that the user holds ba
 class FilesPanel(TablePanel):
     """A table of files, and below it the actions that apply to the selected ones.
 
-    With a toast, which holds files back, they include those on files that wait to be sent.
+    With a toast, which holds files back, they include those on files that wait or are being sent.
     """
 
     def __init__(
         self,
         context: AppContext,
         name: str,
-        columns: Sequence[Column],
+        model: WindowedModel,
         parent: QWidget,
         toast: HoldBackToast | None = None,
     ) -> None:
-        super().__init__(context, name, columns, parent)
+        super().__init__(context, name, model, parent)
         self.row_actions = RowActions(context.controller, self.table, toast)
         fill(self._content, ActionRow(self.row_actions.all, self.row_actions.hint, self))
         self.selected.connect(self._show_actions)
@@ -386,6 +388,7 @@ class RowActions(QObject):
         self._toast = toast
         self._queue = QueueActions(table, toast) if toast is not None else None
         self._rows: Sequence[FileRow] = ()
+        self._transfers: Sequence[ActiveTransfer] = ()
         self._retry = action(self, "retry", self.tr("Try again"), self._try_again)
         self._open = action(self, "folder", self.tr("Open folder"), self._open_folder)
         self._web = action(self, "server", self.tr("Open on server"), self._open_on_server)
@@ -400,9 +403,11 @@ class RowActions(QObject):
         controller.run_changed.connect(self._enable_sending)
         self.show_rows(())
 
-    def show_rows(self, selected: Sequence[Row]) -> None:
+    def show_rows(self, selected: Sequence[object]) -> None:
         """Set the rows that the actions apply to."""
-        self._rows = rows = [row for row in selected if isinstance(row, FileRow)]
+        transfers = [row for row in selected if isinstance(row, ActiveTransfer)]
+        self._transfers = [transfer for transfer in transfers if transfer.number >= 0]
+        self._rows = rows = files_of(selected)
         one = len(rows) == 1
         self._enable_sending()
         allow_action(self._open, allowed=one)
@@ -417,7 +422,8 @@ class RowActions(QObject):
         allow_action(self._retry, allowed=retryable and self._controller.can_retry)
         if self._queue is not None:
             steerable = self._controller.state.is_steerable
-            allow_action(self._queue.hold, allowed=steerable and bool(self._queued))
+            holds = bool(self._queued or self._transfers)
+            allow_action(self._queue.hold, allowed=steerable and holds)
             allow_action(self._queue.send_next, allowed=steerable and bool(self._sendable))
 
     @property
@@ -430,19 +436,21 @@ class RowActions(QObject):
         return [row.key for row in self._rows if row.state == QUEUED or row.code == HELD_BACK]
 
     @Slot(object)
-    def choose(self, row: Row) -> None:
+    def choose(self, row: object) -> None:
         """Show the status of a row that was double-clicked, or selected with Enter."""
-        if isinstance(row, FileRow):
-            self._controller.open_page("where", os.fsdecode(row.key))
+        for file in files_of([row]):
+            self._controller.open_page("where", os.fsdecode(file.key))
 
     @Slot()
     def _send_next(self) -> None:
         self._controller.send_next(self._sendable)
+        self._controller.list_next()
 
     @Slot()
     def _hold_back(self) -> None:
         if self._toast is not None:
-            self._toast.hold_back(self._queued)
+            self._toast.hold_back(self._queued, self._transfers)
+            self._controller.list_next()
 
     @Slot()
     def _try_again(self) -> None:
@@ -478,7 +486,13 @@ class ActionRow(QWidget):
     def __init__(self, actions: Sequence[QAction], hint: str, parent: QWidget) -> None:
         super().__init__(parent)
         self._actions = actions
-        self._bar = action_bar(actions, self)
+        self._bar = bar = QToolBar(self)
+        side = self.style().pixelMetric(QStyle.PixelMetric.PM_SmallIconSize)
+        bar.setIconSize(QSize(side, side))
+        bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        bar.addActions(actions)  # a menu has those that do not fit
+        for button in bar.findChildren(QToolButton):  # otherwise the keyboard cannot reach them
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._hint = ElidedLabel(hint, self)
         self._hint.setForegroundRole(self.palette().ColorRole.PlaceholderText)
         frameless(hbox((self._bar, 1), (self._hint, 1), inside=self))
@@ -505,18 +519,6 @@ class ActionRow(QWidget):
         some = any(one.isVisible() for one in self._actions)
         self._bar.setVisible(some)
         self._hint.setVisible(not some)
-
-
-def action_bar(actions: Sequence[QAction], parent: QWidget) -> QToolBar:
-    """Return a row of buttons for actions; a menu has those that do not fit."""
-    bar = QToolBar(parent)
-    side = bar.style().pixelMetric(QStyle.PixelMetric.PM_SmallIconSize)
-    bar.setIconSize(QSize(side, side))
-    bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-    bar.addActions(actions)
-    for button in bar.findChildren(QToolButton):  # otherwise the keyboard cannot reach them
-        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-    return bar
 
 
 class StartButton(QPushButton):

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from PySide6.QtCore import (
     QItemSelection,
     QItemSelectionModel,
-    QModelIndex,
     QObject,
     QPoint,
     Qt,
@@ -21,7 +20,7 @@ from PySide6.QtCore import (
     Signal,
     Slot,
 )
-from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
+from PySide6.QtGui import QAction, QFont, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QMenu, QTableView, QWidget
 
 from mydata_like.core.errors import Cancelled, Problem, UploaderError
@@ -132,11 +131,35 @@ REFRESH_FACTOR = 10  # and this many times the duration of the last read
 ELLIPSIS = "…"
 
 
+class Heading(NamedTuple):
+    """A line between rows: the title of those below it, or a link."""
+
+    text: str
+    link: bool = False
+
+    def data(self, column: int, role: int) -> Any:
+        """Return the value of a cell for this role."""
+        palette, font = QGuiApplication.palette(), QFont()
+        font.setBold(not self.link)
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return "" if column else self.text
+            case Qt.ItemDataRole.FontRole:
+                return font
+            case Qt.ItemDataRole.ForegroundRole:
+                return palette.link() if self.link else palette.text()
+            case Qt.ItemDataRole.BackgroundRole:
+                return palette.base()
+            case _:
+                return None
+
+
 class WindowedModel(ColumnsModel):
     """A model of rows of the ledger; a row that has not been read yet shows an ellipsis.
 
     Rows keep their places until `refresh` has read the ledger again. `relocated` then reports the
-    new rows of the keys in `anchors()`, before anything is painted.
+    new rows of the keys in `anchors()`, before anything is painted. A subclass may have rows of its
+    own above them.
     """
 
     ordered = Signal()  # all rows are sorted
@@ -150,6 +173,7 @@ class WindowedModel(ColumnsModel):
         super().__init__(parent)
         self.columns = tuple(columns)
         self.view = View()
+        self.above: list[Any] = []  # rows that are not of the ledger
         self.problem: Problem | None = None
         self.complete = False  # all rows are sorted
         self.anchors: Callable[[], Sequence[object]] = tuple
@@ -198,8 +222,16 @@ class WindowedModel(ColumnsModel):
         self._close_in_background(self._query)
         self._query = None
 
-    def row(self, number: int) -> Row | None:
+    @property
+    def top(self) -> int:
+        """The number of the first row of the ledger."""
+        return len(self.above)
+
+    def row(self, number: int) -> Any:
         """Return a row if it has been read."""
+        if number < self.top:
+            return self.above[number]
+        number -= self.top
         page = self._pages.get(number // PAGE)
         if page is None or number % PAGE >= len(page):
             return None
@@ -208,11 +240,17 @@ class WindowedModel(ColumnsModel):
     def read_rows(self, ranges: Iterable[range], done: Callable[[Any], object]) -> None:
         """Read any number of rows in the background, and pass them to `done`."""
         if self._query is not None:
-            read = partial(self._query.read_ranges, list(ranges))
-            self._tasks.run(read, partial(self._pass_on, done))
+            numbers, top = list(ranges), self.top
+            above = [row for rows in numbers for row in self.above[rows.start : rows.stop]]
+            below = [range(max(0, it.start - top), max(0, it.stop - top)) for it in numbers]
+            read = partial(self._query.read_ranges, below)
+            self._tasks.run(read, partial(self._pass_on, done, above))
 
-    def _pass_on(self, done: Callable[[Any], object], parts: list[Sequence[Row]]) -> None:
-        done(list(chain.from_iterable(parts)))
+    def _pass_on(
+        self, done: Callable[[Any], object], above: list[Any], parts: list[Sequence[Row]]
+    ) -> None:
+        rows = chain(above, *parts)
+        done([row for row in rows if not isinstance(row, Heading)])
 
     @property
     def busy(self) -> bool:
@@ -220,19 +258,20 @@ class WindowedModel(ColumnsModel):
         return self._next_query is not None or self._reading
 
     def rowCount(self, parent: Index = NO_PARENT) -> int:
-        return 0 if parent.isValid() else self._count
+        return 0 if parent.isValid() else self.top + self._count
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if role not in ROLES or not index.isValid() or index.row() >= self._count:
+        if role not in ROLES or not index.isValid() or index.row() >= self.rowCount():
             return None
         column = self.columns[index.column()]
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return column.alignment
-        row = self.row(index.row())
+        row, page = self.row(index.row()), (index.row() - self.top) // PAGE
         if row is None:
-            self._request(index.row() // PAGE)
+            self._request(page)
             return ELLIPSIS if role == Qt.ItemDataRole.DisplayRole and not index.column() else None
-        self._pages.move_to_end(index.row() // PAGE)
+        if page >= 0:
+            self._pages.move_to_end(page)
         return column.data(row, role)
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
@@ -322,7 +361,7 @@ class WindowedModel(ColumnsModel):
         self._pages.clear()
         self._cache(result.pages)
         self._emit_changed(range(self._count // PAGE + 1))
-        self.relocated.emit(result.found)
+        self.relocated.emit({key: self.top + number for key, number in result.found.items()})
         self.status_changed.emit()
         self._finish_query()
         self._read()
@@ -342,13 +381,14 @@ class WindowedModel(ColumnsModel):
         self.ordered.emit()
 
     def _resize(self, count: int) -> None:
-        """Set the number of rows by adding or removing rows at the end."""
-        if count > self._count:
-            self.beginInsertRows(QModelIndex(), self._count, count - 1)
+        """Set the number of the ledger's rows by adding or removing rows at the end."""
+        before, after = self.rowCount(), self.top + count
+        if after > before:
+            self.beginInsertRows(NO_PARENT, before, after - 1)
             self._count = count
             self.endInsertRows()
-        elif count < self._count:
-            self.beginRemoveRows(QModelIndex(), count, self._count - 1)
+        elif after < before:
+            self.beginRemoveRows(NO_PARENT, after, before - 1)
             self._count = count
             self.endRemoveRows()
 
@@ -360,9 +400,9 @@ class WindowedModel(ColumnsModel):
     def _emit_changed(self, pages: Iterable[int]) -> None:
         numbers = list(pages)
         if numbers and self._count:
-            top = self.index(min(numbers) * PAGE, 0)
-            last = min(max(numbers) * PAGE + PAGE, self._count) - 1
-            self.dataChanged.emit(top, self.index(last, len(self.columns) - 1))
+            first = self.index(self.top + min(numbers) * PAGE, 0)
+            last = self.top + min(max(numbers) * PAGE + PAGE, self._count) - 1
+            self.dataChanged.emit(first, self.index(last, len(self.columns) - 1))
 
     def _cancel_pending(self) -> None:
         """Cancel pending queries; the displayed rows stay until newer ones arrive."""
@@ -397,6 +437,7 @@ class TableView(QTableView):
         self._memory = memory
         self.row_actions: Sequence[QAction] = ()  # on `rows()`, of the menu
         self._places = _ColumnPlaces((), None, None)
+        self._top = 0  # as of the model
         self.setModel(model)
         style_table(self, 2 if any(column.below for column in model.columns) else 1)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
@@ -421,11 +462,17 @@ class TableView(QTableView):
         self.activated.connect(self._choose)
         self._model.relocating.connect(self._save_places)
         self._model.relocated.connect(self._relocate)
+        self._model.rowsInserted.connect(self._follow)
+        self._model.rowsRemoved.connect(self._follow)
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[Any]:
         """Return the selected rows that have been read."""
-        numbers = sorted({number for rows in self._ranges() for number in rows[:MAX_ANCHORS]})
-        return [row for number in numbers if (row := self._model.row(number)) is not None]
+        found = map(self._model.row, self._numbers())
+        return [row for row in found if row is not None and not isinstance(row, Heading)]
+
+    def _numbers(self) -> list[int]:
+        """Return the numbers of the selected rows, of each range the first ones."""
+        return sorted({number for rows in self._ranges() for number in rows[:MAX_ANCHORS]})
 
     @Slot()
     def copy_rows(self) -> None:
@@ -450,7 +497,7 @@ class TableView(QTableView):
             for at, column in enumerate(model.columns):
                 self.setColumnWidth(at, column_width(self, column.width))
                 self.setColumnHidden(at, column.hidden)
-                if column.below and at:  # the state, which is read last
+                if column.name == "state":  # read last
                     self.horizontalHeader().moveSection(at, len(model.columns) - 1)
         self._order = number, direction = self._load_order()
         if number >= 0:
@@ -521,14 +568,15 @@ class TableView(QTableView):
     def _find_places(self) -> "_ColumnPlaces":
         """Return the keys of the selected, the current and the top row."""
         top = self.verticalScrollBar().value()
+        selected = (self._key(number) for number in self._numbers())
         return _ColumnPlaces(
-            tuple(row.key for row in self.rows()[:MAX_ANCHORS]),
+            tuple(key for key in selected if key is not None)[:MAX_ANCHORS],
             self._key(self.currentIndex().row()),
             self._key(top) if top else None,  # a view that is scrolled to the top stays there
         )
 
     def _key(self, number: int) -> object:
-        row = self._model.row(number) if number >= 0 else None
+        row = self._model.row(number) if number >= self._model.top else None
         return row.key if row is not None else None
 
     def _anchors(self) -> Sequence[object]:
@@ -546,7 +594,9 @@ class TableView(QTableView):
         places, model, selection = self._places, self._model, self.selectionModel()
         if sum(map(len, self._ranges())) <= MAX_ANCHORS:
             rows = QItemSelection()
-            for number in sorted({found[key] for key in places.selected if key in found}):
+            above = {number for number in self._numbers() if number < model.top}
+            moved = {found[key] for key in places.selected if key in found}
+            for number in sorted(above | moved):
                 rows.select(model.index(number, 0), model.index(number, 0))
             selection.select(rows, _ROWS)
         if places.current in found:
@@ -554,6 +604,14 @@ class TableView(QTableView):
             selection.setCurrentIndex(current, QItemSelectionModel.SelectionFlag.NoUpdate)
         if places.top in found:
             self.verticalScrollBar().setValue(found[places.top])
+
+    @Slot()
+    def _follow(self) -> None:
+        """Keep rows of the ledger where they are when those above them come and go."""
+        before, self._top = self._top, self._model.top
+        bar = self.verticalScrollBar()
+        if bar.value() > before:
+            bar.setValue(bar.value() + self._top - before)
 
     @Slot(object)
     def _take_copied(self, rows: list[Row]) -> None:

@@ -99,11 +99,18 @@ def test_the_files_that_are_sent_next_are_listed(bench):
         bench.context.choices.order.add(a_wanted(name, size=5) for name in "abc")
         bench.ask('"send_next", "paths": ["alice/Set 1/c", "alice/Set 1/b"]')
         bench.ask('"list_next", "most": 2')
+        bench.ask('"cancel", "path": "alice/Set 1/c"')
+        bench.ask('"list_next", "most": 1')
 
     listed = [event for event in bench.events if isinstance(event, NextListed)]
     paths = b"alice/Set 1/c", b"alice/Set 1/b"
-    assert listed == [NextListed(paths=(), sizes=()), NextListed(paths=paths, sizes=(5, 5))]
-    assert bench.answers == [("list_next", "done"), ("send_next", "done"), ("list_next", "done")]
+    assert listed == [
+        NextListed(paths=(), sizes=()),
+        NextListed(paths=paths, sizes=(5, 5)),
+        NextListed(paths=(paths[1], paths[0]), sizes=(5, 5), held=1),
+    ]
+    commands = ("list_next", "send_next", "list_next", "cancel", "list_next")
+    assert bench.answers == [(command, "done") for command in commands]
 
 
 def test_resuming_releases_only_the_users_pause(bench):
