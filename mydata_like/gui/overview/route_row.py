@@ -32,14 +32,13 @@ class RouteRow(QWidget):
         )
         self._arrow = _Arrow(self)
         self._mark = IconLabel(1.0, self)
-        self._word = PlainLabel("", self)
+        self._word = PlainLabel("", self, wrap=True)
         computer, server = IconLabel(1.2, self), IconLabel(1.2, self)
         computer.show_icon(icon("computer"))
         server.show_icon(icon("server"))
         ends = (computer, self._instrument, self._arrow, server, self._server)
-        frameless(
-            hbox(*ends, Gap(LARGE_SPACE), self._mark, self._word, 1, inside=self, spacing=SPACE)
-        )
+        state = (Gap(LARGE_SPACE), self._mark, (self._word, 1))
+        frameless(hbox(*ends, *state, inside=self, spacing=SPACE))
 
         controller.settings_changed.connect(self._on_settings_changed)
         self._on_settings_changed()

@@ -20,7 +20,7 @@ from mydata_like.gui.theme.layouts import hbox, vbox
 from mydata_like.gui.theme.metrics import SECTION
 from mydata_like.gui.theme.widgets import PlainLabel
 
-WIDTH: Final = 64  # average characters, at least
+WIDTH: Final = 84  # average characters, at least
 LONGEST: Final = 14  # average characters of a name, if the other one is as long
 GAP: Final = 8  # pixels to the icon and to the edges of the screen
 SAME_CLICK: Final = 0.3  # seconds; a click on the icon takes the focus from the pop-up before
@@ -101,8 +101,9 @@ class TrayPopup(QFrame):
     def _fit(self) -> None:
         """Take the size of what is shown, above or below the icon, within its screen."""
         least = self.fontMetrics().averageCharWidth() * WIDTH
-        self.setFixedWidth(max(least, self.minimumSizeHint().width()))
-        self.adjustSize()
+        width = max(least, self.minimumSizeHint().width())
+        self.setFixedWidth(width)
+        self.resize(width, self.heightForWidth(width))  # `adjustSize` takes that of another width
         icon = self._icon
         screen = QGuiApplication.screenAt(icon.center()) or QGuiApplication.primaryScreen()
         area = screen.availableGeometry().adjusted(GAP, GAP, -GAP, -GAP)
