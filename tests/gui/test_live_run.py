@@ -114,7 +114,7 @@ def test_a_line_that_is_not_an_event_is_left_out(line):
 
 REPORT = replace(
     NO_PROGRESS,
-    remaining=60.0,
+    remaining=120.0,
     wanted=100,
     sent=10,
     wanted_bytes=10**8,
@@ -126,18 +126,26 @@ REPORT = replace(
 @pytest.mark.parametrize(
     ("changes", "rise"),
     [
-        ({"remaining": 80.0}, Rise.NONE),  # less than a half
+        ({"remaining": 170.0}, Rise.NONE),  # less than a half
         ({"remaining": None}, Rise.NONE),
-        ({"remaining": 90.0, "wanted_bytes": 2 * 10**8}, Rise.FOUND),
-        ({"remaining": 90.0, "wanted": 200}, Rise.FOUND),
-        ({"remaining": 90.0, "byte_rate": 1e6}, Rise.SLOWER),
-        ({"remaining": 90.0, "file_rate": 1.0}, Rise.REST),  # the files are larger
-        ({"remaining": 90.0, "byte_rate": 1e6, "file_rate": 9.0}, Rise.REST),  # they are smaller
-        ({"remaining": 90.0, "sent": 100}, Rise.SERVER),
+        ({"remaining": 190.0, "wanted_bytes": 2 * 10**8}, Rise.FOUND),
+        ({"remaining": 190.0, "wanted": 200}, Rise.FOUND),
+        ({"remaining": 190.0, "byte_rate": 1e6}, Rise.SLOWER),
+        ({"remaining": 190.0, "file_rate": 1.0}, Rise.REST),  # the files are larger
+        ({"remaining": 190.0, "byte_rate": 1e6, "file_rate": 9.0}, Rise.REST),  # they are smaller
+        ({"remaining": 190.0, "sent": 100}, Rise.SERVER),
     ],
 )
 def test_a_rise_of_the_time_left_has_a_reason(changes, rise):
     assert explain_rise(REPORT, replace(REPORT, **changes)) is rise
+
+
+def test_a_rise_of_less_than_a_minute_needs_no_reason():
+    small = replace(REPORT, remaining=10.0)
+    more = replace(small, remaining=60.0, wanted=200)
+
+    assert explain_rise(small, more) is Rise.NONE
+    assert explain_rise(small, replace(more, remaining=75.0)) is Rise.FOUND
 
 
 def test_a_rise_counts_from_the_lowest_estimate_of_the_last_seconds(run, clock):
@@ -146,14 +154,14 @@ def test_a_rise_counts_from_the_lowest_estimate_of_the_last_seconds(run, clock):
         clock.move(1)
         run.sample()
 
-    report(60.0)
-    report(40.0)
+    report(120.0)
+    report(90.0)
     for _ in range(int(LASTING)):  # a rise that does not last
-        report(65.0, 1e6)
-    report(41.0)
+        report(160.0, 1e6)
+    report(91.0)
     assert run.rise is Rise.NONE
     for _ in range(int(LASTING) + 1):
-        report(65.0, 1e6)
+        report(160.0, 1e6)
     assert run.rise is Rise.SLOWER
 
     clock.move(RISE_SECONDS + 1)
