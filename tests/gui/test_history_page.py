@@ -242,6 +242,24 @@ def test_the_runs_of_a_day_are_below_its_heading(qtbot, still_context, written, 
     assert table.rowHeight(0) == table.rowHeight(1)
 
 
+def test_headings_have_room_wherever_the_user_scrolls_to(still_context, written, open_page):
+    now = SystemClock().now()
+    for number in range(190):  # all are read at once
+        at = now - timedelta(hours=12 * number)
+        written.ledger.record_run(PastRunRow(str(number), at, at, SUMS))
+    page = open_page(still_context)
+    table = page._runs.table
+
+    table.verticalScrollBar().setValue(150)
+
+    heads = headings(page)
+    tall = [
+        table.rowHeight(row) > 2 * table.verticalHeader().defaultSectionSize() for row in range(190)
+    ]
+    assert tall[150:165] == [bool(heads[row]) for row in range(150, 165)]
+    assert True in tall[150:165]
+
+
 def test_below_the_heading_of_its_day_a_run_has_only_its_time(still_context, written, open_page):
     now = SystemClock().now()
     for number in range(40):

@@ -51,6 +51,7 @@ translate = QCoreApplication.translate
 MESSAGE_DURATION = 15_000  # milliseconds
 DAYS = 30  # in the chart
 MAX_RUNS = 10_000  # the latest, of which the chart is made
+NEAR = 50  # rows, more than are in view
 
 
 def sum_days(settings: Settings, config: Path | None) -> Mapping[date, int]:
@@ -123,6 +124,7 @@ class DayDelegate(QStyledItemDelegate):
         self._table, self._model = table, model
         table.setItemDelegate(self)
         table.verticalScrollBar().valueChanged.connect(table.viewport().update)
+        table.verticalScrollBar().valueChanged.connect(self._fit_rows)
         model.modelReset.connect(self._fit_rows)
         model.dataChanged.connect(self._fit_rows)
 
@@ -139,20 +141,23 @@ class DayDelegate(QStyledItemDelegate):
 
     @Slot()
     def _fit_rows(self) -> None:
-        """Make room for the headings."""
-        plain = self._plain_height()
-        for number in range(self._model.rowCount()):
-            self._table.setRowHeight(number, plain * 9 // 4 if self.heading(number) else plain)
+        """Make room for the headings in view and near it; any number of others stay as they are."""
+        plain, top = self._plain_height(), self._table.verticalScrollBar().value()
+        for number in range(max(0, top - NEAR), min(top + 2 * NEAR, self._model.rowCount())):
+            height = plain * 9 // 4 if self.heading(number) else plain
+            if height != self._table.rowHeight(number):
+                self._table.setRowHeight(number, height)
 
     def _plain_height(self) -> int:
         return self._table.verticalHeader().defaultSectionSize()
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
         super().initStyleOption(option, index)
+        if index.column() or self._model.view.order != "at":
+            return
         row, number = self._model.row(index.row()), index.row()
         headed = self.heading(number) or number != self._table.rowAt(0)
-        timed = not index.column() and self._model.view.order == "at"
-        if timed and headed and isinstance(row, RunRow) and row.started:
+        if headed and isinstance(row, RunRow) and row.started:
             option.text = texts.clock(row.started)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
