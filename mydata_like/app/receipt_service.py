@@ -74,14 +74,24 @@ _PAGE: Final = """<!doctype html>
 <style>
 @page {{ size: A4; margin: 15mm }}
 :root {{ color-scheme: light dark }}
-body {{ font: 10.5pt system-ui, sans-serif; margin: 2em auto; max-width: 60em }}
+body {{ font: 10.5pt system-ui, sans-serif; margin: 2em auto; max-width: 62em; padding: 0 1em }}
+h1 {{ border-left: .25em solid #2e7d32; padding-left: .5em }}
+body:has(.open) h1 {{ border-color: #b26a00 }}
 table {{ border-collapse: collapse; width: 100% }} thead {{ display: table-header-group }}
-tr {{ break-inside: avoid }} h2 {{ font-size: 1.1em }} h2, p, td {{ overflow-wrap: anywhere }}
+tr {{ break-inside: avoid }} h2, p, td {{ overflow-wrap: anywhere }}
+h2 {{ font-size: 1.1em; margin: 2em 0 0 }} h2 + p {{ margin-top: .2em }}
+h2, h2 + p {{ break-after: avoid }}
 th, td {{ text-align: left; vertical-align: top; padding: .3em .6em }}
 th, td {{ border-bottom: 1px solid #8886 }}
-td:nth-child(2), td:nth-child(4) {{ white-space: nowrap }} td:nth-child(2) {{ text-align: right }}
-.open {{ border: 2px solid; padding: 0 1em 1em; margin: 1em 0 }}
-@media print {{ body {{ margin: 0; max-width: none }} a {{ display: none }} }}
+td:nth-child(2), td:nth-child(4) {{ white-space: nowrap; font-variant-numeric: tabular-nums }}
+th:nth-child(2), td:nth-child(2) {{ text-align: right }}
+body > table td:nth-child(3) {{ font: .85em/1.4 ui-monospace, monospace }}
+@media (min-width: 45em) {{ body > table td:nth-child(3) {{ min-width: 33ch }} }}
+.open {{ border: 2px solid #b26a00; padding: 0 1em 1em; margin: 1em 0 }}
+.open h2 {{ margin-top: 1em }}
+@media print {{
+body {{ font-size: 8pt; margin: 0; max-width: none; padding: 0 }} a {{ display: none }}
+}}
 </style></head><body>
 <h1>{0}</h1>"""
 
@@ -165,8 +175,11 @@ class Receipt:
 
     def describe_part(self, part: VerifiedThere) -> str:
         """Return where files are verified, how many, and how."""
-        count = f"{len(part.files):,} of {format_files(self.total)}"
-        return f"{format_text(part.destination)}: {count}; {part.evidence}"
+        return f"{format_text(part.destination)}: {self.describe_amount(part)}"
+
+    def describe_amount(self, part: VerifiedThere) -> str:
+        """Return how many files are verified at a destination, and how."""
+        return f"{len(part.files):,} of {format_files(self.total)}; {part.evidence}"
 
 
 def make_receipt(settings: Settings, config: Path | None, paths: Sequence[Path]) -> Receipt:
@@ -355,7 +368,8 @@ def format_page(receipt: Receipt) -> str:
             )
             for it in part.files
         ]
-        parts += _format_table(receipt.describe_part(part), heads, listed)
+        amount = receipt.describe_amount(part)
+        parts += _format_table(format_text(part.destination), heads, listed, amount)
     text = base64.b64encode(receipt.text).decode()
     parts.append(f"<p>SHA-256 of the text form: <code>{receipt.checksum}</code></p>")
     parts.append(f"<p><a download='receipt.txt' href='data:text/plain;base64,{text}'>")
@@ -364,10 +378,10 @@ def format_page(receipt: Receipt) -> str:
 
 
 def _format_table(
-    heading: str, heads: Sequence[str], rows: Iterable[Sequence[str]]
+    heading: str, heads: Sequence[str], rows: Iterable[Sequence[str]], about: str = ""
 ) -> Iterator[str]:
     """Yield the lines of a table; its second column has numbers."""
-    yield f"<h2>{escape(heading)}</h2>\n<table>"
+    yield f"<h2>{escape(heading)}</h2>\n{about and f'<p>{escape(about)}</p>'}\n<table>"
     yield f"<thead><tr>{''.join(f'<th scope=col>{escape(it)}</th>' for it in heads)}</tr></thead>"
     for row in rows:
         yield f"<tr>{''.join(f'<td>{escape(it)}</td>' for it in row)}</tr>"
