@@ -2,11 +2,13 @@
 
 from datetime import UTC, datetime, timedelta
 
+MONDAY = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
+
 
 class FakeClock:
     """A clock for tests; waiting on one of its cancel flags moves it."""
 
-    def __init__(self, start: datetime = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)) -> None:
+    def __init__(self, start: datetime = MONDAY) -> None:
         self._start = start
         self._passed = 0.0
 

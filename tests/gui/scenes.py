@@ -65,7 +65,7 @@ from mydata_like.gui.wizard.step_base import Readiness
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.layers import ServerDecision, find_setting
 from tests.gui.ledgers import WrittenLedger
-from tests.gui.speed_records import AES, CHACHA, LATE, OTHER_CIPHER, a_record, findings, keep
+from tests.gui.speed_records import AES, BEGAN, CHACHA, LATE, OTHER_CIPHER, a_record, findings, keep
 
 # One setting of each tab.
 SETTINGS = (
@@ -231,9 +231,11 @@ def _show_held(stage: Stage) -> QWidget:
     """Show changed files that wait for the user's choice."""
     controller = stage.context.controller
     assert controller.config
-    with closing(WrittenLedger.of(controller.settings, controller.config)) as written:
+    now = SystemClock().now()
+    with closing(WrittenLedger.of(controller.settings, controller.config, now)) as written:
         for number in range(3):
-            written.hold(f"Image{number:03d}.tif")
+            changed = int(now.timestamp()) - 600 * (3 - number)
+            written.hold(f"Image{number:03d}.tif", 4_000_000, changed)
     window = _open_page("problems", stage)
     _wait_until(lambda: not stage.context.tasks.busy)
     controller.ledger_changed.emit()
@@ -251,7 +253,8 @@ def _compare_tests(stage: Stage) -> QWidget:
     )
     now = replace(findings(compared=(faster, OTHER_CIPHER)), unknown=(LATE,))
     before = findings(network=54e6)
-    keep(stage.context, a_record(0, before), a_record(1, now))
+    today = (SystemClock().now() - BEGAN).days
+    keep(stage.context, a_record(today - 7, before), a_record(today, now))
     stage.window.show_page("overview")
     stage.window.show_page("speed")
     _wait_until(lambda: not stage.context.tasks.busy)

@@ -189,6 +189,24 @@ def test_an_item_of_several_lines_has_room_for_all_of_them(qtbot):
     assert area.height() > needed > 3 * metrics.height()
 
 
+def test_a_text_that_just_does_not_fit_an_item_is_wrapped(qtbot):
+    rows = QListWidget()
+    qtbot.addWidget(rows)
+    rows.setWordWrap(True)
+    rows.setSpacing(8)
+    rows.setResizeMode(QListWidget.ResizeMode.Adjust)
+    rows.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    rows.addItem("The settings exclude symbolic links of this kind")
+    needed = rows.fontMetrics().horizontalAdvance(rows.item(0).text()) + 2 * CELL_MARGIN
+    rows.show()
+
+    for spare in range(-20, 30):
+        rows.resize(needed + spare + rows.width() - rows.viewport().width(), 200)
+        rows.doItemsLayout()
+        place = rows.visualItemRect(rows.item(0))
+        assert rows.viewport().rect().contains(place)
+
+
 @pytest.mark.parametrize("shades", [LIGHT, DARK])
 def test_frames_of_tables_and_menus_can_be_told_from_their_surroundings(app, picture, shades):
     style.apply(app, theme_of(shades))

@@ -22,6 +22,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QApplication,
+    QListView,
     QMainWindow,
     QPlainTextEdit,
     QProxyStyle,
@@ -124,7 +125,8 @@ class Style(QProxyStyle):
     def _fit_row(self, option: QStyleOption, size: QSize, widget: QWidget | None) -> QSize:
         """Return the size of an item, whose text may have several lines."""
         kind, area, text = QStyle.ContentsType.CT_ItemViewItem, option.rect, option.fontMetrics
-        option.rect = area.adjusted(_CELL, 0, -_CELL, 0)  # where its text is wrapped
+        side = _CELL + (widget.spacing() if isinstance(widget, QListView) else 0)
+        option.rect = area.adjusted(side, 0, -side, 0)  # where its text is wrapped
         wanted = super().sizeFromContents(kind, option, size, widget)  # type: ignore[arg-type]
         option.rect = area
         lines = max(1, wanted.height() // text.height())
