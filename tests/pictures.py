@@ -58,7 +58,7 @@ SETTINGS = {
     "schedule.kind": "manual",
     "filters.settle_seconds": 60,
     "advanced.verify_interval": 0.2,
-    "limits.bandwidth": 4.0,
+    "limits.bandwidth": 3.0,
     "instrument.name": "Confocal 2",
 }
 

@@ -34,6 +34,7 @@ class HoldBackToast(Toast):
             self._controller.cancel_transfer(transfer.number)
         for path in paths:
             self._controller.cancel(path)
+        self._controller.list_next()
         count = len(paths) + sum(transfer.files for transfer in transfers)
         text = self.tr("%Ln file(s) are held back.", "", count)
         if count == 1:

@@ -450,7 +450,6 @@ class RowActions(QObject):
     def _hold_back(self) -> None:
         if self._toast is not None:
             self._toast.hold_back(self._queued, self._transfers)
-            self._controller.list_next()
 
     @Slot()
     def _try_again(self) -> None:

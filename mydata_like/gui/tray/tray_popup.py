@@ -20,7 +20,7 @@ from mydata_like.gui.theme.layouts import hbox, vbox
 from mydata_like.gui.theme.metrics import SECTION
 from mydata_like.gui.theme.widgets import PlainLabel
 
-WIDTH: Final = 84  # average characters, at least
+WIDTH: Final = 96  # average characters, if the screen is as wide
 LONGEST: Final = 14  # average characters of a name, if the other one is as long
 GAP: Final = 8  # pixels to the icon and to the edges of the screen
 SAME_CLICK: Final = 0.3  # seconds; a click on the icon takes the focus from the pop-up before
@@ -100,13 +100,13 @@ class TrayPopup(QFrame):
 
     def _fit(self) -> None:
         """Take the size of what is shown, above or below the icon, within its screen."""
-        least = self.fontMetrics().averageCharWidth() * WIDTH
-        width = max(least, self.minimumSizeHint().width())
-        self.setFixedWidth(width)
-        self.resize(width, self.heightForWidth(width))  # `adjustSize` takes that of another width
         icon = self._icon
         screen = QGuiApplication.screenAt(icon.center()) or QGuiApplication.primaryScreen()
         area = screen.availableGeometry().adjusted(GAP, GAP, -GAP, -GAP)
+        wanted = min(self.fontMetrics().averageCharWidth() * WIDTH, area.width())
+        width = max(wanted, self.minimumSizeHint().width())
+        self.setFixedWidth(width)
+        self.resize(width, self.heightForWidth(width))  # `adjustSize` takes that of another width
         place = QRect(self.pos(), self.size())
         place.moveCenter(icon.center())
         if icon.center().y() > area.center().y():
