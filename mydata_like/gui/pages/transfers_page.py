@@ -119,10 +119,9 @@ class TransfersModel(WindowedModel):
 
     def _passes(self, path: bytes) -> bool:
         """Return whether the filters of names and folders allow a file."""
-        folder, text = self.view.folder, self.view.text.casefold()
-        return (not folder or path.startswith(folder + b"/")) and text in texts.plain(
-            path
-        ).casefold()
+        folder, name = self.view.folder, texts.plain(path).casefold()
+        inside = not folder or path.startswith(folder + b"/")
+        return inside and self.view.text.casefold() in name
 
     def _show_above(self, rows: Sequence[Live]) -> None:
         """Show these rows above those of the ledger; those that stay are still selected."""
@@ -139,9 +138,7 @@ class TransfersModel(WindowedModel):
             self.above[first:first] = rows[first : last + 1]
             self.endInsertRows()
         for at, row in enumerate(rows):
-            before = next(
-                place for place in range(at, len(rows)) if _key(self.above[place]) == _key(row)
-            )
+            before = next(it for it in range(at, len(rows)) if _key(self.above[it]) == _key(row))
             if before > at:
                 self.beginMoveRows(NO_PARENT, before, before, NO_PARENT, at)
                 self.above.insert(at, self.above.pop(before))
