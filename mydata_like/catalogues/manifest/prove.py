@@ -130,11 +130,13 @@ class Prove:
         """
         manifest, ledger = self._destination.manifest, self._destination.ledger
         former: list[Entry] = []
-        for record in batch:
-            if record.renamed and manifest.is_of_another(_encode(record.renamed.remote)):
+        renamed = [(it, _encode(it.renamed.remote), it.renamed) for it in batch if it.renamed]
+        others = manifest.find_of_others([path for _, path, _ in renamed]) if renamed else ()
+        for record, path, entry in renamed:
+            if path in others:
                 record.send_again()
-            elif record.renamed:
-                former.append(record.renamed)
+            else:
+                former.append(entry)
         if former:
             paths = {_encode(it.remote) for it in former}
             self._call(lambda: manifest.withdraw(paths))

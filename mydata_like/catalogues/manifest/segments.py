@@ -16,7 +16,8 @@ import re
 import secrets
 import time
 from array import array
-from bisect import bisect_left
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -55,9 +56,6 @@ _ESCAPED: Final = b"-escaped"
 _LISTS: Final = (b".md5", b".sha256")  # endings of the files for people
 _ESCAPE: Final = re.compile(rb"\\([\\nr])")
 _TOKENS: Final = re.compile(rb'^\["([A-Za-z0-9+/=]+)"', re.MULTILINE).findall
-_PLACE: Final = 24  # bits of a number for the place of a segment
-_LAST_PLACE: Final = (1 << _PLACE) - 1
-_HASH: Final = (1 << 64 - _PLACE) - 1
 _ESCAPES: Final = {b"\\": b"\\", b"n": b"\n", b"r": b"\r"}
 
 
@@ -241,7 +239,7 @@ class Manifest:
         with self._lock:
             names = list(self._list())
             listed = self._look(names)
-            segments = set(chain.from_iterable(map(listed.find, paths)))
+            segments = set(chain.from_iterable(listed.find(paths).values()))
             names = [it for it in names if _find_segment(it) in segments]
             if not names:
                 return
@@ -289,16 +287,18 @@ class Manifest:
     def withdraw_earlier(self, paths: Collection[bytes]) -> None:
         """Withdraw those of these files that were listed before this run."""
         with self._lock:
-            earlier = self._find_listed()
-            listed = [path for path in paths if earlier.find(path)]
+            listed = self._find_listed().find(paths)
         if listed:
             self.withdraw(listed)
 
-    def is_of_another(self, path: bytes) -> bool:
-        """Return whether another uploader had listed this path before this run."""
+    def find_of_others(self, paths: Collection[bytes]) -> set[bytes]:
+        """Return those of these paths that another uploader had listed before this run."""
         with self._lock:
-            segments = self._find_listed().find(path)
-        return not all(it.startswith(self._own) for it in segments)
+            listed = self._find_listed().find(paths)
+        own = self._own
+        return {
+            path for path, found in listed.items() if not all(it.startswith(own) for it in found)
+        }
 
     def _find_listed(self) -> "_ListedPaths":
         return self._listed or self._look(list(self._list()))
@@ -365,38 +365,44 @@ def _find_segment(name: bytes) -> bytes:
 class _ListedPaths:
     """The segments that list a path, as far as they were read; `whole` are those read completely.
 
-    Each path of a segment is a number: the hash of its token (see `_encode`), and the place of the
-    segment. A few paths may be found in a segment that does not list them.
+    Each path of a segment is the hash of its token (see `_encode`). A few paths may be found in a
+    segment that does not list them.
     """
 
     def __init__(self) -> None:
         self.whole: set[bytes] = set()
         self._segments: list[bytes] = []
-        self._numbers = array("Q")
-        self._sorted = True
+        self._begins: list[int] = []  # of each segment among the hashes
+        self._hashes = array("q")
         self._removed: dict[bytes, int] = {}  # how many segments there were, by path
 
     def add(self, segment: bytes, tokens: Iterable[bytes], *, whole: bool = True) -> None:
         """Learn what a segment lists."""
-        place = len(self._segments)
         self._segments.append(segment)
-        self._numbers.extend([(hash(it) & _HASH) << _PLACE | place for it in tokens])
-        self._sorted = False
+        self._begins.append(len(self._hashes))
+        self._hashes.extend(map(hash, tokens))
         if whole:
             self.whole.add(segment)
 
-    def find(self, path: bytes) -> list[bytes]:
-        """Return the segments that list a path."""
-        if not self._numbers:  # as in every first copy
-            return []
-        if not self._sorted:
-            self._numbers = array("Q", sorted(self._numbers))
-            self._sorted = True
-        number = hash(_encode(path)) & _HASH
-        first = bisect_left(self._numbers, number << _PLACE)
-        last = bisect_left(self._numbers, number + 1 << _PLACE, first)
-        places = [it & _LAST_PLACE for it in self._numbers[first:last]]
-        return [self._segments[it] for it in places if it >= self._removed.get(path, 0)]
+    def find(self, paths: Collection[bytes]) -> dict[bytes, list[bytes]]:
+        """Return the segments that list these paths; those that none lists are omitted.
+
+        All hashes are looked at, so many paths together take hardly longer than one.
+        """
+        wanted = [(hash(_encode(path)), path) for path in paths]
+        there = {number for number, _ in wanted}.intersection(self._hashes)
+        if not there:
+            return {}
+        places = defaultdict[int, list[int]](list)
+        for at, number in enumerate(self._hashes):
+            if number in there:
+                places[number].append(bisect_right(self._begins, at) - 1)
+        found = {}
+        for number, path in wanted:
+            first = self._removed.get(path, 0)
+            if segments := [self._segments[it] for it in places[number] if it >= first]:
+                found[path] = segments
+        return found
 
     def remove(self, paths: Iterable[bytes]) -> None:
         """Learn that none of the segments lists these paths any more."""
