@@ -223,7 +223,7 @@ class KnownParts(NamedTuple):
 
 
 def hash_keys(keys: Iterable[bytes]) -> bytes:
-    """Return four bytes for each key."""
+    """Return the hashes of keys, of four bytes each; different keys may have the same."""
     hashes = [hash_key(key) for key in keys]
     return struct.pack(f"<{len(hashes)}I", *hashes)
 
