@@ -1,5 +1,7 @@
 """Files are kept as found before anything is done about them, and ahead of a run held up."""
 
+from array import array
+from itertools import chain
 from threading import Thread
 
 import pytest
@@ -16,6 +18,7 @@ from mydata_like.core.model import (
     FileGroup,
     FileRecord,
 )
+from mydata_like.core.scanned_files import FolderPart, ScannedFiles
 from mydata_like.engine.discovery import HELD_UP, Discovery, Lookahead
 from mydata_like.engine.pipeline import CancelFlag
 from tests.fakes.clock import FakeClock
@@ -74,6 +77,34 @@ def test_what_is_known_of_a_whole_group_goes_with_it(clock):
 
     assert passed.known == SET.id
     assert (inventory.found, inventory.folders) == ({}, [])
+
+
+def test_only_the_part_of_a_group_that_has_a_change_is_compared(clock):
+    inodes = range(1, 301)
+    names = [b"%d" % inode for inode in inodes]
+    facts = array("q", chain.from_iterable((3, 7, 0, inode) for inode in inodes))
+    rows = [verified(name)._replace(inode=int(name)) for name in names]
+    scanned = FolderPart(
+        b"/data/ada/set/", b"ada/set/", b"", 1, names, facts, [1] * 300, [0o644] * 300, 900
+    )
+    inventory = Inventory(rows)
+    compared = []
+
+    def record(folder):
+        compared.clear()
+        found = FileGroup(FOLDER, ScannedFiles([folder]), last=True)
+        (passed,) = Discovery(lambda: inventory, clock).pass_on([found])
+        return passed.known, [file.name for file in passed.open]
+
+    find_open = inventory.find_open
+    inventory.find_open = lambda files: (compared.extend(files), find_open(files))[1]
+    assert (record(scanned), len(compared)) == ((SET.id, []), 300)
+    assert (record(scanned), len(compared)) == ((SET.id, []), 0)
+    facts[4 * 150 + 1] += 1  # the time of one file
+    assert (record(scanned), len(compared)) == ((SET.id, [b"151"]), 100)
+    facts[4 * 150 + 1] -= 1
+    inventory.record([rows[250]._replace(state=EntryState.CHANGED)])
+    assert (record(scanned), len(compared)) == ((SET.id, [b"251"]), 100)
 
 
 def test_what_the_server_lacks_is_kept_whatever_was_known(clock):
