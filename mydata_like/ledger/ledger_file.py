@@ -320,11 +320,17 @@ CREATE TABLE batches (
     keys BLOB NOT NULL
 );
 """
+_FILES_INDEXES = """
+CREATE INDEX files_left ON files (root, outcome, code) WHERE outcome IS NOT NULL;
+CREATE INDEX files_of_dataset ON files (root, dataset, state, datafile) WHERE state IS NOT NULL;
+CREATE INDEX files_of_archive ON files (root, dataset, archive) WHERE archive != '';
+CREATE INDEX files_by_time ON files (root, changed_at) WHERE state IS NOT NULL;
+"""
 # `staged` of `writes` has path and checksum of files that were sent when the request began.
 # `files` has one row for each file, see `ledger.sql`: an entry, which is what the destination has
 # of it, or an outcome, which is why its bytes are not safe, or both. The statistics, of a large
 # ledger, keep SQLite from reading all rows of a data directory where an index finds a few.
-FILES = """
+FILES = f"""
 CREATE TABLE files (
     root INTEGER NOT NULL,
     key BLOB NOT NULL,
@@ -368,10 +374,7 @@ FROM outcomes
 WHERE NOT EXISTS (SELECT 1 FROM entries WHERE entries.root = outcomes.root AND key = path);
 DROP TABLE entries;
 DROP TABLE outcomes;
-CREATE INDEX files_left ON files (root, outcome, code) WHERE outcome IS NOT NULL;
-CREATE INDEX files_of_dataset ON files (root, dataset, state, datafile) WHERE state IS NOT NULL;
-CREATE INDEX files_of_archive ON files (root, dataset, archive) WHERE archive != '';
-CREATE INDEX files_by_time ON files (root, changed_at) WHERE state IS NOT NULL;
+{_FILES_INDEXES}
 ALTER TABLE writes ADD COLUMN staged TEXT NOT NULL DEFAULT '[]';
 ANALYZE sqlite_master;
 DELETE FROM sqlite_stat1;
@@ -442,6 +445,22 @@ _TOUCH = f"""
     INSERT INTO touched (key) VALUES (OLD.key);
     DELETE FROM touched WHERE seq <= last_insert_rowid() - {MOST_TOUCHED};
 """
+_TOUCH_TRIGGERS = f"""
+CREATE TRIGGER verified_row_changed
+AFTER UPDATE OF state, dataset, datafile, size, modified_ns, ctime_ns, inode ON files
+WHEN OLD.state = 'verified' AND NOT (
+    NEW.state IS OLD.state AND NEW.dataset IS OLD.dataset AND NEW.datafile IS OLD.datafile
+    AND NEW.size IS OLD.size AND NEW.modified_ns IS OLD.modified_ns
+    AND NEW.ctime_ns IS OLD.ctime_ns AND NEW.inode IS OLD.inode
+)
+BEGIN
+    {_TOUCH}
+END;
+CREATE TRIGGER verified_row_removed AFTER DELETE ON files WHEN OLD.state = 'verified'
+BEGIN
+    {_TOUCH}
+END;
+"""
 # Digests also have the number of the last row of `touched` when their files were compared (`seq`),
 # and the hashes of the files' keys. `touched` has the verified rows that changed last, of any data
 # directory. What was compared before the oldest of them is no longer known.
@@ -459,20 +478,54 @@ CREATE TABLE touched (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     key BLOB NOT NULL
 );
-CREATE TRIGGER verified_row_changed
-AFTER UPDATE OF state, dataset, datafile, size, modified_ns, ctime_ns, inode ON files
-WHEN OLD.state = 'verified' AND NOT (
-    NEW.state IS OLD.state AND NEW.dataset IS OLD.dataset AND NEW.datafile IS OLD.datafile
-    AND NEW.size IS OLD.size AND NEW.modified_ns IS OLD.modified_ns
-    AND NEW.ctime_ns IS OLD.ctime_ns AND NEW.inode IS OLD.inode
-)
-BEGIN
-    {_TOUCH}
-END;
-CREATE TRIGGER verified_row_removed AFTER DELETE ON files WHEN OLD.state = 'verified'
-BEGIN
-    {_TOUCH}
-END;
+{_TOUCH_TRIGGERS}
+"""
+# Indexes of a table with row numbers have those instead of the rows' long keys.
+NUMBERED = f"""
+DROP TRIGGER verified_row_changed;
+DROP TRIGGER verified_row_removed;
+CREATE TABLE numbered (
+    root INTEGER NOT NULL,
+    key BLOB NOT NULL,
+    state TEXT,
+    outcome TEXT,
+    size INTEGER,
+    modified_ns INTEGER,
+    ctime_ns INTEGER,
+    inode INTEGER,
+    dataset INTEGER,
+    checksum TEXT,
+    remote TEXT,
+    datafile INTEGER,
+    archive TEXT,
+    problem TEXT,
+    staged_at INTEGER,
+    registered_at INTEGER,
+    verified_at INTEGER,
+    changed_at INTEGER,
+    seen_size INTEGER,
+    seen_modified_ns INTEGER,
+    code TEXT,
+    message TEXT,
+    hint TEXT,
+    seen_at INTEGER,
+    PRIMARY KEY (root, key)
+);
+INSERT INTO numbered SELECT * FROM files ORDER BY root, key;
+DROP TABLE files;
+ALTER TABLE numbered RENAME TO files;
+{_FILES_INDEXES}
+CREATE INDEX files_by_inode ON files (root, inode) WHERE inode IS NOT NULL;
+{_TOUCH_TRIGGERS}
+DELETE FROM sqlite_stat1;
+INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
+    ('files', 'sqlite_autoindex_files_1', '1000000 1000000 1'),
+    ('files', 'files_left', '1000000 1000000 300000 100000'),
+    ('files', 'files_of_dataset', '1000000 1000000 1000 500 1'),
+    ('files', 'files_of_archive', '100000 100000 5000 1000'),
+    ('files', 'files_by_time', '1000000 1000000 10'),
+    ('files', 'files_by_inode', '1000000 1000000 1');
+ANALYZE sqlite_master;
 """
 MIGRATIONS: Sequence[str] = (
     FIRST,
@@ -489,6 +542,7 @@ MIGRATIONS: Sequence[str] = (
     INODES,
     RESTORED,
     TOUCHED,
+    NUMBERED,
 )  # the n-th leads to version n; never change one, only add
 PROBES = (
     "SELECT id, directory FROM roots LIMIT 1",

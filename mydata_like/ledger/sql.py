@@ -43,13 +43,14 @@ FIND_OF_INODES = (
     " AND state IN ('verified', 'registered')"
 )
 # One query for many files: a row for each that has changed, and one for each dataset of the others.
-# A row of an older version is not trusted until its ctime and inode are known.
+# A row of an older version is not trusted until its ctime and inode are known. The plus sign keeps
+# SQLite from searching by inodes, which are all the same on some shares.
 FIND_OPEN = (
     "WITH seen (key, size, modified_ns, ctime_ns, inode) AS (VALUES %s)"
     " SELECT dataset, CASE WHEN files.key IS NULL THEN seen.key END FROM seen LEFT JOIN files"
     " ON root = ? AND files.key = seen.key AND state = 'verified' AND datafile IS NOT NULL"
     " AND files.size = seen.size AND files.modified_ns = seen.modified_ns"
-    " AND files.ctime_ns = seen.ctime_ns AND files.inode = seen.inode GROUP BY 1, 2"
+    " AND files.ctime_ns = seen.ctime_ns AND +files.inode = seen.inode GROUP BY 1, 2"
 )
 KNOWS_ANY = "SELECT 1 FROM files WHERE root = ? AND key BETWEEN ? AND ? LIMIT 1"
 # The plus signs keep SQLite from searching all rows of the dataset for each query.
@@ -92,7 +93,7 @@ _LIST_VERIFIED = (
     f"SELECT {ENTRY} FROM files WHERE root = :root AND dataset = :dataset"
     " AND state = :state AND archive = ''"
 )
-# Verified rows of a dataset with their own record, a part at a time, in the order of the index.
+# Verified rows of a dataset with their own record, a part at a time.
 LIST_VERIFIED = (
     f"{_LIST_VERIFIED} AND (datafile, key) > (:datafile, :key) ORDER BY datafile, key LIMIT :most"
 )

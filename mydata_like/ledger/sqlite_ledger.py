@@ -604,6 +604,7 @@ class SqliteLedger:
         new = 0
         began = int(since.timestamp())
         one = self._root, self._seconds()
+        files = sorted(files, key=KEY)  # neighbours in the file, which then has fewer gaps
         with self._file.transaction() as cursor:
             for start in range(0, len(files), FILES_AT_ONCE):
                 part = files[start : start + FILES_AT_ONCE]
@@ -749,6 +750,7 @@ class SqliteLedger:
 
     def _insert(self, cursor: sqlite3.Cursor, entries: Sequence[Entry]) -> None:
         now = self._seconds()
+        entries = sorted(entries, key=KEY)  # as `record_found`
         for start in range(0, len(entries), ENTRIES_AT_ONCE):
             part = entries[start : start + ENTRIES_AT_ONCE]
             query = sql.RECORD % ",".join([sql.ROW] * len(part))

@@ -224,3 +224,16 @@ def test_a_removed_source_is_forgotten_with_what_is_open_in_it(ledger, clock):
     assert ledger.find_folders(SOURCE.destination) == []
     assert risk(ledger) == (2, 6)
     assert list(ledger.find_entries([b"/usb/a/sent"])) == [b"/usb/a/sent"]
+
+
+def test_rows_leave_few_gaps_in_the_file(ledger, file, clock):
+    """Folders are often read from the end."""
+    keys = [b"folder/plate %04d/image.tif" % number for number in reversed(range(6000))]
+    for start in range(0, len(keys), 1000):
+        part = keys[start : start + 1000]
+        ledger.record_found([found(key) for key in part], clock.now())
+        for first in range(0, len(part), 200):
+            ledger.record([entry(key, EntryState.VERIFIED) for key in part[first : first + 200]])
+    ledger.flush()
+
+    assert file.stat().st_size < 200 * len(keys)

@@ -119,8 +119,10 @@ def test_what_a_run_did_not_look_at_is_not_forgotten(ledger, clock):
     left = [b"/usb/a-file", b"/usb/b/file"]
 
     ledger.forget_before(clock.now(), [b"/usb/a"], inside=False)
-    assert read(ledger, "SELECT key FROM files WHERE outcome IS NOT NULL") == [
+    assert read(ledger, "SELECT key FROM files WHERE outcome IS NOT NULL ORDER BY key") == [
         (it,) for it in (*left, b"inside")
     ]
     ledger.forget_before(clock.now(), [], inside=True)
-    assert read(ledger, "SELECT key FROM files WHERE outcome IS NOT NULL") == [(it,) for it in left]
+    assert read(ledger, "SELECT key FROM files WHERE outcome IS NOT NULL ORDER BY key") == [
+        (it,) for it in left
+    ]
