@@ -20,7 +20,6 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
@@ -240,27 +239,24 @@ class Manifest:
             names = list(self._list())
             listed = self._look(names)
             segments = set(chain.from_iterable(listed.find(paths).values()))
-            names = [it for it in names if _find_segment(it) in segments]
+            # What people check goes first: it never says more than what counts.
+            names = sorted(
+                (it for it in names if _find_segment(it) in segments),
+                key=lambda name: name.endswith(_ENDING),
+            )
             if not names:
                 return
-            # What people check goes first: it never says more than what counts.
-            lists = [it for it in names if not it.endswith(_ENDING)]
-            counted = [it for it in names if it.endswith(_ENDING)]
             tokens = set(map(_encode, paths))
             with self._alone():
-                self._rewrite(lists, partial(_remove_checksums, paths=paths))
-                self._rewrite(counted, partial(_remove_listed, tokens=tokens))
+                for start in range(0, len(names), AT_ONCE):
+                    part = names[start : start + AT_ONCE]
+                    changed = []
+                    for name, content in zip(part, self._files.read_all(part), strict=True):
+                        rest = content and _remove(name, content, paths, tokens)
+                        if rest is not None and rest != content:
+                            changed.append((name, rest))
+                    self._files.write_all(changed)
             listed.remove(paths)
-
-    def _rewrite(self, names: Sequence[bytes], change: Callable[[bytes], bytes]) -> None:
-        """Write those files again that a change makes different."""
-        for start in range(0, len(names), AT_ONCE):
-            part = names[start : start + AT_ONCE]
-            changed = []
-            for name, content in zip(part, self._files.read_all(part), strict=True):
-                if content is not None and (new := change(content)) != content:
-                    changed.append((name, new))
-            self._files.write_all(changed)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -434,6 +430,15 @@ def _find_tokens(content: bytes) -> list[bytes] | None:
 def _count(content: bytes) -> int:
     """Return the number of lines after the first."""
     return content.removesuffix(b"\n").count(b"\n")
+
+
+def _remove(
+    name: bytes, content: bytes, paths: Collection[bytes], tokens: Collection[bytes]
+) -> bytes:
+    """Return the content of a file of a segment without these files; `tokens` are their paths."""
+    if name.endswith(_ENDING):
+        return _remove_listed(content, tokens)
+    return _remove_checksums(content, paths)
 
 
 def _remove_listed(content: bytes, tokens: Collection[bytes]) -> bytes:

@@ -74,6 +74,13 @@ from mydata_like.transfer.ssh.host_programs import (
 )
 from mydata_like.transfer.ssh.host_python import read_answers, write_command, write_input
 from mydata_like.transfer.ssh.host_tar import read_members
+from mydata_like.transfer.ssh.kept_shell import (
+    LONGEST,
+    MOST_NOISE,
+    KeptShell,
+    make_nonce,
+    unanswered,
+)
 from mydata_like.transfer.ssh.remote_shell import MARK
 
 Connect = Callable[[], tuple[OpenSession, HostCapabilities]]
@@ -84,7 +91,6 @@ _BATCH: Final = 4096  # files of one command
 _BATCH_BYTES: Final = 2 * 1024 * 1024  # of their paths
 _READ: Final = 256 * 1024
 _SMALL: Final = 1024 * 1024  # bytes; the tar of the host packs only smaller files
-_MOST_NOISE: Final = 64 * 1024  # bytes that login scripts may print
 # Scripts keep the account's own umask, as programs do that it starts.
 _BEGIN: Final = b"u=$(umask); " + PREAMBLE + b'umask "$u"; '
 # A silent connection counts as broken. While a program works for long, lines of the error output
@@ -118,7 +124,7 @@ _WRITE: Final = (
     b'IFS=; root=$PWD; i=0; links=1; failed=; if %b; then :; else a refused "$v"; exit; fi; '
     b"""T=$PWD/%b; v=$( { cat > "$T"; } 2>&1); s=$(wc -c < "$T" 2>/dev/null | tr -d ' '); """
     b'if [ "$s" != %d ]; then rm -f "$T"; a refused "$v"; exit; fi; '
-    b"""r() { n=$1; d=$PWD; U=./%b; if [ "$3" = 0 ]; then : > "$U"; """
+    b"""f() { n=$1; d=$PWD; U=./%b; if [ "$3" = 0 ]; then : > "$U"; """
     b'else v=$( { tail -c +"$2" "$T" | head -c "$3" > "$U"; } 2>&1); fi; '
     b"""s=$(wc -c < "$U" 2>/dev/null | tr -d ' '); """
     b'if [ "$s" != "$3" ]; then rm -f "$U"; a refused "$v"; return; fi; '
@@ -128,7 +134,7 @@ _WRITE: Final = (
     b'[ "$i$failed" != 01 ] || { rm -f "$T"; exit 0; }; }; '
     b'%brm -f "$T"; exit 0'
 )
-_WRITE_ONE: Final = b'cd -- "$root"; i=%d; if %b; then r %b %d %d; else a refused "$v"; fi; '
+_WRITE_ONE: Final = b'cd -- "$root"; i=%d; if %b; then f %b %d %d; else a refused "$v"; fi; '
 _NEW: Final = b'p "$U" "$n"'
 _REPLACE: Final = (
     b'if [ -d "$n" ]; then a failed "Is a directory"; '
@@ -136,8 +142,9 @@ _REPLACE: Final = (
 )
 _NEW_FIRST: Final = b'if [ "$i" = 0 ]; then %b; else %b; fi' % (_NEW, _REPLACE)
 _READ_OWN: Final = (
-    b'(if %b && n=%b && [ -f "$n" ] && [ ! -h "$n" ]; then printf \'mydata:found\\0\'; cat "$n"; '
-    b"else printf 'mydata:missing\\0'; fi; printf '%b:%%d\\0' \"$?\"); "
+    b'(e=; if %b && n=%b && [ -f "$n" ] && [ ! -h "$n" ]; then printf \'mydata:found\\0\'; '
+    b"""{ e=$(cat "$n" 2>&1 >&3) && e= || e=${e:-cat has failed}; } 3>&1; """
+    b"else printf 'mydata:missing\\0'; fi; printf '%b:%%s\\0' \"$e\"); "
 )
 # Answers with the size on the disk, in KiB, and a line of `ls`.
 _CONTENT: Final = (
@@ -165,7 +172,10 @@ _MODE: Final = (
     b'[ $# = 0 ] || chmod %o "$@" 2>/dev/null; exit 0'
 )
 _PART: Final = b".write-"  # the beginning of a temporary name in a folder of ours
-_LIST_OWN: Final = b"if %b; then find . -type f -print0; fi; printf 'mydata:end\\0'"
+_LIST_OWN: Final = (
+    b"e=; if %b; then { e=$(find . -type f -print0 2>&1 >&3); } 3>&1; fi; "
+    b"printf 'mydata:end\\0%%s' \"$e\""
+)
 _CLEAR: Final = (
     b'root=$PWD; if %b; then cd -- "$root" && find %b -depth -type d -exec rmdir {} + 2>/dev/null; '
     b"[ ! -d %b ] || echo mydata:left; fi; exit 0"
@@ -200,6 +210,8 @@ class HostFiles(DestinationFiles):
         self._listings = 0  # for which to log in
         self._ahead: list[Future[OpenSession]] = []  # these logins
         self._links = True  # until a hard link was refused
+        self._shells: list[KeptShell] = []  # of the session, idle
+        self._keeps_shells = True
 
     @property
     def concurrent(self) -> int:  # type: ignore[override]  # it may change
@@ -227,7 +239,7 @@ class HostFiles(DestinationFiles):
             case b"refused":
                 raise destination_error(self._location, reason)
             case _:
-                raise _unanswered()
+                raise unanswered()
 
     def log_in_ahead(self, listings: int) -> None:
         """Log in for as many listings as soon as the session is open, not when they begin."""
@@ -270,14 +282,14 @@ class HostFiles(DestinationFiles):
         script = ENTER + _LIST % (enter_words(b"w", folder), prune, action)
         top = folder + b"/" if folder else b""
         with closing(self._take_login()) as session:
-            nonce, command = self._build(_ALIVE + script, enter=True)
+            nonce, command = _wrap(self._prepare(_ALIVE + script))
             reader = _Reader(session.start(command))
             reader.skip(nonce)
             if programs.prints:
                 yield from _read_found(reader, top)
             else:
                 yield from divide_listing(self._read_named(reader, top))
-            _check_found(reader.finish())
+            _check_found(reader.finish().errors)
 
     def _read_named(self, reader: "_Reader", top: bytes) -> Iterator[StoredFile]:
         left: list[bytes] = []
@@ -294,7 +306,7 @@ class HostFiles(DestinationFiles):
         if MARK + b"ready" not in output:
             reason = output.partition(b"mydata:failed:")[2]
             if not reason:
-                raise _unanswered()
+                raise unanswered()
             raise destination_error(self._location, reason)
 
     def prove(self, paths: Sequence[bytes]) -> list[ProvenFile | None]:
@@ -353,7 +365,7 @@ class HostFiles(DestinationFiles):
             except ValueError as error:
                 # The next attempt uses the other programs.
                 self._programs = self._find_programs()._replace(python=False)
-                raise _unanswered() from error
+                raise unanswered() from error
         return answers
 
     def place(self, placements: Sequence[Placement]) -> list[StoredFile | Problem]:
@@ -421,17 +433,16 @@ class HostFiles(DestinationFiles):
             words = enter_words(b"w", folder), quote(b"./" + name), end.replace(b"\0", b"\\0")
             script += _READ_OWN % words
         ended = self._run(script)
-        *answers, rest = re.split(b"%b:(\\d+)\0" % end, ended.output)
+        *answers, rest = re.split(b"%b:([^\0]*)\0" % end, ended.output)
         if len(answers) != 2 * len(paths) or rest:
-            raise _unanswered()
-        for path, answer, status in zip(paths, answers[::2], answers[1::2], strict=True):
+            raise unanswered()
+        for path, answer, failure in zip(paths, answers[::2], answers[1::2], strict=True):
             word, _, content = answer.partition(b"\0")
             if word not in (MARK + b"missing", MARK + b"found"):
-                raise _unanswered()
-            if status != b"0":
-                reason = shorten(ended.errors)
+                raise unanswered()
+            if failure:
                 raise StagingError(
-                    f"{format_path(path)} at the destination cannot be read: {reason}.",
+                    f"{format_path(path)} at the destination cannot be read: {shorten(failure)}.",
                     hint="Give the account of the destination access to it.",
                     code="destination.denied",
                 )
@@ -455,7 +466,7 @@ class HostFiles(DestinationFiles):
                 return
             found = _DESCRIBED.match(answer)
             if not found:
-                raise _unanswered()
+                raise unanswered()
             sparse = bool(found[1]) and int(found[1]) * 1024 + _READ < int(found[3])
             pieces = iter(lambda: reader.take(_READ), b"")
             if reader.until(b"\0") == b"tar":
@@ -494,7 +505,7 @@ class HostFiles(DestinationFiles):
     @contextmanager
     def _reading(self, script: bytes, stdin: bytes = b"") -> "Iterator[_Reader]":
         """Run a script in the destination, and read its output while it runs."""
-        nonce, command = self._build(script, enter=True)
+        nonce, command = _wrap(self._prepare(script))
         with self._turn() as session:
             try:
                 stream = session.start(command)
@@ -502,7 +513,7 @@ class HostFiles(DestinationFiles):
                 raise _no_shell(error.message) from error
             except TransientError as error:
                 if error.problem_code == NO_CHANNEL:
-                    self._most = 1
+                    self._use_fewer_channels()
                 raise
             with closing(stream):
                 stream.write(stdin)
@@ -515,10 +526,11 @@ class HostFiles(DestinationFiles):
         folder = folder.removesuffix(b"/")
         check_own(folder)
         ended = self._run(ENTER + _LIST_OWN % enter_words(b"w", folder))
-        paths = ended.output.split(b"\0")[:-1]
-        if not paths or paths.pop() != MARK + b"end":
-            raise _unanswered()
-        _check_found(ended)
+        found, end, errors = ended.output.rpartition(MARK + b"end\0")
+        *paths, rest = found.split(b"\0")
+        if not end or rest:
+            raise unanswered()
+        _check_found(errors)
         return sorted(path[2:] for path in paths if not _divide(path)[1].startswith(_PART))
 
     def write(self, path: bytes, content: bytes, *, replace: bool = False) -> bool:
@@ -550,7 +562,7 @@ class HostFiles(DestinationFiles):
         output = self._run(_ALIVE + ENTER + PLACE + script, content).output
         answers = read_tree(output, len(files)) or read_tree(output, 1)
         if answers is None:
-            raise _unanswered()
+            raise unanswered()
         for (path, _), answer in zip(files, answers, strict=False):
             if answer.word not in ("placed", "moved", "occupied"):
                 problem = _judge_folder(path, answer)
@@ -558,7 +570,7 @@ class HostFiles(DestinationFiles):
         if answers[0].word == "occupied":
             return False
         if len(answers) < len(files):
-            raise _unanswered()
+            raise unanswered()
         return True
 
     def make_tree(self, folders: Sequence[TreeFolder], links: Sequence[TreeLink]) -> list[Problem]:
@@ -570,7 +582,7 @@ class HostFiles(DestinationFiles):
             return []
         answers = read_tree(self._run(b"exec sh -s", write_tree(folders, links)).output, len(paths))
         if answers is None:
-            raise _unanswered()
+            raise unanswered()
         return [
             _judge_folder(path, answer)
             for path, answer in zip(paths, answers, strict=True)
@@ -589,6 +601,7 @@ class HostFiles(DestinationFiles):
             with suppress(UploaderError):
                 self._ahead.pop().result().close()
         session, self._session = self._session, None
+        self._shells.clear()
         if session is not None:
             session.close()
 
@@ -633,9 +646,9 @@ class HostFiles(DestinationFiles):
                 else:
                     results.append((None, b"", None))
         except ValueError as error:
-            raise _unanswered() from error
+            raise unanswered() from error
         if ended.status or len(results) != len(paths):
-            raise _unanswered()
+            raise unanswered()
         return results
 
     def _find_programs(self) -> HostPrograms:
@@ -653,27 +666,48 @@ class HostFiles(DestinationFiles):
         self, script: bytes, stdin: bytes | None = None, *, enter: bool = True
     ) -> CommandResult:
         """Run a script in the destination; the output of login scripts is omitted."""
-        nonce, command = self._build(script, enter=enter)
+        script = self._prepare(script, enter=enter)
         ended: CommandResult | None = None
-        output = b""
-        with self._turn() as session:
-            try:
-                ended = _finish(session.start(command), stdin)
-            except RejectedError as error:
-                raise _no_shell(error.message) from error
-            except TransientError as error:
-                if error.problem_code != NO_CHANNEL or self._most == 1:
-                    raise
-            else:
-                _, answered, output = ended.output.partition(nonce)
-                if not answered or ended.status is None:
-                    raise _unanswered()
-        if ended is None:  # the host allows only one at once
-            self._most = 1
-            return self._run(script, stdin, enter=enter)
+        while ended is None:
+            with self._turn() as session:
+                try:
+                    if self._keeps_shells and len(script) + len(stdin or b"") <= LONGEST:
+                        ended = self._run_in_shell(session, script, stdin)
+                    else:
+                        ended = _run_alone(session, script, stdin)
+                except RejectedError as error:
+                    raise _no_shell(error.message) from error
+                except TransientError as error:
+                    if error.problem_code != NO_CHANNEL or self._most == 1:
+                        raise
+            if ended is None:
+                self._use_fewer_channels()
         if ended.status == _NO_GROUND:
             raise self._unavailable()
-        return ended._replace(output=output)
+        return ended
+
+    def _run_in_shell(
+        self, session: OpenSession, script: bytes, stdin: bytes | None
+    ) -> CommandResult:
+        shell = self._take_shell() or KeptShell(session)
+        ended = shell.run(script, stdin)
+        with self._changed:
+            if kept := self._keeps_shells and self._session is session:
+                self._shells.append(shell)
+        if not kept:
+            shell.end()
+        return ended
+
+    def _use_fewer_channels(self) -> None:
+        """Follow a host that has refused one: at first keep no shells, then run one command."""
+        self._most = self._most if self._keeps_shells else 1
+        self._keeps_shells = False
+        while shell := self._take_shell():
+            shell.end()
+
+    def _take_shell(self) -> KeptShell | None:
+        with self._changed:
+            return self._shells.pop() if self._shells else None
 
     @contextmanager
     def _turn(self) -> Iterator[OpenSession]:
@@ -697,13 +731,11 @@ class HostFiles(DestinationFiles):
                 self._running -= 1
                 self._changed.notify_all()
 
-    def _build(self, script: bytes, *, enter: bool) -> tuple[bytes, bytes]:
-        """Return a line that is printed before the answer, and the command."""
-        nonce = b"mydata-" + secrets.token_hex(8).encode()
+    def _prepare(self, script: bytes, *, enter: bool = True) -> bytes:
+        """Return a script with what each begins with; with `enter`, in the destination."""
         into = b'cd -P -- "$w" 2>/dev/null || exit %d; ' % _NO_GROUND if enter else b""
         where = self._location if self._location.startswith(b"/") else b"./" + self._location
-        begin = _BEGIN + b"printf '\\n%b\\n'; w=%b; " % (nonce, quote(where))
-        return b"\n" + nonce + b"\n", b"exec sh -c " + quote(begin + into + script)
+        return _BEGIN + b"w=%b; " % quote(where) + into + script
 
     def _log_in(self) -> tuple[OpenSession, HostCapabilities]:
         session, capabilities = self._connect()
@@ -727,8 +759,17 @@ _CHECKSUMS: Final = {
 }
 
 
-def _finish(stream: Stream, stdin: bytes | None) -> CommandResult:
-    """Return the result of a command; without input, its output may have any size."""
+def _wrap(script: bytes) -> tuple[bytes, bytes]:
+    """Return a line that is printed before the answer, and the command that runs a script."""
+    nonce = make_nonce()
+    begin = b"printf '\\n%b\\n'; " % nonce
+    return b"\n" + nonce + b"\n", b"exec sh -c " + quote(begin + script)
+
+
+def _run_alone(session: OpenSession, script: bytes, stdin: bytes | None) -> CommandResult:
+    """Run a script as a command of its own; without input, its output may have any size."""
+    nonce, command = _wrap(script)
+    stream = session.start(command)
     output = bytearray()
     if stdin is None:
         while more := stream.read(_READ):
@@ -736,7 +777,10 @@ def _finish(stream: Stream, stdin: bytes | None) -> CommandResult:
     else:
         stream.write(stdin)
     ended = stream.finish()
-    return ended._replace(output=bytes(output) + ended.output)
+    _, answered, answer = (bytes(output) + ended.output).partition(nonce)
+    if not answered or ended.status is None:
+        raise unanswered()
+    return ended._replace(output=answer)
 
 
 class _Reader:
@@ -750,8 +794,8 @@ class _Reader:
     def skip(self, end: bytes) -> None:
         """Skip the output of login scripts."""
         while end not in self._output:
-            if len(self._output) > _MOST_NOISE:
-                raise _unanswered()
+            if len(self._output) > MOST_NOISE:
+                raise unanswered()
             self._output += self._receive()
         self._output = self._output.partition(end)[2]
 
@@ -807,7 +851,7 @@ class _Reader:
     def _receive(self) -> bytes:
         if more := self._stream.read(_READ):
             return more
-        raise _unanswered()
+        raise unanswered()
 
 
 def _read_content(reader: _Reader, path: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -815,7 +859,7 @@ def _read_content(reader: _Reader, path: bytes, pieces: Iterator[bytes]) -> Iter
     yield from pieces
     ended = reader.finish()
     if ended.status is None:
-        raise _unanswered()
+        raise unanswered()
     if ended.status:
         raise unreadable(path, ended.errors)
 
@@ -836,7 +880,7 @@ def _parse_found(text: bytes, top: bytes) -> list[StoredFile]:
     try:
         return parse_found(text, top)
     except ValueError as error:
-        raise _unanswered() from error
+        raise unanswered() from error
 
 
 def _read_named(reader: _Reader, top: bytes, left: list[bytes]) -> Iterator[StoredFile]:
@@ -855,9 +899,9 @@ def _read_named(reader: _Reader, top: bytes, left: list[bytes]) -> Iterator[Stor
         yield from (file for file in files if file)
 
 
-def _check_found(ended: CommandResult) -> None:
+def _check_found(errors: bytes) -> None:
     """Raise `TransientError` if find could not read a folder for a reason that may pass."""
-    for line in ended.errors.splitlines():
+    for line in errors.splitlines():
         if line.startswith(b"find: ") and not line.endswith(_HARMLESS):
             raise TransientError(
                 f"The destination could not be listed: {shorten(line)}.", code="staging.lost"
@@ -903,10 +947,6 @@ def _join(paths: Iterable[bytes]) -> bytes:
 def _divide(path: bytes) -> tuple[bytes, bytes]:
     folder, _, name = path.rpartition(b"/")
     return folder, name
-
-
-def _unanswered() -> TransientError:
-    return TransientError("The shell of the host did not answer as expected.", code="staging.shell")
 
 
 def _no_shell(why: str) -> StagingError:

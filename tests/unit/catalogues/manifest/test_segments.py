@@ -263,8 +263,8 @@ def test_only_segments_that_list_a_file_are_written_again_and_others_read_once(t
     ours = [it for it in files.noted if b"withdrawing" not in it]
     assert ours == [
         b"read 000002.md5",
-        b"write 000002.md5",
         b"read 000002.jsonl",
+        b"write 000002.md5",
         b"write 000002.jsonl",
     ]
     assert [path for path, _ in listed(files)] == [b"c"]

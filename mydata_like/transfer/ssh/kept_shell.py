@@ -1,0 +1,80 @@
+"""A shell on a host that stays, and runs one short script after the other.
+
+For each command that sshd starts, it creates processes, and many login shells read the start files
+of the account first: with an environment of conda or pyenv, that takes longer than most scripts.
+"""
+
+import re
+import secrets
+from typing import Final
+
+from mydata_like.core.errors import TransientError
+from mydata_like.ssh.capabilities import PREAMBLE, quote
+from mydata_like.ssh.session import CommandResult, OpenSession
+
+LONGEST: Final = 16 * 1024  # bytes of a script and its input: the shell reads them one by one
+MOST_NOISE: Final = 64 * 1024  # bytes that login scripts may print
+_READ: Final = 256 * 1024
+_LOOP: Final = b"""printf '\\n%b\\n'; while IFS= read -r s; do eval "$s"; done"""
+# The parentheses keep what a script changes, and its `exit`, from the next one.
+_RUN: Final = b"( eval \"$(printf %%b '%b')\" ); printf '\\n%b %%d\\n' \"$?\"\n"
+_RUN_WITH_INPUT: Final = b"printf %%b '%b' | " + _RUN
+_RUN_WITHOUT: Final = _RUN.replace(b" );", b" ) </dev/null;", 1)
+_SPECIAL: Final = re.compile(rb"[^ -&(-\[\]-~]")
+
+
+class KeptShell:
+    """A shell that runs scripts in turn; they must not take their own errors for granted.
+
+    What they print as errors is dropped. Every method raises `TransientError` if the connection
+    breaks, there is no progress for the endpoint's stall timeout, or the shell ends.
+    """
+
+    def __init__(self, session: OpenSession) -> None:
+        nonce = make_nonce()
+        self._output = bytearray()
+        self._stream = session.start(b"exec sh -c " + quote(PREAMBLE + _LOOP % nonce))
+        self._read_until(b"\n" + nonce + b"\n", MOST_NOISE)
+
+    def run(self, script: bytes, stdin: bytes | None) -> CommandResult:
+        """Run a script; without input, it reads nothing."""
+        nonce = make_nonce()
+        if stdin:
+            line = _RUN_WITH_INPUT % (_escape(stdin), _escape(script), nonce)
+        else:
+            line = _RUN_WITHOUT % (_escape(script), nonce)
+        self._stream.write(line)
+        output = self._read_until(b"\n" + nonce + b" ")
+        return CommandResult(int(self._read_until(b"\n")), output, b"")
+
+    def end(self) -> None:
+        """End the shell, and wait until the host has its channel back."""
+        self._stream.finish()
+
+    def _read_until(self, end: bytes, most: int | None = None) -> bytes:
+        """Return the output before the next `end`."""
+        searched = 0
+        while (place := self._output.find(end, searched)) < 0:
+            searched = max(0, len(self._output) - len(end) + 1)
+            more = self._stream.read(_READ)
+            if not more or (most and len(self._output) > most):
+                raise unanswered()
+            self._output += more
+        found = bytes(self._output[:place])
+        del self._output[: place + len(end)]
+        return found
+
+
+def unanswered() -> TransientError:
+    """Return the error of a shell whose output makes no sense."""
+    return TransientError("The shell of the host did not answer as expected.", code="staging.shell")
+
+
+def make_nonce() -> bytes:
+    """Return a word that nothing else prints."""
+    return b"mydata-" + secrets.token_hex(8).encode()
+
+
+def _escape(data: bytes) -> bytes:
+    """Return data as POSIX's `printf %b` reads it, without quotes and newlines."""
+    return _SPECIAL.sub(lambda found: b"\\0%03o" % found[0][0], data)
