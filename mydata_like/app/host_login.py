@@ -21,7 +21,7 @@ from mydata_like.ssh.session import Endpoint
 from mydata_like.ssh.sftp import open_on
 from mydata_like.ssh.user_config import find_login
 from mydata_like.state.paths import StatePaths
-from mydata_like.transfer.ssh.host_programs import HostPrograms
+from mydata_like.transfer.ssh.host_programs import PROBE, HostPrograms
 
 ONE_SESSION: Final = (
     "{host} wants a new code for each session, so all channels share one. That is slower. If it "
@@ -102,8 +102,7 @@ def ask_shell(
         with ExitStack() as stack:
             session = stack.enter_context(closing(connect(endpoint)))
             try:
-                facts = probe_commands(session)
-                programs = HostPrograms.find(session) if facts.checksum else None
+                facts = probe_commands(session, PROBE)
             except RejectedError as error:
                 return None, None, error
             except TransientError as error:
@@ -111,7 +110,7 @@ def ask_shell(
                 continue
             stack.pop_all()
             keep(endpoint, session)
-            return facts, programs, None
+            return facts, HostPrograms.parse(facts.output) if facts.checksum else None, None
     return None, None, failure
 
 

@@ -256,23 +256,29 @@ class CommandFacts(NamedTuple):
     home: bytes
     checksum: bytes
     sha256: bytes
+    output: bytes  # of what else was asked
 
 
-def probe_commands(session: SshSession) -> CommandFacts:
-    """Return what the shell of a host tells; raises `RejectedError` if it answers nothing."""
+def probe_commands(session: SshSession, more: bytes) -> CommandFacts:
+    """Return what the shell of a host tells, also what the script `more` prints.
+
+    Raises `RejectedError` if it answers nothing.
+    """
     nonce = b"mydata-" + os.urandom(8).hex().encode()
     parts = [
         PREAMBLE + b"set -f",
         b"printf '\\n%%s\\n' %b" % quote(nonce),
         b'printf "home %s\\n" "$PWD"',
         _FIND_CHECKSUMS,
+        more,
     ]
     finished = session.run(b"exec sh -c " + quote(b"; ".join(parts)))
     _, found, output = finished.output.partition(b"\n" + nonce + b"\n")
     if not found:
         raise RejectedError(_describe_output(finished))
     facts = dict(line.partition(b" ")[::2] for line in output[:_MOST_OUTPUT].splitlines())
-    return CommandFacts(facts.get(b"home", b""), *(_find_checksum(facts, it) for it in Algorithm))
+    md5, sha256 = (_find_checksum(facts, it) for it in Algorithm)
+    return CommandFacts(facts.get(b"home", b""), md5, sha256, output)
 
 
 def _find_checksum(facts: Mapping[bytes, bytes], algorithm: Algorithm) -> bytes:

@@ -28,11 +28,11 @@ from mydata_like.core.errors import (
     TransientError,
 )
 from mydata_like.engine.pipeline import map_concurrently
-from mydata_like.ssh.capabilities import HostCapabilities
+from mydata_like.ssh.capabilities import HostCapabilities, probe_commands
 from mydata_like.ssh.connect import connect
 from mydata_like.transfer.folder.mounted_files import LocalFiles
 from mydata_like.transfer.ssh.host_files import HostFiles
-from mydata_like.transfer.ssh.host_programs import HostPrograms
+from mydata_like.transfer.ssh.host_programs import PROBE, HostPrograms
 from mydata_like.transfer.ssh.sftp_files import SftpFiles
 from tests.mounts import may_mount_disks
 from tests.privileges import IS_ROOT, needs_bytes
@@ -929,7 +929,7 @@ def test_what_python_did_before_its_answer_was_cut_off_is_found_by_other_program
 def test_the_checksum_program_is_found_where_the_others_are_known_before_the_login(tmp_path):
     with host_with(tmp_path) as build:
         with closing(connect(build.endpoint)) as session:
-            programs = HostPrograms.find(session)
+            programs = HostPrograms.parse(probe_commands(session, PROBE).output)
         with closing(build(tmp_path, programs)) as files:
             files.use(Algorithm.SHA256)
             assert files.algorithm is Algorithm.SHA256

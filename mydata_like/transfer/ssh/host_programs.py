@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from mydata_like.core.destination_files import StoredFile
-from mydata_like.ssh.capabilities import PREAMBLE, quote
-from mydata_like.ssh.session import SshSession
+from mydata_like.ssh.capabilities import quote
 from mydata_like.transfer.ssh import host_python
 from mydata_like.transfer.ssh.remote_shell import MARK
 
@@ -54,11 +53,6 @@ class HostPrograms(NamedTuple):
     prints: bool
     nice: bytes
     python: bool
-
-    @classmethod
-    def find(cls, session: SshSession) -> "HostPrograms | None":
-        """Return what a host has, in advance; None if that is to be asked in the destination."""
-        return cls.parse(session.run(b"exec sh -c " + quote(PREAMBLE + PROBE)).output)
 
     @classmethod
     def parse(cls, output: bytes) -> "HostPrograms | None":

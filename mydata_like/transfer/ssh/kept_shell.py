@@ -31,10 +31,9 @@ class KeptShell:
     """
 
     def __init__(self, session: OpenSession) -> None:
-        nonce = make_nonce()
+        self._begin = make_nonce()  # printed after what login scripts print
         self._output = bytearray()
-        self._stream = session.start(b"exec sh -c " + quote(PREAMBLE + _LOOP % nonce))
-        self._read_until(b"\n" + nonce + b"\n", MOST_NOISE)
+        self._stream = session.start(b"exec sh -c " + quote(PREAMBLE + _LOOP % self._begin))
 
     def run(self, script: bytes, stdin: bytes | None) -> CommandResult:
         """Run a script; without input, it reads nothing."""
@@ -44,6 +43,9 @@ class KeptShell:
         else:
             line = _RUN_WITHOUT % (_escape(script), nonce)
         self._stream.write(line)
+        if self._begin:
+            self._read_until(b"\n" + self._begin + b"\n", MOST_NOISE)
+            self._begin = b""
         output = self._read_until(b"\n" + nonce + b" ")
         return CommandResult(int(self._read_until(b"\n")), output, b"")
 
