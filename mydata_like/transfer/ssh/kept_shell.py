@@ -16,18 +16,17 @@ LONGEST: Final = 16 * 1024  # bytes of a script and its input: the shell reads t
 MOST_NOISE: Final = 64 * 1024  # bytes that login scripts may print
 _READ: Final = 256 * 1024
 _LOOP: Final = b"""printf '\\n%b\\n'; while IFS= read -r s; do eval "$s"; done"""
-# The parentheses keep what a script changes, and its `exit`, from the next one.
-_RUN: Final = b"( eval \"$(printf %%b '%b')\" ); printf '\\n%b %%d\\n' \"$?\"\n"
-_RUN_WITH_INPUT: Final = b"printf %%b '%b' | " + _RUN
-_RUN_WITHOUT: Final = _RUN.replace(b" );", b" ) </dev/null;", 1)
+# In a subshell instead, not every shell would run the script's trap at its end.
+_RUN: Final = b"%b sh -c \"$(printf %%b '%b')\" %b; printf '\\n%b %%d\\n' \"$?\"\n"
+_INPUT: Final = b"printf %%b '%b' |"
 _SPECIAL: Final = re.compile(rb"[^ -&(-\[\]-~]")
 
 
 class KeptShell:
-    """A shell that runs scripts in turn; they must not take their own errors for granted.
+    """A shell that runs scripts in turn; what they print as errors is dropped.
 
-    What they print as errors is dropped. Every method raises `TransientError` if the connection
-    breaks, there is no progress for the endpoint's stall timeout, or the shell ends.
+    Every method raises `TransientError` if the connection breaks, there is no progress for the
+    endpoint's stall timeout, or the shell ends.
     """
 
     def __init__(self, session: OpenSession) -> None:
@@ -38,11 +37,8 @@ class KeptShell:
     def run(self, script: bytes, stdin: bytes | None) -> CommandResult:
         """Run a script; without input, it reads nothing."""
         nonce = make_nonce()
-        if stdin:
-            line = _RUN_WITH_INPUT % (_escape(stdin), _escape(script), nonce)
-        else:
-            line = _RUN_WITHOUT % (_escape(script), nonce)
-        self._stream.write(line)
+        before, after = (_INPUT % _escape(stdin), b"") if stdin else (b"", b"</dev/null")
+        self._stream.write(_RUN % (before, _escape(script), after, nonce))
         if self._begin:
             self._read_until(b"\n" + self._begin + b"\n", MOST_NOISE)
             self._begin = b""
