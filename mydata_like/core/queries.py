@@ -24,7 +24,8 @@ class View:
 
     `text` is a part of the path, case-insensitive for ASCII letters; `folder` is a path below the
     data directory; `since` and `until` are seconds since 1970. An empty value does not filter.
-    Without `unsent`, it has no files that were found and not sent yet.
+    With `run_began`, it has no files that the run that began then sends later: those found and not
+    sent yet, and those that failed before.
     """
 
     table: Table = Table.FILES
@@ -34,7 +35,7 @@ class View:
     folder: bytes = b""
     since: int | None = None
     until: int | None = None
-    unsent: bool = True
+    run_began: int | None = None
     order: str = "at"
     descending: bool = True
 

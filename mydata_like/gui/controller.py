@@ -553,6 +553,7 @@ class WindowController(QObject):
                     Trigger.RUN_STARTED,
                     elsewhere=False,
                     run=event.run,
+                    began=int(event.at.timestamp()),
                     reason=event.reason,
                     sums=NO_PROGRESS,
                     measured=None,

@@ -342,24 +342,24 @@ class PastRunState:
 class RunState:
     """The state of program and run.
 
-    `run`, `reason` and `sums` describe the active run. `elsewhere` means that another program
-    executes it, which can be controlled except in the phase of that name. `measured` is its
-    bottleneck, if known, and `rise` is why the estimated time left has just risen. `problem` is why
-    the run is paused, or why the engine is broken; `next_try` is when a paused run tries to go on.
-    `silence` is for how many seconds the server has
-    not answered, if that is long. `awaited` is why the server
-    does not admit this uploader yet. `answered` is when the server answered last, as far as known,
-    and `heard` whether that shows that a run reaches it now. `last` is the newest run that has
-    ended, `whole` the newest that covered everything, `interrupted` one that was interrupted since.
-    `sources` are the added folders that are not finished. `set_by_server` are the settings that the
-    server overrides.
-    `kept` is the number of changed files whose copies on the server the user keeps.
-    `data_problem` is why the data directory cannot be read. `missing` are keys of settings.
+    `run`, `began` (in seconds since 1970), `reason` and `sums` describe the active run. `elsewhere`
+    means that another program executes it, which can be controlled except in the phase of that
+    name. `measured` is its bottleneck, if known, and `rise` is why the estimated time left has just
+    risen. `problem` is why the run is paused, or why the engine is broken; `next_try` is when a
+    paused run tries to go on. `silence` is for how many seconds the server has not answered, if
+    that is long. `awaited` is why the server does not admit this uploader yet. `answered` is when
+    the server answered last, as far as known, and `heard` whether that shows that a run reaches it
+    now. `last` is the newest run that has ended, `whole` the newest that covered everything,
+    `interrupted` one that was interrupted since. `sources` are the added folders that are not
+    finished. `set_by_server` are the settings that the server overrides. `kept` is the number of
+    changed files whose copies on the server the user keeps. `data_problem` is why the data
+    directory cannot be read. `missing` are keys of settings.
     """
 
     phase: Phase = Phase.LOADING
     elsewhere: bool = False
     run: str = ""
+    began: int | None = None
     reason: str = ""
     sums: RunProgressed = NO_PROGRESS
     measured: StagesMeasured | None = None

@@ -80,8 +80,9 @@ def _query_parts(view: View, root: int, known: str) -> Sequence[FilteredQuery]:
     if view.table is Table.RUNS:
         return [FilteredQuery(_RUNS, (root,))]
     by_outcome = _narrow(FilteredQuery(_BY_OUTCOME, (root,)), view, "outcome", "seen_at")
-    if not view.unsent:
-        by_outcome = by_outcome.and_also("outcome <> 'found'")
+    if view.run_began is not None:
+        later = "(outcome = 'found' OR (outcome = 'failed' AND seen_at < ?))"
+        by_outcome = by_outcome.and_also(f"NOT {later}", view.run_began)
     if view.code:
         by_outcome = by_outcome.and_also(f"{CODE} = ?", view.code)
     if view.table is Table.PROBLEMS:
@@ -194,8 +195,7 @@ class RowQuery:
             rechecks.overlay(self._connection, self._file)
             self._connection.execute(_MAKE_ORDER)
             self._connection.execute("DELETE FROM temp.ordered")
-            insert = f"INSERT INTO temp.ordered (key) {query.sql}"
-            self._connection.execute(insert, query.values)
+            self._connection.execute(f"INSERT INTO temp.ordered (key) {query.sql}", query.values)
             (count,) = self._connection.execute(_COUNT).fetchone()
         return int(count)
 

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from contextlib import closing
 from datetime import datetime, timedelta
 
 import pytest
@@ -13,7 +14,7 @@ from PySide6.QtWidgets import QTableView, QToolButton, QWidget
 from mydata_like.app.settings_service import save_settings
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import NextListed, TransferStarted
-from mydata_like.core.model import EntryState
+from mydata_like.core.model import EntryState, Outcome
 from mydata_like.core.queries import FileRow
 from mydata_like.engine.progress import ActiveTransfer
 from mydata_like.engine.user_overrides import NO_TRANSFER
@@ -24,7 +25,7 @@ from mydata_like.gui.tables.columns import FRACTION, file_columns, problem_colum
 from mydata_like.gui.tables.table_panel import ActionRow, StartButton
 from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.theme.widgets import ElidedLabel
-from tests.gui.ledgers import an_entry, an_outcome
+from tests.gui.ledgers import WrittenLedger, an_entry, an_outcome
 
 SELECT_ROWS = (
     QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
@@ -400,6 +401,27 @@ def start_one_by_one(qtbot, context, site, page):
     model = page._transfers
     qtbot.waitUntil(lambda: bool(model.transfers) and len(model.queued) >= 17)
     assert page._files.table.isVisible()
+
+
+def test_files_that_failed_before_are_shown_once_while_they_are_sent_again(
+    qtbot, context, numbered, open_page
+):
+    problem = Problem("file.refused", "The server refused it.", "")
+    with closing(WrittenLedger.of(*context.controller.place)) as written:
+        for path in numbered.data.glob("*/*/*"):
+            key, status = bytes(path.relative_to(numbered.data)), path.stat()
+            failure = Outcome(key, status.st_size, status.st_mtime_ns, "failed", problem)
+            written.ledger.record_outcomes([failure])
+    page = open_page(context)
+    assert states(page) == {"failed"}
+
+    start_one_by_one(qtbot, context, numbered, page)
+
+    qtbot.waitUntil(lambda: not states(page))
+    page._files.select_states(frozenset({"failed"}))
+    qtbot.waitUntil(lambda: states(page) == {"failed"})
+    page._files.select_states(frozenset())
+    assert let_it_end(qtbot, context).verified == 20
 
 
 def test_what_comes_next_is_shown_and_what_is_chosen_goes_first(

@@ -408,7 +408,7 @@ class TransfersPage(Page):
         self._pause_button.setVisible(state.ours and state.phase is not Phase.PAUSED)
         self._pause.setEnabled(state.phase is Phase.RUNNING)
         self._resume_button.setVisible(state.phase is Phase.PAUSED)
-        self._files.show_unsent(shown=not state.ours)  # the rows above have them
+        self._files.hide_unsent(state.began if state.ours else None)  # the rows above have it
         if not state.ours:
             self._transfers.show_transfers(got)
             self._transfers.show_queued(())

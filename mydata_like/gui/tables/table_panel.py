@@ -75,7 +75,7 @@ class TablePanel(QWidget):
         self._controller = controller = context.controller
         self._page_view = View()
         self._applied = False  # the current filters
-        self._unsent = True
+        self._run_began: int | None = None
         self.empty_text = self.tr("There is nothing here yet.")  # shown in a table without rows
         self.model = model
         self.table = TableView(name, self.model, context.memory, self)
@@ -172,10 +172,10 @@ class TablePanel(QWidget):
         if view != self._page_view:
             self.show_view(view)
 
-    def show_unsent(self, *, shown: bool) -> None:
-        """Show or hide files that wait to be sent, unless the user filters for them."""
-        if shown != self._unsent:
-            self._unsent = shown
+    def hide_unsent(self, run_began: int | None) -> None:
+        """Hide what the run that began then sends later, unless the user filters by state."""
+        if run_began != self._run_began:
+            self._run_began = run_began
             self._apply()
 
     def select_states(self, states: frozenset[str]) -> None:
@@ -192,8 +192,8 @@ class TablePanel(QWidget):
         if self._applied:
             shown = self.model.view  # the user, not the page, sets the order
             states = self._page_view.states or self.states.currentData() or frozenset()
-            text, unsent = self.field.text().strip(), self._unsent or QUEUED in states
-            view = replace(self._page_view, text=text, states=states, unsent=unsent)
+            text, began = self.field.text().strip(), None if states else self._run_began
+            view = replace(self._page_view, text=text, states=states, run_began=began)
             view = view.ordered(shown.order, descending=shown.descending)
             self.model.show(opener(self._controller), view)
 

@@ -108,6 +108,15 @@ def test_a_filter_leaves_rows_out(full: Path, view: View, expected: list[bytes])
     assert keys(full, view) == expected
 
 
+def test_what_a_run_sends_later_is_left_out(full, ledger, clock) -> None:
+    began = int(clock.now().timestamp()) + 1
+    clock.move(2)
+    ledger.record_outcomes([ill(b"b/found", "found"), ill(b"b/failed now")])
+
+    rest = [b"b/failed now", b"c/new", b"a/sent", b"b/three.dat", b"a/Two.tif", b"a/one.tif"]
+    assert keys(full, View(run_began=began)) == rest
+
+
 def test_a_window_of_time_has_what_changed_in_it(full: Path, clock: FakeClock) -> None:
     start = int(clock.now().timestamp()) - 40
 
