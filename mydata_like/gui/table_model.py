@@ -162,7 +162,7 @@ def open_menu(view: QAbstractItemView, place: QPoint, actions: Sequence[QAction 
 
 def set_up_table(table: QTableView, model: RowsModel[Any], name: str = "") -> QTableView:
     """Show rows in memory, with the columns' widths; `name` is for accessibility."""
-    style_table(table)
+    style_table(table, 2 if any(column.below for column in model.columns) else 1)
     table.setModel(model)
     table.setAccessibleName(name)
     for number, column in enumerate(model.columns):

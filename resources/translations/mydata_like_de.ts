@@ -3157,26 +3157,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>Size</source>
         <translation>Größe</translation>
     </message>
-    <message>
-        <source>folder</source>
-        <translation>Ordner</translation>
-    </message>
-    <message>
-        <source>safe</source>
-        <translation>sicher</translation>
-    </message>
-    <message>
-        <source>failed</source>
-        <translation>gescheitert</translation>
-    </message>
-    <message>
-        <source>left out</source>
-        <translation>ausgelassen</translation>
-    </message>
-    <message>
-        <source>not safe yet</source>
-        <translation>noch nicht sicher</translation>
-    </message>
 </context>
 <context>
     <name>SuggestionsTable</name>

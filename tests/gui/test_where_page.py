@@ -15,6 +15,7 @@ from mydata_like.demo.middleware import EMPTY_LIST, Fault
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.pages.where_page import SuggestionsModel, SuggestionsTable, WherePage
+from mydata_like.gui.table_model import BELOW
 from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.where.free_dialog import CleanupResultsModel, FreeDialog
 from mydata_like.gui.window_state import WindowState
@@ -120,14 +121,15 @@ def test_what_tells_files_of_a_name_apart_has_columns(page, site, qtbot):
     page.look_for("tif")
     model = table.model()
     # The times of files that changed last, which are listed before, are not known.
-    qtbot.waitUntil(lambda: bool(model.index(0, 3).data()), timeout=DEADLINE)
+    qtbot.waitUntil(lambda: bool(model.index(0, 2).data()), timeout=DEADLINE)
 
-    heads = [model.headerData(column, Qt.Orientation.Horizontal) for column in range(5)]
-    rows = [[model.index(row, at).data() for at in range(5)] for row in range(model.rowCount())]
-    assert heads == ["Name", "Folder", "State", "Changed", "Size"]
-    assert all(name.endswith(".tif") and folder for name, folder, *_ in rows)
-    assert "safe" in {state for _, _, state, _, _ in rows}
-    assert all(changed and size for *_, changed, size in rows)
+    heads = [model.headerData(column, Qt.Orientation.Horizontal) for column in range(4)]
+    rows = [[model.index(row, at).data() for at in range(4)] for row in range(model.rowCount())]
+    assert heads == ["Name", "Size", "Changed", "State"]
+    assert all(name.endswith(".tif") for name, *_ in rows)
+    assert all(model.index(row, 0).data(BELOW) for row in range(model.rowCount()))
+    assert "Verified" in {state for *_, state in rows}
+    assert all(changed and size for _, size, changed, _ in rows)
 
 
 def test_a_dropped_file_is_looked_up(page, site, qtbot):

@@ -27,10 +27,12 @@ from mydata_like.gui.theme.metrics import SPACE
 from mydata_like.gui.theme.widgets import (
     EmptyMessage,
     PathLineEdit,
+    PlainLabel,
     RowIcon,
     choose_file,
     choose_folder,
     icon,
+    list_marks,
     mark_of,
 )
 from mydata_like.gui.where import status_tasks
@@ -48,34 +50,28 @@ from mydata_like.gui.window_state import KeptSplitter
 
 translate = QCoreApplication.translate
 
-_MARKED = ("verified", "failed", "skipped")  # states with marks of their own
-
 
 class SuggestionsModel(RowsModel[Suggestion]):
     """The files and folders whose paths contain the search text, with what tells them apart."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        folder = Column("folder", "", lambda it: _part(it, 0))
+        size, state = self.tr("Size"), self.tr("State")
         columns = (
-            Column("name", self.tr("Name"), lambda it: _part(it, 2), width=28, mark=_find_mark),
-            Column("folder", self.tr("Folder"), lambda it: _part(it, 0), width=40),
-            Column("state", self.tr("State"), self._describe_state, width=18),
-            Column("changed", self.tr("Changed"), _describe_time, width=20),
-            Column("size", self.tr("Size"), lambda it: texts.size(it.size)),
+            Column("name", self.tr("Name"), lambda it: _part(it, 2), width=44, below=folder),
+            Column("size", size, lambda it: texts.size(it.size), width=10, number=True),
+            Column("changed", self.tr("Changed"), _describe_time, width=24),
+            Column("state", state, lambda it: self._mark(it).word, width=25, mark=self._mark),
         )
         self.columns = tuple(
             column._replace(tip=lambda it: texts.plain(it.key)) for column in columns
         )
 
-    def _describe_state(self, found: Suggestion) -> str:
+    def _mark(self, found: Suggestion) -> RowIcon:
         if found.folder:
-            return self.tr("folder")
-        words = {
-            "verified": self.tr("safe"),
-            "failed": self.tr("failed"),
-            "skipped": self.tr("left out"),
-        }
-        return words.get(found.state, self.tr("not safe yet"))
+            return RowIcon(self.tr("Folder"), "folder")
+        return mark_of(found.state) or list_marks()["waiting"]
 
 
 class SuggestionsTable(QTableView):
@@ -94,18 +90,12 @@ def _part(found: Suggestion, number: int) -> str:
     return texts.plain(found.key.rpartition(b"/")[number])
 
 
-def _find_mark(found: Suggestion) -> RowIcon | None:
-    if found.folder:
-        return RowIcon("", "folder")
-    return mark_of(found.state if found.state in _MARKED else "waiting")
-
-
 def _describe_time(found: Suggestion) -> str:
     modified = moment_of(found.modified_ns // 10**9) if found.modified_ns else None
     return texts.moment(modified) if modified else ""
 
 
-CHANGED = 3  # the number of a column
+CHANGED = 2  # the number of a column
 SEARCH_DELAY = 200  # milliseconds after the last key
 
 
@@ -124,6 +114,7 @@ class WherePage(Page):
         self._view = StatusView(self)
         self._saver = ReceiptSaver(context, self)
         self._message = EmptyMessage("where", self)
+        self._hint = PlainLabel("", self, quiet=True)  # the message, above a list
         self._stack = QStackedWidget(self)
         self._timer = QTimer(self, singleShot=True, interval=SEARCH_DELAY)
         self._path: Path | None = None  # whose status is shown, or shown when it is known
@@ -142,7 +133,7 @@ class WherePage(Page):
         self._text.setPlaceholderText(self.tr("Part of a name, or a whole path"))
         self._text.setAccessibleName(self.tr("Name or path"))
         self._stack.addWidget(self._message)
-        self._stack.addWidget(scrolled(self._view, self, wide=True))
+        self._stack.addWidget(scrolled(self._view, self))
         parts, line = (self._list, self._stack), self.fontMetrics().height()
         sizes = (line * 14, line * 26)
         splitter = KeptSplitter(
@@ -150,7 +141,7 @@ class WherePage(Page):
         )
         title = PageTitle(translate("pages", "Where is my data?"), self)
         head = hbox((self._text, 1), self._file, self._folder, spacing=SPACE)
-        page_layout(self, title, head, (splitter, 1))
+        page_layout(self, title, head, self._hint, (splitter, 1))
         self._list.hide()
 
         self._text.textEdited.connect(self._delay_search)
@@ -259,7 +250,8 @@ class WherePage(Page):
 
     def _show_suggestions(self, suggestions: Sequence[Suggestion]) -> None:
         self._suggestions.show(suggestions)
-        self._list.setVisible(len(suggestions) > 1)
+        for shown in (self._list, self._hint):
+            shown.setVisible(len(suggestions) > 1)
         self._list.setColumnHidden(CHANGED, not any(it.modified_ns for it in suggestions))
 
     @Slot(QModelIndex)
@@ -291,6 +283,7 @@ class WherePage(Page):
             self._take_offer(None)
             self._offer_query.ask_now()
         self._stack.setCurrentIndex(1)
+        self._stack.show()
 
     def _about_shown(self) -> tuple[Path] | None:
         status = self._view.status
@@ -383,7 +376,9 @@ class WherePage(Page):
         return str(self._controller.settings.data.directory or "")
 
     def _show_message(self, text: str) -> None:
-        """Show this text in place of a file's status."""
+        """Show this text in place of a file's status, or above a list, which has the room then."""
         self._path = None
-        self._message.setText(text)
+        for label in (self._message, self._hint):
+            label.setText(text)
         self._stack.setCurrentIndex(0)
+        self._stack.setVisible(self._list.isHidden())
