@@ -121,6 +121,8 @@ def _word_plainly(code: str) -> tuple[str, str]:
             )
         case _ if code.startswith(("link.", "channel.")):
             return translate("sentences", "The server's storage does not answer."), kept
+        case "server.unreachable" | "server.unavailable" | "server.slow" | "server.connection-lost":
+            return translate("sentences", "The server does not answer."), kept
         case _:
             return "", ""
 

@@ -9871,6 +9871,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>The next run asks the server for its files, which takes a little longer.</source>
         <translation>Der nächste Lauf fragt den Server nach seinen Dateien; das dauert etwas länger.</translation>
     </message>
+    <message>
+        <source>The server does not answer.</source>
+        <translation>Der Server antwortet nicht.</translation>
+    </message>
     <message numerus="yes">
         <source>Sending %Ln file(s), about %1 left</source>
         <translation>

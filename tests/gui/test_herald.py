@@ -74,6 +74,7 @@ def test_a_change_is_reported_only_where_there_is_one(before, after, kind, page)
         (FULL, NotificationKind.PROBLEM),
         (SILENCE, NotificationKind.SILENCE),
         (AWAY, None),
+        (Problem("server.unanswered", "The response was lost."), None),  # passes on its own
         (Problem("monitor.all-well", "All is well."), None),
         (Problem("schedule.manual", "No run starts by itself."), None),
     ],

@@ -746,8 +746,15 @@ def test_a_pause_for_another_host_key_leads_to_where_it_is_judged(controller, qt
     assert (wanted.args, controller.orders) == (["set-up", ""], [])
 
 
-def test_an_outage_of_the_storage_says_that_nothing_is_lost_and_when_it_is_tried_again(
-    controller, qtbot
+@pytest.mark.parametrize(
+    ("code", "plain"),
+    [
+        ("link.refused", "The server's storage does not answer"),
+        ("server.connection-lost", "The server does not answer"),
+    ],
+)
+def test_an_outage_says_that_nothing_is_lost_and_when_it_is_tried_again(
+    controller, qtbot, code, plain
 ):
     headline = Headline(controller, None)
     qtbot.addWidget(headline)
@@ -759,13 +766,13 @@ def test_an_outage_of_the_storage_says_that_nothing_is_lost_and_when_it_is_tried
     now = datetime.now(UTC)
     controller._take_events(
         [
-            RunPaused(problem=Problem("link.refused", refused, "Check the network.")),
+            RunPaused(problem=Problem(code, refused, "Check the network.")),
             RetryScheduled(at=now + timedelta(seconds=40, milliseconds=400)),
         ]
     )
 
     sentence, more = shown_texts(headline)
-    assert sentence == "The server's storage does not answer"
+    assert sentence == plain
     assert "58.0 MB of 290.0 MB sent, 20 %. Your files are kept. Next try in " in more
     qtbot.mouseClick(headline.findChild(QToolButton), Qt.MouseButton.LeftButton)
     assert f"{refused}\nCheck the network." in shown_texts(headline)
@@ -952,6 +959,7 @@ def test_what_someone_has_to_fix_leads_to_its_kind_of_problem(context, qtbot):
         b"d": ("failed", WHY),
         b"e": ("failed", Problem("staging.no-host", "There is no staging host.")),
         b"f": ("folder-failed", WHY),
+        b"h": ("found", UNSENT),  # the headline says so
     }
     written = WrittenLedger.of(context.controller.settings, context.controller.config)
     written.ledger.record_outcomes(

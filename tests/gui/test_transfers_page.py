@@ -465,7 +465,7 @@ def test_a_waiting_file_is_held_back_until_it_is_released(
     queue.hold.trigger()
     qtbot.waitUntil(lambda: path not in [it.key for it in model.queued])
     qtbot.waitUntil(lambda: "Held back" in shows(model))
-    (held,) = model.above[shows(model).index("Held back") + 1 : shows(model).index("Earlier")]
+    held = model.above[shows(model).index("Held back") + 1]
     assert (held.key, held.message) == (path, "The user held this file back.")
     if released:
         select(page, held)
@@ -683,13 +683,13 @@ def test_a_drop_names_the_files_down_to_the_lowest_that_moves(model, places, at,
 def test_only_waiting_files_are_dragged_and_only_to_places_among_them(model):
     model.show_transfers((travel(1, b"x"),))
     model.show_queued(wait(b"a", b"b"))
-    assert shows(model) == ["Under way", "x", "Waiting", "a", "b", "Earlier"]
+    assert shows(model) == ["Under way", "x", "Waiting", "a", "b"]
     mime, none = model.mimeData([model.index(3, 0)]), QModelIndex()
-    flags = [model.flags(model.index(row, 0)) for row in range(6)]
+    flags = [model.flags(model.index(row, 0)) for row in range(5)]
     files = QMimeData()
     files.setUrls([QUrl("file:///a")])
 
-    dragged = [row for row in range(6) if flags[row] & Qt.ItemFlag.ItemIsDragEnabled]
+    dragged = [row for row in range(5) if flags[row] & Qt.ItemFlag.ItemIsDragEnabled]
     assert dragged == [3, 4]
     assert not any(it & Qt.ItemFlag.ItemIsDropEnabled for it in flags)  # drops are between rows
     assert model.flags(none) & Qt.ItemFlag.ItemIsDropEnabled
@@ -706,7 +706,7 @@ def test_a_row_that_is_being_dragged_may_be_sent_meanwhile(model):
     model.show_queued(wait(b"a", b"b", b"c"))
     mime = model.mimeData([model.index(1, 0)])
     model.show_transfers((travel(1, b"a"),))
-    assert shows(model) == ["Under way", "a", "Waiting", "b", "c", "Earlier"]
+    assert shows(model) == ["Under way", "a", "Waiting", "b", "c"]
 
     assert model.dropMimeData(mime, MOVE, 5, 0, QModelIndex())
 
@@ -748,17 +748,17 @@ def test_what_comes_next_is_below_the_transfers_in_the_order_of_the_engine(model
 
     model.show_transfers((travel(1, b"x"),))
     model.show_queued([a, b, c])
-    assert shows(model) == ["Under way", "x", "Waiting", "a", "b", "c", "Earlier"]
+    assert shows(model) == ["Under way", "x", "Waiting", "a", "b", "c"]
     assert [model.index(3, column).data() for column in (1, 2, 3)] == ["Not sent yet", "1.0 MB", ""]
     assert model.index(3, 1).data(FRACTION) is None
 
     model.show_queued([c, a, d])
-    assert shows(model) == ["Under way", "x", "Waiting", "c", "a", "d", "Earlier"]
+    assert shows(model) == ["Under way", "x", "Waiting", "c", "a", "d"]
 
     model.show_transfers((travel(2, b"c"),))
-    assert shows(model) == ["Under way", "c", "Waiting", "a", "d", "Earlier"]
+    assert shows(model) == ["Under way", "c", "Waiting", "a", "d"]
     model.show_queued([])
-    assert shows(model) == ["Under way", "c", "Earlier"]
+    assert shows(model) == ["Under way", "c"]
     model.show_transfers(())
     assert shows(model) == []
 
@@ -771,7 +771,7 @@ def test_transfers_keep_their_rows_until_they_end(model):
     lost = Problem("link.lost", "Gone.")
     model.show_transfers((two._replace(done=75), travel(3, b"c.tif", size=0, problem=lost)))
 
-    assert shows(model) == ["Under way", "b.tif and 4 more", "c.tif", "Earlier"]
+    assert shows(model) == ["Under way", "b.tif and 4 more", "c.tif"]
     first, second = (model.index(row, 1) for row in (1, 2))
     assert (first.data(), first.data(BELOW)) == ("Attempt 2: 75 bytes of 100 bytes", "75 %")
     assert first.data(FRACTION) == 0.75
@@ -835,6 +835,7 @@ def test_the_keyboard_passes_over_headings(qtbot, filled_page):
     assert [row.key for row in table.rows()] == [b"c/w.tif"]
     table.selectAll()
     assert len(table.rows()) == 7  # without the three headings
+    assert filled_page._files._count.text() == "7 row(s)"
 
 
 @pytest.mark.parametrize(

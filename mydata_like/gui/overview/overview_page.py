@@ -228,14 +228,14 @@ class OpenProblems(QFrame):
 
     @Slot(object)
     def _show_groups(self, groups: Sequence[ProblemGroup]) -> None:
-        hidden, at_work = list_hidden(self._memory), self._controller.state.at_work
+        hidden = list_hidden(self._memory)
         shown = [
             group
             for group in sorted(groups, key=severity)
             if find_problem_info(group.problem.code).fixer in NEED_SOMEONE
             and group.problem.code not in INTENDED
             and name_of_group(group) not in hidden
-            and not (at_work and group.kind == UNSENT)  # unsent files are in progress
+            and group.kind != UNSENT  # the headline says so
         ]
         for row in self.rows[len(shown) :]:
             row.set_visible(visible=False)

@@ -115,7 +115,9 @@ class TransfersModel(WindowedModel):
                 rows.append(Heading(text, link=True))
         if held and (not states or "waiting" in states):
             rows += [Heading(self.tr("Held back")), *held]
-        self._show_above([*rows, Heading(self.tr("Earlier"))] if rows else [])
+        if rows and self.rowCount() > self.top:
+            rows.append(Heading(self.tr("Earlier")))
+        self._show_above(rows)
 
     def _passes(self, path: bytes) -> bool:
         """Return whether the filters of names and folders allow a file."""

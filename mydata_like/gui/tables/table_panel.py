@@ -38,7 +38,7 @@ from mydata_like.gui.table_model import Column
 from mydata_like.gui.tables.columns import files_of
 from mydata_like.gui.tables.folder_tree import TOP, Parents
 from mydata_like.gui.tables.queue_actions import HoldBackToast, QueueActions
-from mydata_like.gui.tables.table_view import Open, TableView, WindowedModel
+from mydata_like.gui.tables.table_view import Heading, Open, TableView, WindowedModel
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.layouts import fill, frameless, hbox, vbox
 from mydata_like.gui.theme.metrics import SPACE
@@ -204,7 +204,8 @@ class TablePanel(QWidget):
 
     @Slot()
     def _show_status(self) -> None:
-        rows, problem, view = self.model.rowCount(), self.model.problem, self.model.view
+        headings = sum(isinstance(row, Heading) for row in self.model.above)
+        rows, problem, view = self.model.rowCount() - headings, self.model.problem, self.model.view
         # With numbers, `tr` looks only for texts of the object's own class, here of a subclass.
         text = translate("TablePanel", "%Ln row(s)", None, rows)
         text = text if self.model.complete else self.tr("counting…")

@@ -187,6 +187,7 @@ _TEMPORARY: Final = (
     "server.throttled",
     "server.wait-requested",
     "server.connection-lost",
+    "server.unanswered",
 )
 _WAITING: Final = ("uploader.not-approved", "uploader.not-admitted")
 # Information that requires no action.
