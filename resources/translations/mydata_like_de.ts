@@ -2436,10 +2436,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Als Te&amp;xt kopieren</translation>
     </message>
     <message>
-        <source>All &amp;figures</source>
-        <translation>Alle &amp;Zahlen</translation>
-    </message>
-    <message>
         <source>T&amp;est:</source>
         <translation>T&amp;est:</translation>
     </message>
@@ -2448,12 +2444,20 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>&amp;Vergleichen mit:</translation>
     </message>
     <message>
+        <source>Details</source>
+        <translation>Details</translation>
+    </message>
+    <message>
         <source>no other</source>
         <translation>keinem anderen</translation>
     </message>
     <message>
         <source>Recommendations, faster twice:</source>
         <translation>Empfehlungen, zweimal schneller:</translation>
+    </message>
+    <message>
+        <source>No other setting that was tried was faster twice.</source>
+        <translation>Keine andere Einstellung, die probiert wurde, war zweimal schneller.</translation>
     </message>
     <message>
         <source>Tried, not faster twice:</source>
@@ -9874,6 +9878,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The server does not answer.</source>
         <translation>Der Server antwortet nicht.</translation>
+    </message>
+    <message>
+        <source>The server does not accept this.</source>
+        <translation>Der Server nimmt das nicht an.</translation>
     </message>
     <message numerus="yes">
         <source>Sending %Ln file(s), about %1 left</source>

@@ -19,6 +19,7 @@ from mydata_like.gui.speed_test.speedtest_process import (
     SpeedTestProcess,
     read_report,
 )
+from mydata_like.gui.theme.widgets import FoldButton
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import lock_data_directory
 from mydata_like.settings.schema import Settings
@@ -209,6 +210,7 @@ def test_what_made_no_difference_is_shown_with_both_speeds(view):
 
     assert "Offer the cipher chacha20-poly1305@openssh.com first. (Large files: 71.0 MB/s" in tried
     assert "now 82.0 MB/s" in tried
+    assert view(a_record())._advice.text() == "No other setting that was tried was faster twice."
 
 
 def test_what_is_in_force_already_is_not_applied_again(view):
@@ -230,11 +232,12 @@ def test_it_is_copied_as_text_for_support(view):
 def test_all_figures_are_in_a_table(view, qtmodeltester):
     shown = view(a_record())
 
-    shown._more.click()
+    assert not shown._figures.isVisibleTo(shown)
+    shown.findChild(FoldButton).click()
 
     model = shown._figures.figures
     rows = [tuple(model.index(row, column).data() for column in range(3)) for row in range(15)]
-    assert not shown._figures.isHidden()
+    assert shown._figures.isVisibleTo(shown)
     assert ("Connection", "Round trip", "0.4 ms") in rows
     assert ("Connection", "4 session(s)", "112.0 MB/s") in rows
     assert ("Disk of this computer", "Size when compressed", "62 %") in rows
@@ -301,9 +304,9 @@ def test_the_texts_of_the_speed_test_are_translated(spoken, said, german):
 
 
 @needs_sshd
-def test_a_test_in_quiet_hours_is_made_if_the_user_insists(context, site, open_page, qtbot):
+def test_a_test_with_a_limit_is_made_if_the_user_insists(context, site, open_page, qtbot):
     assert site.command("register").code == 0
-    save_settings(site.config, {"limits.quiet_hours": ["00:00-24:00"]})
+    save_settings(site.config, {"limits.bandwidth": 1.0})
     page = open_page(context)
 
     page._run_quick_test()
@@ -311,6 +314,7 @@ def test_a_test_in_quiet_hours_is_made_if_the_user_insists(context, site, open_p
     assert context.controller.state.phase == "testing"
     qtbot.waitUntil(lambda: not page._notice.isHidden())
     assert "would disturb the instrument or its network" in page._notice.text
+    assert "(“Bandwidth”) now" in page._notice.text
     assert "--anyway" not in page._notice.text
     page._notice.anyway.click()
     qtbot.waitUntil(lambda: page._middle.currentIndex() == RESULT)

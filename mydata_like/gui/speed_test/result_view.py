@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QHeaderView,
     QLabel,
-    QPushButton,
     QRadioButton,
     QSizePolicy,
     QStyle,
@@ -34,7 +33,7 @@ from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import accent, quiet, status_colour
 from mydata_like.gui.theme.layouts import frameless, hbox, vbox
 from mydata_like.gui.theme.metrics import SPACE
-from mydata_like.gui.theme.widgets import PlainLabel, push_button
+from mydata_like.gui.theme.widgets import FoldButton, PlainLabel, push_button
 from mydata_like.settings.schema import Settings
 
 _MARGIN = 8.0  # pixels between a bar and its label
@@ -288,19 +287,18 @@ class ResultView(QWidget):
         self._tried = PlainLabel("", self, wrap=True, selectable=True)
         self._unknown = PlainLabel("", self, wrap=True, selectable=True)
         self._copy = push_button(self, self.tr("&Copy as text"), self._copy_text, "copy")
-        self._more = QPushButton(self.tr("All &figures"), self)
-        self._more.setCheckable(True)
+        more = FoldButton(self.tr("Details"), self)
         self._figures = ResultsTable(self)
         self._figures.setMinimumHeight(self.fontMetrics().height() * ROWS_SHOWN)
-        self._figures.hide()
+        details = QWidget(self)
+        frameless(vbox(self._tried, self._unknown, self._figures, inside=details))
+        details.hide()
         layout = vbox(
             hbox((self._advice, 1), self._apply, self._undo),
             hbox(*self._workloads.buttons(), 1, shown, self._shown, earlier, self._earlier),
             self._chart,
-            self._tried,
-            self._unknown,
-            hbox(self._copy, self._more, 1),
-            self._figures,
+            hbox(self._copy, more, 1),
+            details,
             1,
             inside=self,
         )
@@ -309,7 +307,7 @@ class ResultView(QWidget):
         self._workloads.idClicked.connect(self._show)
         self._shown.currentIndexChanged.connect(self._choose_report)
         self._earlier.currentIndexChanged.connect(self._show)
-        self._more.toggled.connect(self._figures.setVisible)
+        more.toggled.connect(details.setVisible)
 
     @property
     def report(self) -> SpeedTestReport | None:
@@ -361,6 +359,9 @@ class ResultView(QWidget):
         advice = speedtest_texts.advice_lines(report, self._locks)
         _show_lines(self._advice, self.tr("Recommendations, faster twice:"), advice)
         tried = speedtest_texts.tried_lines(report)
+        if tried and not advice:
+            self._advice.setText(self.tr("No other setting that was tried was faster twice."))
+            self._advice.show()
         _show_lines(self._tried, self.tr("Tried, not faster twice:"), tried)
         unknown = speedtest_texts.unknown_lines(report)
         _show_lines(self._unknown, self.tr("Not measured:"), unknown)
