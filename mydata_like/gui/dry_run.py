@@ -26,7 +26,6 @@ from mydata_like.core.parsing import find_moment
 from mydata_like.engine.progress import RunProgress
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.engine_process import Engine, engine_command
-from mydata_like.gui.setting_labels import with_labels
 from mydata_like.gui.table_model import Column, Index, RowsModel, set_up_table
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.layouts import Dialog, vbox
@@ -153,7 +152,7 @@ def _reason_of(event: Left) -> str:
             said = translate("dry run", "The server has other content: %1, verified on %2.")
             said = said.replace("%2", texts.moment(verified))
         return said.replace("%1", texts.size(event.size_before))
-    return with_labels(texts.problem_text(event.problem))
+    return texts.problem_text(event.problem)
 
 
 def _tip_of(event: Left) -> str:
@@ -240,7 +239,7 @@ class DryRunDialog(Dialog):
     def _show_end(self, end: RunFinished) -> None:
         self._summed = True
         if end.problem is not None:
-            self._summary.setText(with_labels(texts.problem_text(end.problem)))
+            self._summary.setText(texts.problem_text(end.problem))
             return
         sums = self._progress.reported
         wanted, rest = _describe_wanted(sums, end.replacing), _describe_rest(sums, end.held)

@@ -1,6 +1,5 @@
 """The texts of settings: labels, tabs, headings, choices and origins."""
 
-import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
@@ -9,13 +8,10 @@ from PySide6.QtCore import QCoreApplication
 from mydata_like.gui.theme import texts
 from mydata_like.settings.fields import Setting
 from mydata_like.settings.layers import Layer, ResolvedValue
-from mydata_like.settings.schema import CONTEXT, settings_by_key, short_unit
+from mydata_like.settings.schema import CONTEXT, short_unit
 
 translate = QCoreApplication.translate
 look_up = QCoreApplication.translate  # for the schema's texts: see settings/schema.py
-
-
-_KEY: Final = re.compile(r"\b[a-z]+\.[a-z0-9_]+\b")
 
 
 class Tab(NamedTuple):
@@ -65,17 +61,12 @@ def label_of(setting: Setting) -> str:
 
 def help_of(setting: Setting) -> str:
     """Return the sentence that explains a setting."""
-    text = with_labels(look_up(CONTEXT, setting.about.help))
+    text = texts.with_labels(look_up(CONTEXT, setting.about.help))
     example = EXAMPLES.get(setting.key, "")
     if not example or example in text:
         return text
     shown = example.replace("\n", ", ")
     return f"{text} {translate('settings', 'Example: %1').replace('%1', shown)}"
-
-
-def with_labels(text: str) -> str:
-    """Return a text with labels of settings instead of their keys."""
-    return _KEY.sub(_find_label, text)
 
 
 def unit_of(setting: Setting) -> str:
@@ -138,11 +129,6 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "transfer.host_keys": "SHA256:…",
     "archive.rules": "*.dcm below 1 MB from 500 files by dataset",
 }
-
-
-def _find_label(found: re.Match[str]) -> str:
-    setting = settings_by_key().get(found[0])
-    return translate("settings", "“%1”").replace("%1", label_of(setting)) if setting else found[0]
 
 
 def _name_days() -> Mapping[str, str]:

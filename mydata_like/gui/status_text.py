@@ -12,7 +12,6 @@ from mydata_like.core.errors import Problem
 from mydata_like.core.events import RunProgressed, StagesMeasured
 from mydata_like.core.formatting import round_estimate
 from mydata_like.gui.run_state import PastRunState, Phase, RunState
-from mydata_like.gui.setting_labels import with_labels
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.texts import limit_name
 
@@ -30,12 +29,26 @@ class ProblemText(NamedTuple):
 def describe_problem(problem: Problem) -> ProblemText:
     """Return the text of a problem; what only experts understand is a detail."""
     said = (problem.message, problem.hint)
-    text = ProblemText(*(with_labels(texts.engine_text(one)) for one in said))
+    text = ProblemText(*(texts.with_labels(texts.engine_text(one)) for one in said))
     sentence, hint = _word_plainly(problem.code)
     if not sentence:
         return text
     details = (text.sentence, text.hint if hint else "")
     return ProblemText(sentence, hint or text.hint, "\n".join(filter(None, details)))
+
+
+# Codes of problems that are the same to the user.
+_NO_ANSWER: Final = (
+    "server.unreachable",
+    "server.unavailable",
+    "server.slow",
+    "server.connection-lost",
+)
+_STORAGE_REFUSES: Final = (
+    *("ssh.exec-refused", "ssh.sftp-refused", "ssh.no-channel", "ssh.no-agreement"),
+    *("staging.denied", "staging.refused", "staging.protocol", "staging.shell"),
+    *("staging.flood", "staging.incomplete", "staging.no-host"),
+)
 
 
 def _word_plainly(code: str) -> tuple[str, str]:
@@ -45,86 +58,60 @@ def _word_plainly(code: str) -> tuple[str, str]:
     """
     kept = translate("sentences", "Your files are kept.")
     ask = translate("sentences", "Your files are kept. Send the details to your administrator.")
-    match code:
-        case "host-key.changed":
-            return (
-                translate("sentences", "The server's storage has changed its identity."),
-                translate("sentences", "Nothing is sent until your administrator confirms it."),
-            )
-        case "host-key.unknown":
-            return (
-                translate("sentences", "The server's storage is new to this computer."),
-                translate("sentences", "Nothing is sent until you confirm its fingerprint."),
-            )
-        case "uploader.not-approved":
-            return (
-                translate("sentences", "Waiting for your facility to let this computer in."),
-                translate(
-                    "sentences",
-                    "“Check key and approval” has a message for them, which you can copy.",
-                ),
-            )
-        case "uploader.not-admitted":
-            return (
-                translate(
-                    "sentences",
-                    "Your facility has approved this computer, but the server's storage does "
-                    "not let it in yet.",
-                ),
-                translate("sentences", "The program tries again automatically."),
-            )
-        case "uploader.revoked" | "uploader.expired":
-            return (
-                translate("sentences", "Your facility no longer lets this computer in."),
-                translate("sentences", "Your files are kept. Ask your facility to approve it."),
-            )
-        case "ssh.key-refused" | "ssh.expired":
-            return (
-                translate("sentences", "The server's storage does not let this computer in."),
-                ask,
-            )
-        case (
-            "ssh.exec-refused"
-            | "ssh.sftp-refused"
-            | "ssh.no-channel"
-            | "ssh.no-agreement"
-            | "staging.denied"
-            | "staging.refused"
-            | "staging.protocol"
-            | "staging.shell"
-            | "staging.flood"
-            | "staging.incomplete"
-            | "staging.no-host"
-        ):
-            return (
-                translate("sentences", "The server's storage does not accept the files."),
-                ask,
-            )
-        case "staging.full":
-            return translate("sentences", "The server is full."), ""
-        case "staging.unproven" | "staging.missing":
-            return translate("sentences", "A file did not arrive as it was sent."), kept
-        case "waiting.recheck":
-            return translate("sentences", "The server may have lost this file."), ""
-        case "verify.failed":
-            return (
-                translate("sentences", "The server's copy is damaged, although it was sent twice."),
-                "",
-            )
-        case "ledger.damaged":
-            return (
-                translate("sentences", "The list of what was sent was damaged."),
-                translate(
-                    "sentences",
-                    "The next run asks the server for its files, which takes a little longer.",
-                ),
-            )
-        case _ if code.startswith(("link.", "channel.")):
-            return translate("sentences", "The server's storage does not answer."), kept
-        case "server.unreachable" | "server.unavailable" | "server.slow" | "server.connection-lost":
-            return translate("sentences", "The server does not answer."), kept
-        case _:
-            return "", ""
+    if code.startswith(("link.", "channel.")):
+        return translate("sentences", "The server's storage does not answer."), kept
+    if code in _NO_ANSWER:
+        return translate("sentences", "The server does not answer."), kept
+    if code in _STORAGE_REFUSES:
+        return translate("sentences", "The server's storage does not accept the files."), ask
+    if code in ("uploader.revoked", "uploader.expired"):
+        return (
+            translate("sentences", "Your facility no longer lets this computer in."),
+            translate("sentences", "Your files are kept. Ask your facility to approve it."),
+        )
+    if code in ("ssh.key-refused", "ssh.expired"):
+        return translate("sentences", "The server's storage does not let this computer in."), ask
+    if code in ("staging.unproven", "staging.missing"):
+        return translate("sentences", "A file did not arrive as it was sent."), kept
+    known = {
+        "host-key.changed": (
+            translate("sentences", "The server's storage has changed its identity."),
+            translate("sentences", "Nothing is sent until your administrator confirms it."),
+        ),
+        "host-key.unknown": (
+            translate("sentences", "The server's storage is new to this computer."),
+            translate("sentences", "Nothing is sent until you confirm its fingerprint."),
+        ),
+        "uploader.not-approved": (
+            translate("sentences", "Waiting for your facility to let this computer in."),
+            translate(
+                "sentences", "“Check key and approval” has a message for them, which you can copy."
+            ),
+        ),
+        "uploader.not-admitted": (
+            translate(
+                "sentences",
+                "Your facility has approved this computer, but the server's storage does "
+                "not let it in yet.",
+            ),
+            translate("sentences", "The program tries again automatically."),
+        ),
+        "item.rejected": (translate("sentences", "The server does not accept this."), ask),
+        "staging.full": (translate("sentences", "The server is full."), ""),
+        "waiting.recheck": (translate("sentences", "The server may have lost this file."), ""),
+        "verify.failed": (
+            translate("sentences", "The server's copy is damaged, although it was sent twice."),
+            "",
+        ),
+        "ledger.damaged": (
+            translate("sentences", "The list of what was sent was damaged."),
+            translate(
+                "sentences",
+                "The next run asks the server for its files, which takes a little longer.",
+            ),
+        ),
+    }
+    return known.get(code, ("", ""))
 
 
 def overview_sentence(state: RunState) -> str:

@@ -336,7 +336,9 @@ def test_a_drop_is_carried_and_the_next_one_knows_it(context, site, sheet, folde
     first = sheet(folder, context=context)
     rename(first, 0, SourceColumn.EXPERIMENT, "Mice")
     settle(first, qtbot, context)
-    QTest.mouseClick(first.upload, BUTTON)
+    with qtbot.waitSignal(context.controller.page_wanted) as wanted:
+        QTest.mouseClick(first.upload, BUTTON)
+    assert wanted.args == ["overview", ""]
     expected = {
         ("day 1", "/".join(path.relative_to(folder).parts[:-1]), path.name): path
         for path in folder.rglob("*.tif")

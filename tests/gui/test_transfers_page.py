@@ -782,7 +782,7 @@ def test_a_transfer_shows_what_is_sent_and_about_how_long_the_rest_takes(model):
     model.show_transfers(
         (
             travel(1, b"a", size=40_000_000, done=10_000_000, rate=1e6),
-            travel(2, b"b", size=40_000_000),
+            travel(2, b"b", size=40_000_000, done=512, rate=214.0),  # too little to tell
         )
     )
 
@@ -790,7 +790,7 @@ def test_a_transfer_shows_what_is_sent_and_about_how_long_the_rest_takes(model):
     assert [(index.data(), index.data(BELOW)) for index in cells] == [
         ("Sending: 10.0 MB of 40.0 MB", "25 %"),
         ("about 30 s left", "1.0 MB/s"),
-        ("Sending: 0 bytes of 40.0 MB", "0 %"),
+        ("Sending: 512 bytes of 40.0 MB", "0 %"),
         ("", ""),
     ]
     spoken = cells[0].data(Qt.ItemDataRole.AccessibleTextRole)

@@ -222,6 +222,7 @@ class DropDialog(Dialog):
         for row in wanted:
             self._controller.add_source(row.source.path, *row.destination)
         self.added.emit([row.source.path for row in wanted])
+        self._controller.open_page("overview")
         self.accept()
 
     def _find_obstacle(self) -> Note | None:

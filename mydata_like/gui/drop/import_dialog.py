@@ -62,7 +62,7 @@ class ImportDialog(Dialog):
             text = self.tr("Nothing would change: %1 has the current settings.")
         self._summary.setText(text.replace("%1", self._name()))
         locked = self.tr("%1 is locked and is not changed.")
-        names = (setting_labels.with_labels(entry.key) for entry in kept)
+        names = (texts.with_labels(entry.key) for entry in kept)
         lines = [self._describe(key, value) for key, value in changes.items()]
         self.notes.show_notes(
             [

@@ -9,7 +9,6 @@ from mydata_like.core.deletion import Safety
 from mydata_like.core.extra_sources import KnownSource
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.run_state import RunState
-from mydata_like.gui.setting_labels import with_labels
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.layouts import frameless, hbox, vbox
 from mydata_like.gui.theme.metrics import SECTION, SPACE
@@ -59,7 +58,7 @@ class SummaryRow(QWidget):
             size = max(0, sums.found_bytes - sums.verified_bytes)
             return self.tr("%Ln file(s)", None, unverified), texts.size(size)
         if state.data_problem is not None:
-            more = with_labels(texts.engine_text(state.data_problem.message))
+            more = texts.with_labels(texts.engine_text(state.data_problem.message))
             return self.tr("Cannot be read"), more
         if risk.files:
             more = texts.size(risk.bytes)

@@ -254,5 +254,6 @@ class _Notice(QFrame):
         """Show the problem; a button replaces the hint for the command line."""
         overridable = problem.code in OVERRIDABLE
         hint = "" if overridable else problem.hint
-        self.show_text(" ".join(interpret(text) for text in (problem.message, hint) if text))
+        said = " ".join(interpret(text) for text in (problem.message, hint) if text)
+        self.show_text(texts.with_labels(said))
         self.anyway.setVisible(overridable)

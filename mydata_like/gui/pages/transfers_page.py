@@ -39,6 +39,7 @@ from mydata_like.gui.theme.widgets import ElidedLabel, RowIcon, action, allow_ac
 translate = QCoreApplication.translate
 
 Live = FileRow | ActiveTransfer | Heading
+KNOWN_FROM = 0.01  # the share of a transfer from which its rate tells something
 FEW = 5  # files that wait are shown at first
 ASK_AFTER = 1000  # milliseconds between two questions for the files that are sent next
 WAITING_FILES = "application/x-mydata-like-waiting-files"  # paths, separated by NUL
@@ -240,13 +241,14 @@ class TransfersModel(WindowedModel):
         return self.tr("%1 %").replace("%1", texts.count(int(_fraction(transfer) * 100)))
 
     def _time_left(self, transfer: ActiveTransfer) -> str:
-        if not transfer.rate:
+        if not self._rate(transfer):
             return ""
         seconds = round_estimate((transfer.size - transfer.done) / transfer.rate)
         return self.tr("about %1 left").replace("%1", texts.span(seconds))
 
     def _rate(self, transfer: ActiveTransfer) -> str:
-        return texts.rate(transfer.rate) if transfer.rate else ""
+        known = transfer.rate and transfer.share >= KNOWN_FROM
+        return texts.rate(transfer.rate) if known else ""
 
 
 def _of_first(column: Column) -> Column:

@@ -204,7 +204,7 @@ class SettingRow(FormRow):
         problem = draft.problems.get(self.key, "")
         if problem:
             label = setting_labels.label_of(self.setting)
-            said = f"{label}: {setting_labels.with_labels(texts.engine_text(problem))}"
+            said = f"{label}: {texts.with_labels(texts.engine_text(problem))}"
             self.problem.show_text(said, "problems", "problem")
         elif self.key in draft.missing:
             self.problem.show_text(self.tr("Needed before a run can start"), "waiting", "waiting")

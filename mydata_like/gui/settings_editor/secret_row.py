@@ -9,7 +9,6 @@ from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 
 from mydata_like.app import settings_service
 from mydata_like.core.errors import SettingsError, UploaderError
-from mydata_like.gui import setting_labels
 from mydata_like.gui.settings_editor.editors import Choice
 from mydata_like.gui.settings_editor.form import CHANGED_MARK, FormRow
 from mydata_like.gui.tasks import Tasks
@@ -270,7 +269,7 @@ class SecretRow(FormRow):
         said = texts.engine_text(place.problem.message)
         if place.problem.problem_code == NO_KEYRING:
             return self.tr("Without a keyring, it can be stored in a file.")
-        return f"{said} {setting_labels.with_labels(texts.engine_text(place.problem.hint))}".strip()
+        return f"{said} {texts.with_labels(texts.engine_text(place.problem.hint))}".strip()
 
     def _name_place(self, place: str) -> str:
         names = (self.tr("the keyring"), self.tr("the secrets file"))

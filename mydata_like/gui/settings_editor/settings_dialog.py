@@ -13,7 +13,6 @@ from mydata_like.app import settings_edit
 from mydata_like.app.settings_edit import SettingsProposal
 from mydata_like.core.errors import UploaderError
 from mydata_like.engine.scheduler import Rule, next_start
-from mydata_like.gui import setting_labels
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.settings_editor import secret_row
 from mydata_like.gui.settings_editor.connection_test_view import ConnectionTestDialog
@@ -281,8 +280,7 @@ class SettingsDialog(Dialog):
             case _:
                 problems = error.problems if isinstance(error, InvalidSettingsError) else ()
                 self.panes.reveal(problems[0].key if problems else "")
-                said = setting_labels.with_labels(texts.problem_text(error))
-                self.notice.show_text(said, "problems", "problem")
+                self.notice.show_text(texts.problem_text(error), "problems", "problem")
 
     def _ask_for_another_store(self, error: UploaderError) -> None:
         """Show the error at each secret that was meant for the keyring, and go to the first."""

@@ -9,10 +9,13 @@ from PySide6.QtCore import QCoreApplication, QDate, QDateTime, QLocale
 
 from mydata_like.core.formatting import LIMITS, format_path, format_text
 from mydata_like.gui.theme.engine_translator import CONTEXT as ENGINE_CONTEXT
+from mydata_like.settings.schema import CONTEXT as SETTINGS_CONTEXT
+from mydata_like.settings.schema import settings_by_key
 
 translate = QCoreApplication.translate
 look_up = QCoreApplication.translate  # for texts that are defined outside the window
 
+_KEY = re.compile(r"\b[a-z]+\.[a-z0-9_]+\b")  # of a setting
 LONGEST = 2000  # maximum characters of an external text that are shown
 
 
@@ -122,12 +125,24 @@ def engine_text(sentence: str) -> str:
 
 def error_text(error: Described, between: str = "\n") -> str:
     """Return the message of an error and, by default on a separate line, its hint."""
-    return between.join(engine_text(part) for part in (error.message, error.hint) if part)
+    parts = (engine_text(part) for part in (error.message, error.hint) if part)
+    return with_labels(between.join(parts))
 
 
 def problem_text(problem: Described) -> str:
     """Return the message of an error and its hint on one line."""
     return error_text(problem, " ")
+
+
+def with_labels(text: str) -> str:
+    """Return a text with labels of settings instead of their keys."""
+    return _KEY.sub(_find_label, text)
+
+
+def _find_label(found: re.Match[str]) -> str:
+    setting = settings_by_key().get(found[0])
+    label = setting and look_up(SETTINGS_CONTEXT, setting.about.label)
+    return translate("settings", "“%1”").replace("%1", label) if label else found[0]
 
 
 def tip(text: str) -> str:

@@ -14,7 +14,6 @@ from mydata_like.app import mydata_import, onboarding
 from mydata_like.app.mydata_import import MyDataImport, Paragraph
 from mydata_like.app.onboarding import SetupState
 from mydata_like.core.errors import UploaderError
-from mydata_like.gui import setting_labels
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.settings_editor.secret_row import NO_KEYRING
 from mydata_like.gui.theme import texts
@@ -71,7 +70,7 @@ class MyDataImportDialog(Dialog):
         for paragraph in paragraphs:
             cursor.insertText(texts.engine_text(paragraph.heading) + "\n", bold)
             for line in paragraph.lines:
-                said = setting_labels.with_labels(_translate(line))
+                said = texts.with_labels(_translate(line))
                 cursor.insertText(f"    {said}\n", plain)
             cursor.insertText("\n", plain)
         key = self.tr("The API key is imported as well.")
