@@ -96,6 +96,10 @@ def _word_plainly(code: str) -> tuple[str, str]:
             ),
             translate("sentences", "The program tries again automatically."),
         ),
+        "window.engine-ended": (
+            translate("sentences", "Uploading ended unexpectedly."),
+            translate("sentences", "Nothing is lost. Start continues it at once."),
+        ),
         "item.rejected": (translate("sentences", "The server does not accept this."), ask),
         "staging.full": (translate("sentences", "The server is full."), ""),
         "waiting.recheck": (translate("sentences", "The server may have lost this file."), ""),

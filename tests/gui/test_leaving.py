@@ -294,7 +294,15 @@ def test_a_second_start_at_login_shows_nothing(stage):
     assert not stage.window.isVisible()
 
 
+def test_a_problem_is_not_announced_where_it_is_the_headline(trayless):
+    trayless.window.show_page("overview")
+    trayless.controller.turn(phase=Phase.PAUSED, problem=FULL)
+
+    assert trayless.presence.banner.isHidden()
+
+
 def test_without_a_tray_a_banner_informs_and_opens_the_page(trayless, qtbot):
+    trayless.window.show_page("history")
     trayless.controller.turn(phase=Phase.PAUSED, problem=FULL)
     banner = trayless.presence.banner
     _, more, _ = banner.findChildren(QPushButton)
@@ -347,6 +355,7 @@ def test_a_notice_leads_to_the_log_since_no_other_page_shows_it(trayless):
     ids=["paused", "broken", "ended"],
 )
 def test_a_message_disappears_when_its_problem_has_gone(trayless, concerned, settled):
+    trayless.window.show_page("history")
     banner = trayless.presence.banner
     trayless.controller.turn(**concerned)
     trayless.controller.problem_raised.emit(FULL)

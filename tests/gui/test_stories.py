@@ -224,7 +224,7 @@ def test_an_engine_that_dies_is_reported_and_the_run_goes_on(use, site):
         person.waits_for("Sending")
         (engine,) = psutil.Process(person.process.pid).children()
         engine.send_signal(signal.SIGKILL)
-        person.waits_for("The engine ended unexpectedly")
+        person.waits_for("Uploading ended unexpectedly")
         save_settings(site.config, QUICK | {"limits.bandwidth": 0})
         person.presses("alt+n")
         person.waits_for(SAFE)

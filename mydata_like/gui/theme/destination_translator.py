@@ -57,6 +57,7 @@ def _list_words(destination: DataDestination) -> dict[str, str]:
         "destination",
         "on the server: in NAME; On the server: In NAME; on server: in NAME; "
         "by the server: in NAME; The server is checking: Checking; The server: The destination; "
+        "The server's storage: The destination; the server's storage: the destination; "
         "the server: the destination; Server: Destination; "
         "staging host: host; staging area: destination; "
         "Check key and approval: Check the login; Check key and approva&l: Check the &login",
@@ -66,6 +67,7 @@ def _list_words(destination: DataDestination) -> dict[str, str]:
             "destination",
             "on the server: on NAME; On the server: On NAME; on server: on NAME; "
             "by the server: on NAME; The server is checking: Checking; The server: NAME; "
+            "The server's storage: NAME; the server's storage: NAME; "
             "the server: NAME; Server: NAME; "
             "staging host: host; staging area: destination; "
             "Check key and approval: Check the login; Check key and approva&l: Check the &login",

@@ -283,11 +283,16 @@ class AppShell(QObject):
     def _notify(self, message: Notification | None) -> None:
         """Show a notification in the active window, otherwise in the tray.
 
-        A finished run is not announced in the active window, which shows it anyway. That of a drive
-        is in both: its buttons are only in the window.
+        What the active window shows anyway is not announced there: a finished run, and a problem
+        in the Overview's headline. That of a drive is in both: its buttons are only in the window.
         """
         window_active = self._window.isActiveWindow()
-        if message is None or (window_active and message.kind is NotificationKind.FINISHED):
+        if message is None:
+            return
+        on_overview = self._window.page is self._window.find_page("overview")
+        is_problem = message.kind is NotificationKind.PROBLEM
+        headline = on_overview and is_problem and message.concerns(self._controller.state)
+        if window_active and (headline or message.kind is NotificationKind.FINISHED):
             return
         if window_active or message.receipt or not self.tray.available:
             self.banner.show_notification(message)
