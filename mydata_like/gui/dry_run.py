@@ -171,7 +171,7 @@ class DryRunDialog(Dialog):
     upload_wanted = Signal()
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
-        super().__init__(self.tr("Dry run"), parent, 140, 34)
+        super().__init__(self.tr("Dry run"), parent, 165, 34)
         self._controller = context.controller
         self._progress = RunProgress(SystemClock())
         self._summed = self._wanted = False

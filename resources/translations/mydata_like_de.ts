@@ -3142,24 +3142,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 <context>
     <name>SuggestionsModel</name>
     <message>
-        <source>Name</source>
-        <translation>Name</translation>
-    </message>
-    <message>
         <source>Folder</source>
         <translation>Ordner</translation>
     </message>
     <message>
-        <source>State</source>
-        <translation>Zustand</translation>
-    </message>
-    <message>
         <source>Changed</source>
         <translation>Geändert</translation>
-    </message>
-    <message>
-        <source>Size</source>
-        <translation>Größe</translation>
     </message>
 </context>
 <context>

@@ -37,7 +37,7 @@ from mydata_like.gui.tables.problem_groups import (
     name_of_group,
     severity,
 )
-from mydata_like.gui.tables.table_panel import group_problems
+from mydata_like.gui.tables.table_panel import QUEUED, group_problems
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import current_shades, quiet
 from mydata_like.gui.theme.layouts import Gap, fill, frameless, hbox, scrolled, vbox
@@ -188,7 +188,6 @@ class SetByServer(Panel):
 
 MAX_ROWS = 3
 NEED_SOMEONE = (Fixer.USER, Fixer.ADMINISTRATOR)
-UNSENT = "found"  # the kind of files that no run has sent yet
 
 
 class OpenProblems(QFrame):
@@ -235,7 +234,7 @@ class OpenProblems(QFrame):
             if find_problem_info(group.problem.code).fixer in NEED_SOMEONE
             and group.problem.code not in INTENDED
             and name_of_group(group) not in hidden
-            and group.kind != UNSENT  # the headline says so
+            and group.kind != QUEUED  # the headline says so
         ]
         for row in self.rows[len(shown) :]:
             row.set_visible(visible=False)

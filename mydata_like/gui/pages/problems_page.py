@@ -1,6 +1,6 @@
 """The page Problems: unhealthy files by kind of problem, and what to do."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from mydata_like.gui.tables.problem_groups import (
     describe_group,
     mark_of_group,
 )
-from mydata_like.gui.tables.table_panel import FilesPanel, action_button, path_of
+from mydata_like.gui.tables.table_panel import QUEUED, FilesPanel, action_button, path_of
 from mydata_like.gui.tables.table_view import WindowedModel
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.layouts import frameless, scrolled, vbox
@@ -50,7 +50,6 @@ MAX_RETRIED = 1000  # files of a kind that are retried one by one
 MAX_CHOSEN = 10_000  # held files for which a choice is made at once
 MIN_LINES = 22  # of text in the height of the selected kind
 CUT_OFF = "run.cut-off"
-UNSENT = "found"  # the kind of files that no run has sent yet
 
 
 class ProblemsPage(Page):
@@ -129,7 +128,7 @@ class ProblemsPage(Page):
     @Slot(object)
     def _take(self, groups: list[ProblemGroup]) -> None:
         at_work = self._controller.state.at_work  # then unsent files are in progress
-        self._show_kinds([one for one in groups if not (at_work and one.kind == UNSENT)], "")
+        self._show_kinds([one for one in groups if not (at_work and one.kind == QUEUED)], "")
 
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
@@ -222,36 +221,29 @@ class ProblemsPage(Page):
 
     @Slot(object)
     def _fix_run(self, info: ProblemInfo) -> None:
-        match info.action:
-            case Action.TRY_AGAIN if self._controller.state.at_work:
-                self._controller.resume()
-            case Action.TRY_AGAIN | Action.START_RUN:
-                self._controller.start()
-            case Action.OPEN_FOLDER:
-                self._controller.open_path(path_of(self._controller, b""))
-            case _:
-                self._open_dialog(info)
+        resumes = self._controller.state.at_work
+        retry = self._controller.resume if resumes else self._controller.start
+        self._fix(info, retry, path_of(self._controller, b""))
 
     @Slot(object)
     def _fix_group(self, info: ProblemInfo) -> None:
-        group = self._kinds.group
-        if group is None:
-            return
+        if group := self._kinds.group:
+            path = path_of(self._controller, group.path)
+            is_folder = group.kind.startswith("folder-")
+            self._fix(info, self._retry_group, path if is_folder else path.parent)
+
+    def _fix(self, info: ProblemInfo, retry: Callable[[], None], folder: Path) -> None:
         match info.action:
             case Action.TRY_AGAIN:
-                self._retry_group()
+                retry()
             case Action.START_RUN:
                 self._controller.start()
             case Action.OPEN_FOLDER:
-                path = path_of(self._controller, group.path)
-                is_folder = group.kind.startswith("folder-")
-                self._controller.open_path(path if is_folder else path.parent)
+                self._controller.open_path(folder)
+            case Action.OPEN_SETTINGS:
+                self._controller.open_page("settings", info.setting)
             case _:
-                self._open_dialog(info)
-
-    def _open_dialog(self, info: ProblemInfo) -> None:
-        name = "settings" if info.action is Action.OPEN_SETTINGS else "set-up"
-        self._controller.open_page(name, info.setting)
+                self._controller.open_page("set-up", info.setting)
 
     def _retry_group(self) -> None:
         if self._controller.state.ours:

@@ -5,7 +5,6 @@ from time import monotonic
 
 from PySide6.QtCore import QCoreApplication, Qt, QTimer, Slot
 from PySide6.QtWidgets import (
-    QFrame,
     QProgressBar,
     QPushButton,
     QStackedWidget,
@@ -30,7 +29,14 @@ from mydata_like.gui.speed_test.speedtest_texts import as_figure, interpret
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.layouts import hbox, scrolled
 from mydata_like.gui.theme.metrics import SECTION
-from mydata_like.gui.theme.widgets import EmptyMessage, IconLabel, PlainLabel, icon, push_button
+from mydata_like.gui.theme.widgets import (
+    EmptyMessage,
+    IconLabel,
+    Panel,
+    PlainLabel,
+    icon,
+    push_button,
+)
 
 translate = QCoreApplication.translate
 
@@ -227,7 +233,7 @@ class SpeedPage(Page):
         return ""
 
 
-class _Notice(QFrame):
+class _Notice(Panel):
     """A notice of why there is no test, with a button to override it where that is allowed."""
 
     def __init__(self, parent: QWidget) -> None:
@@ -236,7 +242,6 @@ class _Notice(QFrame):
         self._text = PlainLabel("", self, wrap=True)
         sign = IconLabel(1.0, self)
         sign.show_icon(icon("info"))
-        self.setFrameShape(QFrame.Shape.StyledPanel)
         top = Qt.AlignmentFlag.AlignTop
         hbox((sign, top), (self._text, 1), (self.anyway, top), inside=self)
 

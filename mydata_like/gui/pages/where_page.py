@@ -20,6 +20,7 @@ from mydata_like.core.parsing import moment_of
 from mydata_like.gui.base import AppContext, Page, PageTitle, page_layout
 from mydata_like.gui.ledger_query import LedgerQuery
 from mydata_like.gui.table_model import Column, RowsModel, set_up_table
+from mydata_like.gui.tables.columns import file_columns
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.layouts import hbox, scrolled
@@ -56,17 +57,12 @@ class SuggestionsModel(RowsModel[Suggestion]):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        folder = Column("folder", "", lambda it: _part(it, 0))
-        size, state = self.tr("Size"), self.tr("State")
-        columns = (
-            Column("name", self.tr("Name"), lambda it: _part(it, 2), width=44, below=folder),
-            Column("size", size, lambda it: texts.size(it.size), width=10, number=True),
-            Column("changed", self.tr("Changed"), _describe_time, width=24),
-            Column("state", state, lambda it: self._mark(it).word, width=25, mark=self._mark),
+        name, state, size, *_ = file_columns()
+        changed = Column("changed", self.tr("Changed"), _describe_time, width=24)
+        state = state._replace(
+            text=lambda it: self._mark(it).word, mark=self._mark, tip=name.tip, below=None
         )
-        self.columns = tuple(
-            column._replace(tip=lambda it: texts.plain(it.key)) for column in columns
-        )
+        self.columns = (name, size, changed, state)
 
     def _mark(self, found: Suggestion) -> RowIcon:
         if found.folder:
@@ -83,11 +79,6 @@ class SuggestionsTable(QTableView):
         self.setSelectionMode(QTableView.SelectionMode.SingleSelection)
         self.setTextElideMode(Qt.TextElideMode.ElideLeft)
         self.horizontalHeader().setStretchLastSection(True)
-
-
-def _part(found: Suggestion, number: int) -> str:
-    """Return the folder or the name of a path."""
-    return texts.plain(found.key.rpartition(b"/")[number])
 
 
 def _describe_time(found: Suggestion) -> str:
@@ -114,7 +105,7 @@ class WherePage(Page):
         self._view = StatusView(self)
         self._saver = ReceiptSaver(context, self)
         self._message = EmptyMessage("where", self)
-        self._hint = PlainLabel("", self, quiet=True)  # the message, above a list
+        self._hint = PlainLabel("", self, wrap=True, quiet=True)  # the message, above a list
         self._stack = QStackedWidget(self)
         self._timer = QTimer(self, singleShot=True, interval=SEARCH_DELAY)
         self._path: Path | None = None  # whose status is shown, or shown when it is known

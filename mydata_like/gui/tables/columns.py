@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 from mydata_like.core.parsing import moment_of
 from mydata_like.core.queries import FileRow, RunRow
 from mydata_like.engine.progress import ActiveTransfer
+from mydata_like.gui.controller import STOPPED_BY_USER
 from mydata_like.gui.table_model import BELOW, Column, TwoLineDelegate
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import current_shades, status_colour
@@ -77,8 +78,6 @@ class BarDelegate(TwoLineDelegate):
 
 
 translate = QCoreApplication.translate
-
-STOPPED_BY_USER = "run.interrupted"
 
 
 def run_columns(is_under_way: Callable[[str], bool]) -> list[Column]:

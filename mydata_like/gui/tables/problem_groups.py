@@ -7,7 +7,6 @@ from PySide6.QtCore import QCoreApplication, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QCheckBox,
-    QFrame,
     QGridLayout,
     QListWidget,
     QPushButton,
@@ -21,7 +20,15 @@ from mydata_like.gui.status_text import describe_problem
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.layouts import fill, frameless, hbox, vbox
 from mydata_like.gui.theme.metrics import LARGE_SPACE, SECTION, SMALL_SPACE, SPACE
-from mydata_like.gui.theme.widgets import FoldedText, IconLabel, PlainLabel, RowIcon, icon, mark_of
+from mydata_like.gui.theme.widgets import (
+    FoldedText,
+    IconLabel,
+    Panel,
+    PlainLabel,
+    RowIcon,
+    icon,
+    mark_of,
+)
 from mydata_like.gui.window_state import WindowState
 
 translate = QCoreApplication.translate
@@ -199,7 +206,7 @@ def list_hidden(memory: WindowState) -> set[str]:
 ICON_SCALE = 1.4  # times the icons of buttons
 
 
-class ProblemCard(QFrame):
+class ProblemCard(Panel):
     """A card with one problem; `acted` reports the action of its button."""
 
     acted = Signal(object)  # the ProblemInfo
@@ -219,9 +226,6 @@ class ProblemCard(QFrame):
         self._copy = QPushButton(icon("copy"), self.tr("Copy as text"), self)
         self._choices = hbox(spacing=SPACE)
 
-        self.setFrameShape(QFrame.Shape.StyledPanel)
-        self.setAutoFillBackground(True)
-        self.setBackgroundRole(self.palette().ColorRole.Base)
         layout = QGridLayout(self)
         layout.addWidget(self._icon, 0, 0, 2, 1, Qt.AlignmentFlag.AlignTop)
         for line, part in enumerate((self._message, self._hint, self._details, self._footer)):

@@ -461,7 +461,7 @@ PROMPT_WIDTH = 50  # characters
 TOAST_DURATION = 10_000  # milliseconds
 
 
-class Toast(QFrame):
+class Toast(Panel):
     """A notice that offers to undo an action; `undone` is emitted when the user does.
 
     It is announced to assistive technology, and stays while it has the focus or the mouse. Without
@@ -476,7 +476,6 @@ class Toast(QFrame):
         self._undo = QAction(icon("undo"), self.tr("Undo"), self)
         self._button = QPushButton(self._undo.icon(), self._undo.text(), self)
         self._timer = QTimer(self, singleShot=True, interval=TOAST_DURATION)
-        self.setFrameShape(QFrame.Shape.StyledPanel)
         self._undo.setShortcut(QKeySequence.StandardKey.Undo)
         self.addAction(self._undo)
         hbox((self._message, 1), self._button, inside=self)

@@ -13,6 +13,7 @@ from PySide6.QtGui import QColor, QIcon, QPainter, QPainterPath, QPen, QPixmap, 
 
 from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Problem
+from mydata_like.core.problems import Fixer, find_problem_info
 from mydata_like.gui.run_state import Phase, RunState
 
 SIZES: Final = (16, 22, 24, 32, 44, 48, 64)  # pixels that panels request
@@ -175,39 +176,11 @@ _DRAW_FUNCTIONS: Final[dict[TrayState, Callable[[QPainter], None]]] = {
 
 # Pauses that the user or the settings requested.
 _REQUESTED_PAUSES: Final = ("limits.", "run.paused", "run.stopping", "run.interrupted")
-# Temporary problems: the server or the network is unavailable for a while.
-_TEMPORARY: Final = (
-    "link.",
-    "channel.",
-    "server.unreachable",
-    "server.unavailable",
-    "server.slow",
-    "server.busy",
-    "server.error",
-    "server.throttled",
-    "server.wait-requested",
-    "server.connection-lost",
-    "server.unanswered",
-)
 _WAITING: Final = ("uploader.not-approved", "uploader.not-admitted")
-# Information that requires no action.
+# An administrator can change it, but nobody has to.
 _INFORMATIONAL: Final = (
-    "schedule.",
-    "settings.from-server",
-    "settings.server-ignored",
-    "staging.moved",
-    "staging.no-tar",
-    "staging.no-programs",
-    "staging.no-times",
-    "staging.no-resume",
-    "archive.unreadable",
-    "ledger.damaged",
-    "monitor.all-well",
-)
-_STATES_BY_CODE: Final = (
-    (_REQUESTED_PAUSES, TrayState.PAUSED),
-    (_TEMPORARY, TrayState.OFFLINE),
-    (_WAITING, TrayState.WAITING),
+    *("settings.from-server", "settings.server-ignored", "archive.unreadable"),
+    *("staging.no-tar", "staging.no-programs", "staging.no-times", "staging.no-resume"),
 )
 
 # The states of phases without a problem.
@@ -235,17 +208,20 @@ def choose_icon(state: RunState) -> TrayIcon:
 
 def classify_problem(problem: Problem) -> TrayState:
     """Return the state that a problem causes: paused, offline, waiting or a problem."""
-    for codes, state in _STATES_BY_CODE:
-        if problem.code.startswith(codes):
-            return state
+    if problem.code.startswith(_REQUESTED_PAUSES):
+        return TrayState.PAUSED
+    if problem.code in _WAITING:
+        return TrayState.WAITING
+    if problem.code.startswith("link.") or find_problem_info(problem.code).fixer is Fixer.SERVER:
+        return TrayState.OFFLINE
     return TrayState.PROBLEM
 
 
 def needs_user(problem: Problem) -> bool:
     """Return whether the user has to do something."""
-    return classify_problem(problem) is TrayState.PROBLEM and not problem.code.startswith(
-        _INFORMATIONAL
-    )
+    fixable = find_problem_info(problem.code).fixer is not Fixer.NOBODY
+    real = classify_problem(problem) is TrayState.PROBLEM and problem.code not in _INFORMATIONAL
+    return fixable and real
 
 
 def _idle_state(state: RunState) -> TrayState:

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 from mydata_like.core.destination_files import OCCUPIED
 from mydata_like.core.errors import UploaderError
 from mydata_like.gui.base import AppContext
+from mydata_like.gui.controller import STOPPED_BY_USER
 from mydata_like.gui.status_text import describe_problem
 from mydata_like.gui.table_model import Column, RowsModel, set_up_table
 from mydata_like.gui.tasks import BackgroundTask
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from mydata_like.app.get_service import FileProblem, GetReport
 
 STEPS = 1000  # of the progress bar
-STOPPED = "run.interrupted"
 
 
 class GetProblemsModel(RowsModel["FileProblem"]):
@@ -220,7 +220,7 @@ class GetDialog(Dialog):
             headline = self.tr("Everything was here already") if all_here else nothing
         if report.failed:
             said.append(self.tr("%Ln file(s) did not come back:", "", report.failed))
-        if report.ended and report.ended.code == STOPPED:
+        if report.ended and report.ended.code == STOPPED_BY_USER:
             said.append(stopped)
         elif report.ended:
             problem = describe_problem(report.ended)

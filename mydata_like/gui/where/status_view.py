@@ -8,7 +8,6 @@ from typing import NamedTuple
 from PySide6.QtCore import QCoreApplication, QPointF, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
-    QFrame,
     QGridLayout,
     QPushButton,
     QSizePolicy,
@@ -32,7 +31,7 @@ from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status, status_colour
 from mydata_like.gui.theme.layouts import Gap, hbox, vbox
 from mydata_like.gui.theme.metrics import LARGE_SPACE, SECTION, SPACE
-from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, drawing, icon
+from mydata_like.gui.theme.widgets import IconLabel, Panel, PlainLabel, drawing, icon
 from mydata_like.gui.where.status_tasks import CleanupResults
 
 translate = QCoreApplication.translate
@@ -333,7 +332,7 @@ class _Mark(QWidget):
 ICON_SCALE = 1.6  # times the icons of buttons
 
 
-class StatusCard(QFrame):
+class StatusCard(Panel):
     """Whether the file may be deleted, with the available actions."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -346,9 +345,6 @@ class StatusCard(QFrame):
         self.free = QPushButton(icon("delete"), self.tr("Free space…"), self)
         self._verdict = StatusText("skipped", "info", "")
 
-        self.setFrameShape(QFrame.Shape.StyledPanel)
-        self.setAutoFillBackground(True)
-        self.setBackgroundRole(self.palette().ColorRole.Base)
         layout = QGridLayout(self)
         layout.setHorizontalSpacing(LARGE_SPACE)
         layout.setVerticalSpacing(SPACE)
