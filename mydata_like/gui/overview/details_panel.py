@@ -6,18 +6,16 @@ from time import monotonic
 from typing import NamedTuple
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtGui import QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from mydata_like.core.events import RunProgressed
 from mydata_like.gui.overview.throughput_chart import ThroughputChart, are_tiny
 from mydata_like.gui.run_state import ChannelRates, RunState
 from mydata_like.gui.status_text import limit_sentence
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.colours import accent
 from mydata_like.gui.theme.layouts import frameless, hbox, vbox
 from mydata_like.gui.theme.metrics import SMALL, TITLE
-from mydata_like.gui.theme.widgets import FoldButton, IconLabel, PlainLabel, icon
+from mydata_like.gui.theme.widgets import FoldButton, IconLabel, Panel, PlainLabel, icon
 from mydata_like.gui.window_state import WindowState
 
 STATE = "overview/details"  # the key in the window state
@@ -129,12 +127,11 @@ class PipelineStrip(QWidget):
         self._limit_label.setText(limit_sentence(state.measured) or " ")
 
 
-class StageCard(QFrame):
+class StageCard(Panel):
     """One stage: its count, its rate, and the files that wait for it."""
 
     def __init__(self, title: str, icon_name: str, parent: QWidget) -> None:
         super().__init__(parent)
-        self._is_limit = False
         self._samples: deque[tuple[float, int]] = deque()
         self._icon = IconLabel(1.0, self)
         self._icon.show_icon(icon(icon_name))
@@ -153,23 +150,12 @@ class StageCard(QFrame):
         self._rate.setText(self.tr("%1 files/s").replace("%1", texts.count(round(rate))))
         queue = self.tr("%Ln waiting", None, stage.queue) if stage.queue else " "
         self._queue.setText(self.tr("The limit") if limit else queue)
-        if limit != self._is_limit:
-            self._is_limit = limit
-            self.update()
+        self.mark(marked=limit)
 
     def show_bytes(self, done: int, speed: float) -> None:
         """Show bytes instead of files, and bytes per second."""
         self._count.setText(texts.size(done))
         self._rate.setText(texts.rate(speed))
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        palette = self.palette()
-        edge = QPen(accent(), 2.0) if self._is_limit else QPen(palette.mid().color(), 1.0)
-        painter.setPen(edge)
-        painter.setBrush(palette.base())
-        painter.drawRoundedRect(self.rect().adjusted(1, 1, -2, -2), 6, 6)
 
     def _measure_rate(self, done: int) -> float:
         """Return the recent rate in files per second."""

@@ -384,12 +384,21 @@ def push_button(
 class Panel(QFrame):
     """A frame with round corners, in the colour of lists."""
 
+    is_marked = False  # its line is thick, in the accent colour
+
+    def mark(self, *, marked: bool) -> None:
+        """Mark the frame or not."""
+        if marked != self.is_marked:
+            self.is_marked = marked
+            self.update()
+
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
+        painter, palette = QPainter(self), self.palette()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(self.palette().mid().color())
-        painter.setBrush(self.palette().base())
-        painter.drawRoundedRect(self.rect().adjusted(0, 0, -1, -1), 6, 6)
+        plain = QPen(palette.mid().color())
+        painter.setPen(QPen(colours.accent(), 2.0) if self.is_marked else plain)
+        painter.setBrush(palette.base())
+        painter.drawRoundedRect(self.rect().adjusted(1, 1, -2, -2), 6, 6)
 
 
 class EmptyMessage(QWidget):
