@@ -131,6 +131,8 @@ class _Race:
 
 REFUSED: Final = "link.refused"
 UNCHECKED: Final = "ssh.unchecked"
+NO_AGREEMENT: Final = "ssh.no-agreement"
+NO_ALGORITHM: Final = "ssh.no-algorithm"
 LOST: Final = "link.lost"
 STALLED: Final = "link.stalled"
 NO_CHANNEL: Final = "channel.refused"
@@ -314,7 +316,7 @@ def no_common_algorithm(endpoint: Endpoint, stack: str, found: Disagreement) -> 
         f"{format_path(theirs.encode())[:_MOST_NAMES] or 'none'}; mydata-like offers "
         f"{', '.join(found.ours)}.",
         hint="Its administrator can allow an algorithm that docs/ssh.md names.",
-        code="ssh.no-agreement",
+        code=NO_AGREEMENT,
     )
 
 

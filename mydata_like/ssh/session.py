@@ -129,8 +129,11 @@ class Stream(Protocol):
     def write(self, data: bytes | memoryview) -> None:
         """Write all of `data`; output that arrives in the meantime is kept and never blocks."""
 
-    def read(self, size: int) -> bytes:
-        """Wait for output and return at most `size` bytes of it; empty at its end."""
+    def read(self, size: int, least: int = 1) -> bytes:
+        """Wait for output and return at most `size` bytes of it; empty at its end.
+
+        If `least` bytes will come, to wait for as many can take less processor time.
+        """
 
     def read_ready(self) -> bytes:
         """Return the output that has arrived, without waiting; possibly nothing."""

@@ -142,13 +142,13 @@ class LibsshStream(StreamOutput):
         self._receive_all()
         return bool(self._channel.is_closed())
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int, least: int = 1) -> bytes:
         """Wait for output and return at most `size` bytes of it; empty at its end."""
         with self._connection.turn():
             self._drain(size)
         if not self._output:
             self._connection.wait_until(
-                lambda: self.has_ended() or bool(self._output or self._channel.is_eof())
+                lambda: self.has_ended() or len(self._output) >= least or self._channel.is_eof()
             )
         return self._take(size)
 

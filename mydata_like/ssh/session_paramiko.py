@@ -12,15 +12,17 @@ import socket
 import struct
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from queue import SimpleQueue
-from threading import Lock
+from threading import Condition, Lock
 from typing import Any, Final, Self
 from weakref import WeakSet
 
 import paramiko
+from paramiko.buffered_pipe import PipeTimeout
 from paramiko.common import (
     MSG_CHANNEL_CLOSE,
     MSG_CHANNEL_DATA,
@@ -49,6 +51,8 @@ from mydata_like.ssh.session_base import SessionBase, StreamOutput
 FAILURES: Final = (paramiko.SSHException, OSError, EOFError)
 _WRITE: Final = 32_704  # bytes; with header and authentication tag they are one packet
 _READ: Final = 64 * 1024
+_WINDOW: Final = 2 * 1024 * 1024
+_AT_ONCE: Final = 256 * 1024  # bytes that are received at once
 _PAUSE: Final = 0.02  # seconds between reads of output while the server accepts no input
 
 
@@ -59,6 +63,9 @@ class ParamikoStream(StreamOutput):
         super().__init__()
         self._connection = connection
         self._channel = channel
+        self._arriving = _Output()
+        channel.in_buffer = self._arriving  # type: ignore[assignment]
+        channel.in_window_threshold = _WINDOW // 4  # each message that extends it takes 0.1 ms
         channel.settimeout(_PAUSE)
 
     def execute(self, command: bytes) -> bool:
@@ -97,12 +104,17 @@ class ParamikoStream(StreamOutput):
         """Wait briefly until the command has read some of its input."""
         self._send(memoryview(b""))
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int, least: int = 1) -> bytes:
         """Wait for output and return at most `size` bytes of it; empty at its end."""
-        with self._connection.watched():
-            self._drain()
+        with self._connection.watched(), self._connection.errors_translated():
+            self._drain_errors()
             while not self._output and not self._is_silent():
-                self._receive()
+                with suppress(TimeoutError), self._arriving.awaited(least):
+                    if more := self._channel.recv(size):
+                        return more
+                self._drain_errors()
+                self._connection.check()
+        self._connection.check()
         return self._take(size)
 
     def read_ready(self) -> bytes:
@@ -160,9 +172,12 @@ class ParamikoStream(StreamOutput):
         with self._connection.errors_translated(), suppress(TimeoutError):
             while channel.recv_ready():
                 self._keep(channel.recv(_READ))
-            while channel.recv_stderr_ready():
-                dialing.keep_errors(self._errors, channel.recv_stderr(_READ))
+            self._drain_errors()
         self._connection.check()
+
+    def _drain_errors(self) -> None:
+        while self._channel.recv_stderr_ready():
+            dialing.keep_errors(self._errors, self._channel.recv_stderr(_READ))
 
     def _keep(self, more: bytes) -> None:
         dialing.keep_output(self._connection.endpoint, self._output, more)
@@ -173,12 +188,77 @@ class ParamikoStream(StreamOutput):
         return done and not self._channel.recv_ready()
 
 
+class _Output:
+    """Output that has arrived, in place of paramiko's `BufferedPipe`, which copies it four times.
+
+    It belongs to one reader; the library's thread feeds it.
+    """
+
+    def __init__(self) -> None:
+        self._changed = Condition()
+        self._pieces = deque[bytes]()
+        self._size = 0
+        self._least = 1  # bytes for which the reader waits
+        self._closed = False
+
+    @contextmanager
+    def awaited(self, least: int) -> Iterator[None]:
+        """Wait for so many bytes in this context, not only for the next ones."""
+        self._least = least
+        try:
+            yield
+        finally:
+            self._least = 1
+
+    def feed(self, data: bytes) -> None:
+        """Append output."""
+        with self._changed:
+            self._pieces.append(data)
+            self._size += len(data)
+            if self._size >= self._least:
+                self._changed.notify()
+
+    def read_ready(self) -> bool:
+        """Return whether there is output."""
+        return self._size > 0
+
+    def read(self, size: int, timeout: float) -> bytes:
+        """Return at most `size` bytes; raises `PipeTimeout`."""
+        with self._changed:
+            if not self._changed.wait_for(
+                lambda: self._closed or self._size >= self._least, timeout
+            ):
+                raise PipeTimeout
+            taken = []
+            left = size
+            while left and self._pieces:
+                piece = self._pieces.popleft()
+                if len(piece) > left:
+                    self._pieces.appendleft(piece[left:])
+                    piece = piece[:left]
+                left -= len(piece)
+                taken.append(piece)
+            self._size -= size - left
+            return b"".join(taken)
+
+    def close(self) -> None:
+        """End the output."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+
+
 # Work-around: paramiko 5.1.0 waits without limit in several places.
 # https://github.com/paramiko/paramiko/issues/515. Remove when every wait of it has a time limit.
 class TimeoutSocket(socket.socket):
-    """A socket that raises an error if a thread waits `stall_timeout` seconds without progress."""
+    """A socket that raises an error if a thread waits `stall_timeout` seconds without progress.
+
+    More is received at once than is asked for: `arrived` has what was not read yet.
+    """
 
     stall_timeout: float
+    arrived = memoryview(b"")
+    _buffer: memoryview
     _counting: Lock
     _deadline = 0.0  # the deadline, while a thread waits
     _waiting = 0  # number of waiting threads
@@ -191,6 +271,7 @@ class TimeoutSocket(socket.socket):
         adopted = cls(family, kind, protocol, fileno=connected.detach())
         adopted.stall_timeout = timeout
         adopted._counting = Lock()
+        adopted._buffer = memoryview(bytearray(_AT_ONCE))
         return adopted
 
     def watch(self) -> None:
@@ -229,14 +310,17 @@ class TimeoutSocket(socket.socket):
 
     def recv(self, size: int, flags: int = 0) -> bytes:
         """Receive available data; raises OSError after a timeout without progress."""
-        if self._quick_ack:
-            acknowledge_at_once(self)
-        try:
-            data = super().recv(size, flags)
-        except TimeoutError:
-            self._give_up_if_stalled()
-            raise
-        self._reset_deadline()
+        if not self.arrived:
+            if self._quick_ack:
+                acknowledge_at_once(self)
+            try:
+                self.arrived = self._buffer[: self.recv_into(self._buffer, flags=flags)]
+            except TimeoutError:
+                self._give_up_if_stalled()
+                raise
+            self._reset_deadline()
+        data = bytes(self.arrived[:size])
+        self.arrived = self.arrived[size:]
         return data
 
     def _give_up_if_stalled(self) -> None:
@@ -250,8 +334,9 @@ class TimeoutSocket(socket.socket):
 # Failures raise exceptions; the library would print them as well.
 logging.getLogger("paramiko").setLevel(logging.CRITICAL)
 
-_WINDOW: Final = 2 * 1024 * 1024
 _PACKET: Final = 32 * 1024
+_TAG: Final = 16  # bytes of a packet of AES-GCM
+_Buffer = bytes | memoryview
 _HEAD: Final = struct.Struct(">BI")  # type and recipient of a channel message (RFC 4254, 5)
 _DATA_MESSAGES: Final = (MSG_CHANNEL_DATA, MSG_CHANNEL_EOF)
 _CLOSE_TIMEOUT: Final = 1.0  # seconds for the library's thread to notice that its socket is closed
@@ -366,10 +451,74 @@ class _OwnStreams:
 
 
 class _Packets(Packetizer):
-    """Packets with one key for as long as AES with 128-bit blocks allows (RFC 4344, 3.2)."""
+    """Packets with one key for as long as AES with 128-bit blocks allows (RFC 4344, 3.2).
+
+    Those that arrive with AES-GCM are decrypted here, without the copies that the library makes.
+    """
 
     REKEY_BYTES = 64 * 1024**3
     REKEY_PACKETS = 2**31
+
+    def __init__(self, wire: TimeoutSocket) -> None:
+        super().__init__(wire)
+        self._wire = wire
+        self._decrypt: Callable[[bytes, _Buffer, _Buffer], bytes] | None = None
+        self._iv = b""
+        self._packets = self._bytes = 0  # received with this key
+
+    def set_inbound_cipher(self, block_engine: Any, *others: Any, **options: Any) -> None:
+        """Use another key for what arrives from now on."""
+        super().set_inbound_cipher(block_engine, *others, **options)
+        self._decrypt = block_engine.decrypt if options["aead"] else None
+        self._iv = options["iv_in"]
+        self._packets = self._bytes = 0
+
+    def read_message(self) -> tuple[int, paramiko.Message]:
+        """Return the type and the rest of the next message, as the library does."""
+        if self._decrypt is None:
+            return super().read_message()
+        head, packet = self._read_packet()
+        # RFC 5647, 7.1: the last eight bytes count the packets.
+        counter = int.from_bytes(self._iv[4:], "big") + self._packets
+        iv = self._iv[:4] + (counter % 2**64).to_bytes(8, "big")
+        plain = self._decrypt(iv, packet, head)
+        self._packets += 1
+        self._bytes += len(packet)
+        if self._packets >= self.REKEY_PACKETS or self._bytes >= self.REKEY_BYTES:
+            if self._bytes >= self.REKEY_BYTES + self.REKEY_BYTES_OVERFLOW_MAX:
+                raise paramiko.SSHException("the host does not renew its key")
+            self._trigger_rekey()  # type: ignore[attr-defined]
+        if plain[1] == MSG_CHANNEL_DATA:
+            return MSG_CHANNEL_DATA, _ChannelData(plain)
+        message = paramiko.Message(plain[2 : len(plain) - plain[0]])
+        message.seqno = self._packets - 1
+        return plain[1], message
+
+    def _read_packet(self) -> "tuple[_Buffer, _Buffer]":
+        """Return the length of a packet, and the packet with its tag."""
+        arrived = self._wire.arrived
+        end = 4 + int.from_bytes(arrived[:4], "big") + _TAG
+        if len(arrived) >= end:
+            self._wire.arrived = arrived[end:]
+            return arrived[:4], arrived[4:end]
+        head = self.read_all(4, check_rekey=True)
+        return head, self.read_all(int.from_bytes(head, "big") + _TAG)
+
+
+class _ChannelData(paramiko.Message):
+    """The output of a command, in a packet that is not copied."""
+
+    def __init__(self, plain: bytes) -> None:
+        self._plain = plain
+
+    def get_int(self) -> int:
+        """Return the number of the channel."""
+        return int.from_bytes(self._plain[2:6], "big")
+
+    def get_binary(self) -> bytes:
+        """Return the output."""
+        size = int.from_bytes(self._plain[6:10], "big")
+        return self._plain[10 : 10 + size]
 
 
 class _Transport(paramiko.Transport):
@@ -735,7 +884,7 @@ def _known(wanted: Iterable[str], supported: Iterable[str], endpoint: Endpoint) 
     raise SettingsError(
         f"paramiko has none of the ciphers or algorithms that are allowed for {endpoint.host}.",
         hint="Allow one of the AES ciphers, or use the other SSH implementation.",
-        code="ssh.no-algorithm",
+        code=dialing.NO_ALGORITHM,
     )
 
 

@@ -278,9 +278,9 @@ class ThrottledStream:
         finally:
             self._timer.begin()
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int, least: int = 1) -> bytes:
         with self._timer.timed(self._timer.answer):
-            return self._stream.read(size)
+            return self._stream.read(size, least)
 
     def finish(self) -> CommandResult:
         with self._timer.timed(self._timer.answer):

@@ -53,6 +53,32 @@ def test_output_comes_while_much_is_written(session):
     assert (status, len(output), len(errors)) == (0, len(content), len(content))
 
 
+def test_a_reader_can_wait_for_as_much_as_will_come(session):
+    stream = session.start(b"printf a; sleep 0.3; printf bcd; sleep 0.3; printf e")
+
+    assert stream.read(3, 2) == b"abc"
+    assert b"".join(iter(lambda: stream.read(3, 2), b"")) == b"de"
+
+
+def test_output_is_read_while_errors_without_end_are_printed(session):
+    stream = session.start(b"head -c 5000000 /dev/zero >&2; echo done; exit 3")
+
+    assert stream.read(100) == b"done\n"
+    status, output, errors = stream.finish()
+    assert (status, output, len(errors)) == (3, b"", 5_000_000)
+
+
+def test_what_is_read_by_ourselves_and_by_a_thread_is_in_order(session):
+    content = os.urandom(3_000_000)
+    stream = session.start(b"tee /dev/null")
+    stream.write(content)
+    read = [stream.read(7), stream.read(300_000, 300_000), stream.read_ready(), stream.read(5)]
+    status, rest, _ = stream.finish()
+
+    assert status == 0
+    assert hashlib.md5(b"".join(read) + rest).digest() == hashlib.md5(content).digest()
+
+
 def test_a_host_that_prints_without_end_is_given_up(session):
     with pytest.raises(TransientError) as raised:
         session.run(b"head -c 40000000 /dev/zero")

@@ -836,7 +836,7 @@ class _Reader:
         pieces = []
         while size:
             if self._taken == len(self._output):
-                self._output, self._taken = self._stream.read(_READ), 0
+                self._output, self._taken = self._stream.read(_READ, size), 0
                 if not self._output:
                     break
             piece = self._output[self._taken : self._taken + size]
