@@ -98,7 +98,7 @@ T = TypeVar("T")
 TOGETHER: Final = 500  # of these files, at most
 TOGETHER_BYTES: Final = 8 * 1024 * 1024  # of content, at most
 NAMES_BYTES: Final = 64 * 1024  # of their paths, at most
-APART: Final = 256 * 1024 * 1024  # bytes; less comes by threads: a process starts in 0.2 s
+APART: Final = 128 * 1024 * 1024  # bytes; less comes by threads: a process starts in 0.4 s
 UNMARKED: Final = "destination.unmarked"
 HOST_REST: Final = 5.0  # seconds; a staging host that needs more is asked no more
 NOTED: Final = 1.0  # seconds between notes in the ledger of what came back
@@ -665,10 +665,13 @@ class _Get:
 
     def _receive_all(self, chosen: Sequence[bytes]) -> None:
         """Receive files over several sessions at once."""
-        jobs = list(self._group(chosen))
+        service = self._find_service()
+        most = self._order.channels or self._count_sessions(apart=service is not None)
+        together = (service.open_files() if service else self._sessions[0]).concurrent
+        jobs = list(self._group(chosen, together, most))
         self._jobs = iter(jobs)
-        most = min(self._order.channels or self._place.readers, len(jobs))
-        receivers = self._open_receivers(most, reads_ahead=len(chosen) == 1)
+        most = min(most, len(jobs))
+        receivers = self._start(service, most) if service else self._open_sessions(most)
         works = [begin(partial(self._work, *it)) for it in enumerate(receivers)]
         try:
             call_unless(self._cancel, lambda: _wait_all(works))
@@ -677,46 +680,64 @@ class _Get:
         if self._cancel.is_set():  # the threads may have noticed that first
             raise Cancelled
 
-    def _open_receivers(self, most: int, *, reads_ahead: bool) -> Sequence[Receiver]:
-        """Return what receives files, in this process or in others; no session is open yet."""
-        order, place, target = self._order, self._place, self._target
-        decrypts = isinstance(place, HostPlace) and not place.reads_back
+    def _find_service(self) -> ReceivingService | None:
+        """Return how processes receive files, unless this one does."""
+        order, place = self._order, self._place
         if (
             isinstance(place, HostPlace)
             and not place.is_shared
-            and most > 1
-            and count_cpus() > 1
             and order.target
             and not order.bandwidth  # one process is fast enough, and keeps the limit
             and self.report.size >= APART
         ):
-            service = ReceivingService(place.opener, target, order.replace, order.sparse)
-            for number in range(most):
-                if self._state:
-                    lock = find_helper_note(self._state, order.target, number)
-                    service = service._replace(lock=lock)
-                self._processes.append(ProcessReceiver(service, self._keeps))
-            return self._processes
-        self._sessions += [place.open_files() for _ in range(1, most)]
+            opener = place.for_much().opener
+            return ReceivingService(opener, self._target, order.replace, order.sparse)
+        return None
+
+    def _count_sessions(self, *, apart: bool) -> int:
+        """Return how many sessions receive files: from a near host, what the processors can do.
+
+        A process that receives large files decrypts them in a thread of its own.
+        """
+        most = self._place.readers
+        if not self._sessions[0].is_near:
+            return most
+        is_large = apart and self.report.size > self.report.found * SMALL
+        return min(most, max(1, count_cpus() // 2) if is_large else count_cpus())
+
+    def _start(self, service: ReceivingService, most: int) -> Sequence[Receiver]:
+        """Return what starts a process when it is needed."""
+        for number in range(most):
+            if self._state:
+                lock = find_helper_note(self._state, self._order.target, number)
+                service = service._replace(lock=lock)
+            self._processes.append(ProcessReceiver(service, self._keeps))
+        return self._processes
+
+    def _open_sessions(self, most: int) -> Sequence[Receiver]:
+        """Return what receives files in this process; no session is open yet."""
+        order = self._order
+        self._sessions += [self._place.open_files() for _ in range(1, most)]
         return [
             SessionReceiver(
                 files,
-                target,
+                self._target,
                 self._stop,
                 order.replace,
                 order.sparse,
                 self._records,
-                reads_ahead and decrypts,
                 lambda path: self._staged.pop(path, None) is not None,
             )
             for files in self._sessions[:most]
         ]
 
-    def _group(self, chosen: Sequence[bytes]) -> Iterator[list[bytes]]:
+    def _group(
+        self, chosen: Sequence[bytes], together: int, sessions: int
+    ) -> Iterator[list[bytes]]:
         """Yield small files in groups, those of an archive in one, and each other one alone.
 
-        If there are many of these, as many are together as a session reads at once: hashing them
-        together takes half of the time.
+        If there are many of these, as many are `together` as a session reads at once: hashing eight
+        together takes a quarter of the time.
         """
         group, large = list[bytes](), list[bytes]()
         size = names = before = 0
@@ -734,9 +755,7 @@ class _Get:
             size, names = size + file_size, names + len(path)
         if group:
             yield group
-        together = self._sessions[0].concurrent
-        if len(large) < together * self._place.readers:
-            together = 1
+        together = max(1, min(together, len(large) // sessions))
         for start in range(0, len(large), together):
             yield large[start : start + together]
 

@@ -66,6 +66,7 @@ from mydata_like.core.extra_sources import source_key
 from mydata_like.core.file_access import system_path
 from mydata_like.core.formatting import format_path
 from mydata_like.core.frozen import frozen
+from mydata_like.core.hashing import LANES
 from mydata_like.core.model import DatasetFolder, StagingArea
 from mydata_like.core.openat import join
 from mydata_like.core.ports import Clock, Emit, Transport
@@ -152,7 +153,12 @@ class HostPlace:
             flushes = self.evidence == "read-back"
             return partial(SftpFiles, partial(connect, self.endpoint), self.path, flushes=flushes)
         log_in = partial(StagingHost(self.endpoint, self.path).connect, self.found, confirms=False)
-        return partial(HostFiles, log_in, self.path, self.programs)
+        at_once = LANES if self.endpoint.receives_much else 2
+        return partial(HostFiles, log_in, self.path, self.programs, at_once)
+
+    def for_much(self) -> Self:
+        """Return the same place for sessions that receive much."""
+        return replace(self, endpoint=self.endpoint._replace(receives_much=True))
 
     @property
     def readers(self) -> int:

@@ -7,12 +7,11 @@ therefore received as they are sent, by processes with a session each.
 import os
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import (
     AbstractContextManager,
     ExitStack,
     closing,
-    contextmanager,
     nullcontext,
     suppress,
 )
@@ -22,7 +21,7 @@ from queue import SimpleQueue
 from typing import Final, NamedTuple, Protocol, cast
 
 from mydata_like.core import hashing
-from mydata_like.core.destination_files import HOLE, DestinationFiles, StoredContent, StoredFile
+from mydata_like.core.destination_files import HOLE, DestinationFiles, StoredFile
 from mydata_like.core.errors import (
     Cancelled,
     ItemError,
@@ -32,11 +31,11 @@ from mydata_like.core.errors import (
 )
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import LOST
-from mydata_like.engine.pipeline import CancelFlag, ahead
+from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.hostos.lock import lock_helper
+from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.transfer.folder.received_files import (
     DIFFERS,
-    RESUMED,
     HashedPiece,
     ReceivedFiles,
     Reception,
@@ -54,7 +53,6 @@ from mydata_like.transfer.worker_messages import (
 from mydata_like.transfer.worker_process import WorkerProcess, build_command, start_process
 
 SMALL: Final = 256 * 1024  # bytes; files up to this size are received together
-_PIECES_AHEAD: Final = 16  # of a large file, of up to 256 KiB each
 _CHANNEL: Final = 1
 _TOLD: Final = 0.1  # seconds between two reports of a process
 _ENDING: Final = 2.0  # seconds for a process to name what is complete
@@ -76,8 +74,8 @@ class Arrivals(Protocol):
 class SessionReceiver(NamedTuple):
     """Receives over a session of this process, until `cancel` is set.
 
-    With `reads_ahead`, another thread decrypts a large file. What comes from the staging host of a
-    server is to `forget` by its path once it was wrong; whether it was asked for there is returned.
+    What comes from the staging host of a server is to `forget` by its path once it was wrong;
+    whether it was asked for there is returned.
     """
 
     files: DestinationFiles
@@ -86,7 +84,6 @@ class SessionReceiver(NamedTuple):
     replace: bool
     sparse: bool
     records: bool = False
-    reads_ahead: bool = False
     forget: Callable[[bytes], bool] = lambda _: False
 
     def receive(self, wanted: Sequence[WantedFile], arrivals: Arrivals, *, again: bool) -> None:
@@ -111,6 +108,11 @@ class SessionReceiver(NamedTuple):
                         pieces.append(next(steps))
                     except StopIteration as end:
                         arrivals.settle(left.pop(path), end.value)
+                        del works[path]
+                    except TransientError as error:
+                        if error.problem_code != NO_CHANNEL or len(works) == 1:
+                            raise
+                        waiting.append(left[path])  # until one of the others is complete
                         del works[path]
                 hashing.update_all(pieces)
 
@@ -151,8 +153,7 @@ class SessionReceiver(NamedTuple):
                             if content is None:
                                 incoming.remove()
                                 return describe_lost(file.path, records=self.records)
-                            with self._read_ahead(file, content) as read:
-                                right = yield from reception.write(incoming, read, moved)
+                            right = yield from reception.write(incoming, content, moved)
                     if right:
                         return reception.name_all()[0][1]
                     resumed = resumed or self.forget(file.path)
@@ -165,19 +166,6 @@ class SessionReceiver(NamedTuple):
                     return error.problem
                 resumed = True
         return _describe_different(file.path, records=self.records)
-
-    @contextmanager
-    def _read_ahead(self, file: WantedFile, content: StoredContent) -> Iterator[StoredContent]:
-        """Yield the content of a large file of a host, which another thread decrypts."""
-        # Several threads that receive would get in each other's way: the interpreter has one lock.
-        if file.size < RESUMED or not self.reads_ahead:
-            yield content
-            return
-        reading = self.cancel.part()
-        try:
-            yield content._replace(pieces=ahead(content.pieces, reading, _PIECES_AHEAD))
-        finally:
-            reading.set()
 
     def _receiving(self) -> AbstractContextManager[Reception]:
         return self.target.receiving(replace=self.replace, sparse=self.sparse)

@@ -185,6 +185,11 @@ class DestinationFiles(Protocol):
         """
 
     @property
+    def is_near(self) -> bool:
+        """Whether it is a host with a short round trip, as far as that is known."""
+        return False
+
+    @property
     def has_temporary_names(self) -> bool:
         """Whether files are sent under temporary names, and get their final ones by `place`.
 

@@ -31,6 +31,7 @@ from mydata_like.ssh.libssh_version import may_receive
 from mydata_like.ssh.session import HOST_KEYS, Endpoint, OpenSession, prefer
 
 _FAMILIES = (HOST_KEYS[:1], HOST_KEYS[1:4], HOST_KEYS[4:])  # Ed25519, ECDSA, RSA
+_NOTHING_COMMON = (dialing.NO_AGREEMENT, dialing.NO_ALGORITHM)
 _Dial = Callable[[], socket]  # opens a connection to the host
 
 
@@ -49,10 +50,10 @@ class _Connection(Protocol):
 def connect(endpoint: Endpoint) -> OpenSession:
     """Return an authenticated session; nothing is sent before the host's key was checked.
 
-    Libssh is used if it is installed, but paramiko for a host from which libssh could only receive
-    with ciphers that it does not check. Raises `HostKeyError`, `AccessDeniedError` if our key is
-    refused, `SettingsError` if it is not usable, `StagingError` if there is no common encryption,
-    and `TransientError` if the host does not answer.
+    Libssh is used if it is installed, but paramiko to receive much, and for a host from which
+    libssh could only receive with ciphers that it does not check. Raises `HostKeyError`,
+    `AccessDeniedError` if our key is refused, `SettingsError` if it is not usable, `StagingError`
+    if there is no common encryption, and `TransientError` if the host does not answer.
 
     With a login that is shared, this is one of the sessions over it. A session that was kept for
     the endpoint is used first.
@@ -205,6 +206,8 @@ def choose_library(endpoint: Endpoint) -> str:
         )
     if not installed or endpoint.stack == "paramiko":
         return "paramiko"
+    if endpoint.receives_much and endpoint.stack == "auto":
+        return "paramiko"
     if may_receive(endpoint.allowed_inward):
         return "libssh"
     if endpoint.stack == "libssh":
@@ -325,7 +328,7 @@ def _shake_hands(
     """Return a connection and the host's key, which is not checked yet.
 
     If the host and libssh agree on no cipher that libssh checks, paramiko is used from the start of
-    another connection.
+    another connection; and libssh, if a host that should send much agrees on nothing with paramiko.
     """
     library = choose_library(endpoint)
     while True:
@@ -339,13 +342,18 @@ def _shake_hands(
         else:  # importing this one takes 110 ms
             from mydata_like.ssh.session_paramiko import ParamikoTransport
 
-            gcm_only = endpoint.stack == "auto" and _has_libssh()
+            automatic = endpoint.stack == "auto" and not endpoint.receives_much
+            gcm_only = automatic and _has_libssh()
             connection = ParamikoTransport(endpoint, connected, gcm_only=gcm_only)
         try:
             return connection, connection.handshake(host_keys)
         except BaseException as error:
             connection.abort()
-            unchecked = getattr(error, "problem_code", "") == dialing.UNCHECKED
-            if not unchecked or endpoint.stack == "libssh":
+            code = getattr(error, "problem_code", "")
+            much, endpoint = endpoint.receives_much, endpoint._replace(receives_much=False)
+            if much and code in _NOTHING_COMMON and library != choose_library(endpoint):
+                library = "libssh"
+            elif code == dialing.UNCHECKED and endpoint.stack != "libssh":
+                library = "paramiko"
+            else:
                 raise
-            library = "paramiko"

@@ -66,8 +66,9 @@ class Endpoint(NamedTuple):
     With `user_known_hosts`, they come from there, and the hints are those of `copy`. A `revoked`
     fingerprint is never trusted.
     A host that accepts no key asks instead; the `credentials` have what the user has typed.
-    `inward` are the ciphers allowed for received data, if they are others than `ciphers`. Timeouts
-    are in seconds; `stall_timeout` limits every wait without progress.
+    `inward` are the ciphers allowed for received data, if they are others than `ciphers`. With
+    `receives_much`, paramiko is preferred, which takes less processor time for that. Timeouts are
+    in seconds; `stall_timeout` limits every wait without progress.
     """
 
     host: str
@@ -83,6 +84,7 @@ class Endpoint(NamedTuple):
     connect_timeout: float = 10.0
     stall_timeout: float = 60.0
     stack: str = "auto"  # "auto", "libssh" or "paramiko"
+    receives_much: bool = False
     agent: str = ""  # the socket of an agent that may have our key
     any_key: bool = False  # also try all other keys of the agent
     via: "Endpoint | None" = None  # the jump host before this one

@@ -89,6 +89,9 @@ def test_a_host_that_grants_few_channels_is_used_without_a_shell(tmp_path, open_
     large = os.urandom(2 * LONGEST)
 
     use(files, tmp_path)
+    with files.open_content(b"data") as content:
+        assert content
+        assert b"".join(content.pieces) == b"data"
     assert files.write(b".mydata-like/large", large)
     assert files.read(b".mydata-like/large") == large
     assert files.list_own(b".mydata-like") == [b"large", b"own"]

@@ -1,7 +1,8 @@
 """Files of hosts that are received in a process of their own, which may be killed at any time."""
 
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
+from dataclasses import replace
 from hashlib import md5
 from random import Random
 
@@ -116,6 +117,24 @@ def test_a_process_receives_files_and_tells_their_problems(receiver, here):
     assert arrivals.problems.keys() == CONTENT.keys() | {b"missing"}
     assert arrivals.moved >= sum(map(len, CONTENT.values()))
     assert len(find_processes()) == 1
+
+
+def test_large_files_wait_for_the_channels_that_the_host_allows(tmp_path, place, here):
+    if place.reads_back:
+        pytest.skip("SFTP needs one channel for all of them.")
+    with sshd_with(tmp_path / "narrow", "MaxSessions 2") as sshd:
+        endpoint = endpoint_of(sshd, tmp_path / "narrow", stack=place.endpoint.stack)
+        narrow = replace(place, endpoint=endpoint).for_much()
+        target = ReceivedFiles(os.fsencode(here))
+        target.open(create=True)
+        receiver, told = (
+            ProcessReceiver(ReceivingService(narrow.opener, target, False, False), ()),
+            Told(),
+        )
+        with closing(receiver):
+            receiver.receive(want(*(it for it in CONTENT if b"large" in it)), told, again=False)
+
+    assert told.problems == {b"large %d" % number: None for number in range(3)}
 
 
 def test_what_a_killed_process_has_left_is_received_by_another(receiver, here):

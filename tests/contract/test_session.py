@@ -8,6 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from mydata_like.core.errors import AccessDeniedError, HostKeyError, TransientError
+from mydata_like.settings.values import CIPHERS
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.keys import accept_host_key
 from tests.openssh import on_host
@@ -247,3 +248,28 @@ def test_what_paramiko_still_has_for_a_channel_that_was_closed_is_not_sent(sshd,
         channel.transport._send_user_message(late)
 
         assert session.run(b"cat", b"in the next channel").output == b"in the next channel"
+
+
+@pytest.mark.parametrize(
+    ("only", "used"),
+    [
+        ("Ciphers aes128-gcm@openssh.com", "paramiko"),
+        ("Ciphers aes256-ctr", "paramiko"),
+        ("Ciphers chacha20-poly1305@openssh.com", "libssh"),
+        ("KexAlgorithms diffie-hellman-group18-sha512", "libssh"),
+    ],
+)
+def test_much_is_received_with_paramiko_where_it_can_agree_with_the_host(tmp_path, only, used):
+    (tmp_path / "keys").mkdir()
+    with sshd_with(tmp_path, only) as sshd:
+        endpoint = endpoint_of(sshd, tmp_path / "keys", stack="auto")._replace(receives_much=True)
+        with open_session(endpoint) as session:
+            assert (session.stack, session.gcm_only) == (used, False)
+            assert session.run(b"echo in").output == b"in\n"
+
+
+def test_much_is_received_with_libssh_if_no_other_cipher_is_allowed_or_that_is_set(sshd, tmp_path):
+    endpoint = endpoint_of(sshd, tmp_path, stack="auto")._replace(receives_much=True)
+    for chosen in (endpoint._replace(ciphers=CIPHERS[-1:]), endpoint._replace(stack="libssh")):
+        with open_session(chosen) as session:
+            assert session.stack == "libssh"

@@ -90,6 +90,7 @@ _AT_ONCE: Final = 500  # files of one process
 _BATCH: Final = 4096  # files of one command
 _BATCH_BYTES: Final = 2 * 1024 * 1024  # of their paths
 _READ: Final = 256 * 1024
+_NEAR: Final = 0.005  # seconds; from a host that is farther, several connections transfer more
 _SMALL: Final = 1024 * 1024  # bytes; the tar of the host packs only smaller files
 # Scripts keep the account's own umask, as programs do that it starts.
 _BEGIN: Final = b"u=$(umask); " + PREAMBLE + b'umask "$u"; '
@@ -188,22 +189,29 @@ class HostFiles(DestinationFiles):
     """The files below a location on a host; see `DestinationFiles`.
 
     The location is absolute or relative to the account's home. The session is opened at the first
-    call, and again after a call that raised `TransientError`. Two commands at once run over it, if
-    the host allows that; each listing has a session of its own.
+    call, and again after a call that raised `TransientError`. Several commands run over it at once,
+    if the host allows that; each listing has a session of its own.
     """
 
     evidence = "host"
     attributes_complete = True
 
     def __init__(
-        self, connect: Connect, location: bytes, programs: HostPrograms | None = None
+        self,
+        connect: Connect,
+        location: bytes,
+        programs: HostPrograms | None = None,
+        at_once: int = 2,
     ) -> None:
-        """`connect` opens a session and returns what the host has; `programs` are known ones."""
+        """`connect` opens a session and returns what the host has; `programs` are known ones.
+
+        `at_once` is the largest number of commands at once.
+        """
         self._connect = connect
         self._location = location
         self._changed = Condition()
         self._running = 0  # commands
-        self._most = 2  # of them at once
+        self._most = at_once
         self._session: OpenSession | None = None
         self._capabilities = HostCapabilities("")
         self._programs = programs
@@ -215,8 +223,14 @@ class HostFiles(DestinationFiles):
 
     @property
     def concurrent(self) -> int:  # type: ignore[override]  # it may change
-        """Two commands, until the host has refused the second one."""
+        """The number of commands at once, which is lower once the host has refused one."""
         return self._most
+
+    @property
+    def is_near(self) -> bool:
+        """See `DestinationFiles`."""
+        trip = self._session.network_round_trip if self._session else None
+        return trip is not None and trip < _NEAR
 
     def relocate(self, location: bytes) -> None:
         """Use another folder on the same host, over the same session."""
@@ -508,13 +522,9 @@ class HostFiles(DestinationFiles):
         nonce, command = _wrap(self._prepare(script))
         with self._turn() as session:
             try:
-                stream = session.start(command)
+                stream = self._start(session, command)
             except RejectedError as error:
                 raise _no_shell(error.message) from error
-            except TransientError as error:
-                if error.problem_code == NO_CHANNEL:
-                    self._use_fewer_channels()
-                raise
             with closing(stream):
                 stream.write(stdin)
                 reader = _Reader(stream)
@@ -671,26 +681,34 @@ class HostFiles(DestinationFiles):
         while ended is None:
             with self._turn() as session:
                 try:
-                    if self._keeps_shells and len(script) + len(stdin or b"") <= LONGEST:
-                        ended = self._run_in_shell(session, script, stdin)
-                    else:
-                        ended = _run_alone(session, script, stdin)
+                    ended = self._run_in_shell(session, script, stdin)
+                    ended = ended or self._run_alone(session, script, stdin)
                 except RejectedError as error:
                     raise _no_shell(error.message) from error
                 except TransientError as error:
-                    if error.problem_code != NO_CHANNEL or self._most == 1:
+                    alone = self._most == 1 and not self._shells
+                    if error.problem_code != NO_CHANNEL or alone:
                         raise
-            if ended is None:
-                self._use_fewer_channels()
+            if ended is None and not self._end_shells():
+                self._most = 1  # the host allows only one at once
         if ended.status == _NO_GROUND:
             raise self._unavailable()
         return ended
 
     def _run_in_shell(
         self, session: OpenSession, script: bytes, stdin: bytes | None
-    ) -> CommandResult:
-        shell = self._take_shell() or KeptShell(session)
-        ended = shell.run(script, stdin)
+    ) -> CommandResult | None:
+        """Run a short script in a shell that stays; return None if the host refuses that."""
+        if not self._keeps_shells or len(script) + len(stdin or b"") > LONGEST:
+            return None
+        try:
+            shell = self._take_shell() or KeptShell(session)
+            ended = shell.run(script, stdin)
+        except TransientError as error:
+            if error.problem_code != NO_CHANNEL:
+                raise
+            self._keeps_shells = False
+            return None
         with self._changed:
             if kept := self._keeps_shells and self._session is session:
                 self._shells.append(shell)
@@ -698,12 +716,39 @@ class HostFiles(DestinationFiles):
             shell.end()
         return ended
 
-    def _use_fewer_channels(self) -> None:
-        """Follow a host that has refused one: at first keep no shells, then run one command."""
-        self._most = self._most if self._keeps_shells else 1
+    def _run_alone(self, session: OpenSession, script: bytes, stdin: bytes | None) -> CommandResult:
+        """Run a script as a command of its own; without input, its output may have any size."""
+        nonce, command = _wrap(script)
+        stream = self._start(session, command)
+        output = bytearray()
+        if stdin is None:
+            while more := stream.read(_READ):
+                output += more
+        else:
+            stream.write(stdin)
+        ended = stream.finish()
+        _, answered, answer = (bytes(output) + ended.output).partition(nonce)
+        if not answered or ended.status is None:
+            raise unanswered()
+        return ended._replace(output=answer)
+
+    def _start(self, session: OpenSession, command: bytes) -> Stream:
+        """Start a command; where the host allows no channel beside idle shells, instead of them."""
+        try:
+            return session.start(command)
+        except TransientError as error:
+            if error.problem_code != NO_CHANNEL or not self._end_shells():
+                raise
+        return session.start(command)
+
+    def _end_shells(self) -> bool:
+        """End the idle shells, and keep none from now on; return whether there were any."""
         self._keeps_shells = False
+        ended = False
         while shell := self._take_shell():
             shell.end()
+            ended = True
+        return ended
 
     def _take_shell(self) -> KeptShell | None:
         with self._changed:
@@ -711,7 +756,10 @@ class HostFiles(DestinationFiles):
 
     @contextmanager
     def _turn(self) -> Iterator[OpenSession]:
-        """Yield the session once another command may run; close it if that fails."""
+        """Yield the session once another command may run; close it if that fails.
+
+        If the host refuses a command beside others, fewer run at once from then on.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._running < self._most)
             if self._session is None:
@@ -721,9 +769,11 @@ class HostFiles(DestinationFiles):
             self._running += 1
         try:
             yield session
-        except TransientError:
+        except TransientError as error:
             with self._changed:
-                if self._session is session:
+                if error.problem_code == NO_CHANNEL and self._running > 1:
+                    self._most = self._running - 1
+                elif self._session is session:
                     self.close()
             raise
         finally:
@@ -764,23 +814,6 @@ def _wrap(script: bytes) -> tuple[bytes, bytes]:
     nonce = make_nonce()
     begin = b"printf '\\n%b\\n'; " % nonce
     return b"\n" + nonce + b"\n", b"exec sh -c " + quote(begin + script)
-
-
-def _run_alone(session: OpenSession, script: bytes, stdin: bytes | None) -> CommandResult:
-    """Run a script as a command of its own; without input, its output may have any size."""
-    nonce, command = _wrap(script)
-    stream = session.start(command)
-    output = bytearray()
-    if stdin is None:
-        while more := stream.read(_READ):
-            output += more
-    else:
-        stream.write(stdin)
-    ended = stream.finish()
-    _, answered, answer = (bytes(output) + ended.output).partition(nonce)
-    if not answered or ended.status is None:
-        raise unanswered()
-    return ended._replace(output=answer)
 
 
 class _Reader:
