@@ -77,6 +77,7 @@ class RecordFiles:
     """The content of files on a server, by their paths; what `DestinationFiles` has for reading."""
 
     concurrent = 1
+    is_near = False
 
     def __init__(self, client: ApiClient, stored: Mapping[bytes, StoredAt]) -> None:
         self._client = client
