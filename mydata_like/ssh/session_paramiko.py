@@ -336,6 +336,7 @@ logging.getLogger("paramiko").setLevel(logging.CRITICAL)
 
 _PACKET: Final = 32 * 1024
 _TAG: Final = 16  # bytes of a packet of AES-GCM
+_MOST: Final = 1024 * 1024  # bytes of a packet; OpenSSH sends at most 256 KiB (packet.c)
 _Buffer = bytes | memoryview
 _HEAD: Final = struct.Struct(">BI")  # type and recipient of a channel message (RFC 4254, 5)
 _DATA_MESSAGES: Final = (MSG_CHANNEL_DATA, MSG_CHANNEL_EOF)
@@ -502,7 +503,10 @@ class _Packets(Packetizer):
             self._wire.arrived = arrived[end:]
             return arrived[:4], arrived[4:end]
         head = self.read_all(4, check_rekey=True)
-        return head, self.read_all(int.from_bytes(head, "big") + _TAG)
+        size = int.from_bytes(head, "big")
+        if size > _MOST:
+            raise paramiko.SSHException(f"the host sent a packet of {size} bytes")
+        return head, self.read_all(size + _TAG)
 
 
 class _ChannelData(paramiko.Message):
