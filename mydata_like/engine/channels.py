@@ -153,9 +153,6 @@ CHECK_INTERVAL = 0.25  # seconds between checks whether a worker may start
 # Logins at once to a far host: more of them take time from what is being sent, and each other.
 LOGINS = 2
 FAR = 0.02  # seconds of a round trip
-LOGIN = 0.3  # seconds that a login usually takes, with the start of a process
-STEP = 0.05
-SMALL = 1 << 20  # bytes of a payload that another channel has sent before
 
 
 BY_HAND = "requested by the user"
@@ -214,7 +211,6 @@ class ChannelPool:
         self._first = 0  # how many callers have priority over all others
         self._opened = 0
         self._opening = 0
-        self._waited = 0.0  # seconds for channels at work
         self._granted = 0  # number of channels the host allowed when it refused another
         self._granted_until = 0.0
         self._refusals: Counter[int] = Counter()  # of lost channels in a row, by number
@@ -381,19 +377,14 @@ class ChannelPool:
     @contextmanager
     def borrowed(self) -> Iterator[Channel]:
         """Lend a channel: an idle one, or a new one if the server allows it."""
-        with self.borrowed_while(lambda: True, 0) as channel:
+        with self.borrowed_while(lambda: True) as channel:
             assert channel
             yield channel
 
     @contextmanager
-    def borrowed_while(
-        self, is_wanted: Callable[[], object], size: float = inf
-    ) -> Iterator[Channel | None]:
-        """Lend a channel; None if it is not wanted any more before one is idle or can be opened.
-
-        For a payload of few bytes, it may take a moment until another channel is opened.
-        """
-        channel = self._take_fresh() or self._take_soon(size) or self._take(is_wanted)
+    def borrowed_while(self, is_wanted: Callable[[], object]) -> Iterator[Channel | None]:
+        """Lend a channel; None if it is not wanted any more before one is idle or can be opened."""
+        channel = self._take(is_wanted)
         if channel is None:
             yield None
             return
@@ -537,18 +528,6 @@ class ChannelPool:
             with self._lock:
                 self._opened -= 1
             ready.close()
-        return None
-
-    def _take_soon(self, size: float) -> Channel | None:
-        """Return a channel that is idle soon.
-
-        Once one is open, waiting for it takes altogether at most as long as opening another one,
-        which a run with little to send does not need.
-        """
-        while size <= SMALL and self._waited < LOGIN and self._opened + self._opening:
-            if idle := self._idle.poll(STEP):
-                return idle[0]
-            self._waited += STEP if self._opened else 0.0
         return None
 
     def _take(self, is_wanted: Callable[[], object]) -> Channel | None:

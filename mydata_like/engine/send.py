@@ -243,7 +243,7 @@ class Send:
         waiting.append(payload)
         taken: Payload | None = None
         try:
-            with self._channels.borrowed_while(lambda: waiting, payload.size) as channel:
+            with self._channels.borrowed_while(lambda: waiting) as channel:
                 while channel and (taken := _take(waiting)):
                     with self._choices.carrying(taken):
                         yield from self._carry(channel, taken)
