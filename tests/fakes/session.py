@@ -69,7 +69,7 @@ class LocalStream:
         self._process.stderr.read()
         self.close()
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int, least: int = 1) -> bytes:
         self._check()
         if not self._kept:
             self._kept = os.read(self._process.stdout.fileno(), size)
@@ -121,7 +121,7 @@ class SlowToAnswer:
         self._asked = len(data) < 1000
         self._stream.write(data)
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int, least: int = 1) -> bytes:
         if self._asked:
             Event().wait(self._seconds)
         return self._stream.read(size)

@@ -41,7 +41,7 @@ class _Answering:
     def write(self, data: bytes | memoryview) -> None:
         """Ignore the data."""
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int, least: int = 1) -> bytes:
         return self._said.read(size) or self._fill(size)
 
     def read_ready(self) -> bytes:

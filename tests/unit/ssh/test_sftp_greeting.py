@@ -22,7 +22,7 @@ class Endless:
     def write(self, data: bytes | memoryview) -> None:
         """Take what we say."""
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int, least: int = 1) -> bytes:
         more, self._said = self._said[:size].ljust(size, b"\xff"), self._said[size:]
         self.taken += size
         assert self.taken < 2_000_000
