@@ -320,18 +320,7 @@ CREATE TABLE batches (
     keys BLOB NOT NULL
 );
 """
-_FILES_INDEXES = """
-CREATE INDEX files_left ON files (root, outcome, code) WHERE outcome IS NOT NULL;
-CREATE INDEX files_of_dataset ON files (root, dataset, state, datafile) WHERE state IS NOT NULL;
-CREATE INDEX files_of_archive ON files (root, dataset, archive) WHERE archive != '';
-CREATE INDEX files_by_time ON files (root, changed_at) WHERE state IS NOT NULL;
-"""
-# `staged` of `writes` has path and checksum of files that were sent when the request began.
-# `files` has one row for each file, see `ledger.sql`: an entry, which is what the destination has
-# of it, or an outcome, which is why its bytes are not safe, or both. The statistics, of a large
-# ledger, keep SQLite from reading all rows of a data directory where an index finds a few.
-FILES = f"""
-CREATE TABLE files (
+_FILES_COLUMNS = """
     root INTEGER NOT NULL,
     key BLOB NOT NULL,
     state TEXT,
@@ -357,7 +346,19 @@ CREATE TABLE files (
     hint TEXT,
     seen_at INTEGER,
     PRIMARY KEY (root, key)
-) WITHOUT ROWID;
+"""
+_FILES_INDEXES = """
+CREATE INDEX files_left ON files (root, outcome, code) WHERE outcome IS NOT NULL;
+CREATE INDEX files_of_dataset ON files (root, dataset, state, datafile) WHERE state IS NOT NULL;
+CREATE INDEX files_of_archive ON files (root, dataset, archive) WHERE archive != '';
+CREATE INDEX files_by_time ON files (root, changed_at) WHERE state IS NOT NULL;
+"""
+# `staged` of `writes` has path and checksum of files that were sent when the request began.
+# `files` has one row for each file, see `ledger.sql`: an entry, which is what the destination has
+# of it, or an outcome, which is why its bytes are not safe, or both. The statistics, of a large
+# ledger, keep SQLite from reading all rows of a data directory where an index finds a few.
+FILES = f"""
+CREATE TABLE files ({_FILES_COLUMNS}) WITHOUT ROWID;
 INSERT INTO files
 SELECT it.root, key, state, outcome, it.size, it.modified_ns, ctime_ns, inode, dataset, checksum,
     remote, datafile, archive, problem, staged_at, registered_at, verified_at, changed_at,
@@ -484,33 +485,7 @@ CREATE TABLE touched (
 NUMBERED = f"""
 DROP TRIGGER verified_row_changed;
 DROP TRIGGER verified_row_removed;
-CREATE TABLE numbered (
-    root INTEGER NOT NULL,
-    key BLOB NOT NULL,
-    state TEXT,
-    outcome TEXT,
-    size INTEGER,
-    modified_ns INTEGER,
-    ctime_ns INTEGER,
-    inode INTEGER,
-    dataset INTEGER,
-    checksum TEXT,
-    remote TEXT,
-    datafile INTEGER,
-    archive TEXT,
-    problem TEXT,
-    staged_at INTEGER,
-    registered_at INTEGER,
-    verified_at INTEGER,
-    changed_at INTEGER,
-    seen_size INTEGER,
-    seen_modified_ns INTEGER,
-    code TEXT,
-    message TEXT,
-    hint TEXT,
-    seen_at INTEGER,
-    PRIMARY KEY (root, key)
-);
+CREATE TABLE numbered ({_FILES_COLUMNS});
 INSERT INTO numbered SELECT * FROM files ORDER BY root, key;
 DROP TABLE files;
 ALTER TABLE numbered RENAME TO files;
