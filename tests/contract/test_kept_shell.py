@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import shlex
 import shutil
 from contextlib import ExitStack, closing
@@ -13,7 +14,7 @@ from mydata_like.core.errors import TransientError
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.connect import connect
 from mydata_like.transfer.ssh.host_files import HostFiles
-from mydata_like.transfer.ssh.kept_shell import LONGEST
+from mydata_like.transfer.ssh.kept_shell import LONGEST, KeptShell
 from tests.sshd_fixture import endpoint_of, first_in_path, needs_sshd, script, sshd_with
 
 OWN = b".mydata-like/own"
@@ -108,3 +109,23 @@ def test_a_shell_that_is_killed_fails_one_call(tmp_path, open_files):
     with pytest.raises(TransientError):
         files.read(OWN)
     assert files.read(OWN) == b"content"
+
+
+class Garbling:
+    """A session with a stream of a host that answers, but with no exit status."""
+
+    def start(self, command):
+        self._said = re.search(rb"mydata-\w+", command)[0]
+        return self
+
+    def write(self, line):
+        self._said = b"\n%b\n\n%b x\n" % (self._said, re.findall(rb"mydata-\w+", line)[-1])
+
+    def read(self, size):
+        said, self._said = self._said, b""
+        return said
+
+
+def test_an_answer_without_an_exit_status_is_not_believed():
+    with pytest.raises(TransientError):
+        KeptShell(Garbling()).run(b"true", None)

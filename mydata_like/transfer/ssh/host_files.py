@@ -733,7 +733,7 @@ class HostFiles(DestinationFiles):
         return ended._replace(output=answer)
 
     def _start(self, session: OpenSession, command: bytes) -> Stream:
-        """Start a command; where the host allows no channel beside idle shells, instead of them."""
+        """Start a command; if the host allows no channel beside idle shells, end these first."""
         try:
             return session.start(command)
         except TransientError as error:

@@ -43,7 +43,10 @@ class KeptShell:
             self._read_until(b"\n" + self._begin + b"\n", MOST_NOISE)
             self._begin = b""
         output = self._read_until(b"\n" + nonce + b" ")
-        return CommandResult(int(self._read_until(b"\n")), output, b"")
+        status = self._read_until(b"\n", MOST_NOISE)
+        if not status.isdigit():
+            raise unanswered()
+        return CommandResult(int(status[:9]), output, b"")
 
     def end(self) -> None:
         """End the shell, and wait until the host has its channel back."""
