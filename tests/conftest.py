@@ -6,6 +6,7 @@ these. The marks are in pyproject.toml; `pytest_collection_modifyitems` sets som
 
 import gc
 import ipaddress
+import logging
 import os
 import socket
 import sys
@@ -153,6 +154,24 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         pytest.fail(f"{spent:.1f} seconds of CPU: less work, or mark it as `slow`", pytrace=False)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Iterator[object]:
+    """Escape what UTF-8 cannot encode in a report to another process, such as a file's name."""
+    return _escape((yield))
+
+
+def _escape(data: object) -> object:
+    match data:
+        case str():
+            return data.encode(errors="backslashreplace").decode()
+        case dict():
+            return {key: _escape(value) for key, value in data.items()}
+        case list() | tuple():
+            return type(data)(map(_escape, data))
+        case _:
+            return data
+
+
 @pytest.fixture
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     """Settled local files, and a folder that serves as the staging area."""
@@ -203,6 +222,14 @@ def _new_home(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", f"unix:path={home / 'run' / 'no-bus'}")
     for name in [name for name in os.environ if name.startswith("MYDATA_")]:
         monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def _log_level() -> Iterator[None]:
+    """Restore what a window sets for the whole process."""
+    level = logging.getLogger().level
+    yield
+    logging.getLogger().setLevel(level)
 
 
 @pytest.fixture(autouse=True)
