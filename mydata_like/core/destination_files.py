@@ -335,6 +335,15 @@ class DestinationFiles(Protocol):
         for path, content in files:
             self.write(path, content, replace=True)
 
+    @property
+    def has_python(self) -> bool:
+        """Whether it is on a host that runs programs for Python 3.6; see `run_python`."""
+        return False
+
+    def run_python(self, program: bytes, stdin: bytes) -> bytes:
+        """Return what such a program prints in the destination, up to a failure."""
+        return b""
+
     def make_tree(self, folders: Sequence[TreeFolder], links: Sequence[TreeLink]) -> list[Problem]:
         """Make folders and links that are missing, set modes and times of these folders.
 

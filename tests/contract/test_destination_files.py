@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from mydata_like.catalogues.manifest.segments import MANIFEST, Manifest, parse_checksums
 from mydata_like.core.checksums import Algorithm
 from mydata_like.core.destination_files import (
     HOLE,
@@ -286,6 +287,20 @@ def test_files_with_odd_names_are_proven_placed_and_listed(there):
     assert [there.path(it.path).read_bytes() for it in placed] == content
     assert sorted(there.files.list_files(b"")) == sorted(placed)
     assert there.left() == []
+
+
+def test_files_with_odd_names_are_withdrawn_from_the_manifest(there):
+    names = sorted({b"odd/" + name[:200] for name in ODD})
+    files = [ProvenFile(StoredFile(name, 1, 2, 3, 4), "0" * 32) for name in names]
+    manifest = Manifest(there.files, "us", pytest.fail)
+    manifest.add(files, 1)
+
+    manifest.withdraw(names[::2])
+
+    assert [it.path for it in manifest.read()] == names[1::2]
+    lists = [it for it in there.files.list_own(MANIFEST[:-1]) if it.endswith(b".md5")]
+    lines = b"".join(there.files.read(MANIFEST + it) or b"" for it in lists)
+    assert sorted(path for path, _ in parse_checksums(lines)) == names[1::2]
 
 
 def test_hundreds_of_files_get_their_modes_in_the_order_given(there):

@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
+from mydata_like.catalogues.manifest.withdrawal import WITHDRAW
 from mydata_like.core.checksums import Algorithm
 from mydata_like.core.destination_files import (
     DESTINATION_MARKER,
@@ -166,6 +167,7 @@ class Manifest:
         self._lock = Lock()
         self._listed: _ListedPaths | None = None  # once it was needed
         self._last: int | None = None  # the number of our newest segment, once it was looked for
+        self._withdrawn: set[bytes] = set()  # in this run, and not listed since
 
     def add(self, proven: Sequence[ProvenFile], at: int) -> None:
         """Add a segment with these files; they are listed when this returns."""
@@ -183,6 +185,7 @@ class Manifest:
                 self._last = number
                 if self._listed:
                     self._listed.add(name, [_encode(it.file.path) for it in part])
+                self._withdrawn.difference_update(it.file.path for it in part)
                 self._note(number)
 
     def _find_next(self) -> int:
@@ -236,27 +239,38 @@ class Manifest:
     def withdraw(self, paths: Collection[bytes]) -> None:
         """Write the segments again that list one of these files, without them."""
         with self._lock:
-            names = list(self._list())
-            listed = self._look(names)
-            segments = set(chain.from_iterable(listed.find(paths).values()))
-            # What people check goes first: it never says more than what counts.
-            names = sorted(
-                (it for it in names if _find_segment(it) in segments),
-                key=lambda name: name.endswith(_ENDING),
-            )
-            if not names:
-                return
-            tokens = set(map(_encode, paths))
-            with self._alone():
-                for start in range(0, len(names), AT_ONCE):
-                    part = names[start : start + AT_ONCE]
-                    changed = []
-                    for name, content in zip(part, self._files.read_all(part), strict=True):
-                        rest = content and _remove(name, content, paths, tokens)
-                        if rest is not None and rest != content:
-                            changed.append((name, rest))
-                    self._files.write_all(changed)
-            listed.remove(paths)
+            if not (self._files.has_python and self._withdraw_there(paths)):
+                self._withdraw(paths)
+            if self._listed:
+                self._listed.remove(paths)
+            self._withdrawn.update(paths)
+
+    def _withdraw_there(self, paths: Collection[bytes]) -> bool:
+        """Let the host do it; return whether it has done all."""
+        with self._alone():
+            answer = self._files.run_python(WITHDRAW, b"".join([it + b"\0" for it in paths]))
+        return answer == b"end"
+
+    def _withdraw(self, paths: Collection[bytes]) -> None:
+        names = list(self._list())
+        segments = set(chain.from_iterable(self._look(names).find(paths).values()))
+        # What people check goes first: it never says more than what counts.
+        names = sorted(
+            (it for it in names if _find_segment(it) in segments),
+            key=lambda name: name.endswith(_ENDING),
+        )
+        if not names:
+            return
+        tokens = set(map(_encode, paths))
+        with self._alone():
+            for start in range(0, len(names), AT_ONCE):
+                part = names[start : start + AT_ONCE]
+                changed = []
+                for name, content in zip(part, self._files.read_all(part), strict=True):
+                    rest = content and _remove(name, content, paths, tokens)
+                    if rest is not None and rest != content:
+                        changed.append((name, rest))
+                self._files.write_all(changed)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -283,7 +297,8 @@ class Manifest:
     def withdraw_earlier(self, paths: Collection[bytes]) -> None:
         """Withdraw those of these files that were listed before this run."""
         with self._lock:
-            listed = self._find_listed().find(paths)
+            left = [path for path in paths if path not in self._withdrawn]
+            listed = self._find_listed().find(left) if left else {}
         if listed:
             self.withdraw(listed)
 

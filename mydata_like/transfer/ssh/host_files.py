@@ -72,7 +72,12 @@ from mydata_like.transfer.ssh.host_programs import (
     parse_found,
     remove_script,
 )
-from mydata_like.transfer.ssh.host_python import read_answers, write_command, write_input
+from mydata_like.transfer.ssh.host_python import (
+    python_command,
+    read_answers,
+    write_command,
+    write_input,
+)
 from mydata_like.transfer.ssh.host_tar import read_members
 from mydata_like.transfer.ssh.kept_shell import (
     LONGEST,
@@ -582,6 +587,15 @@ class HostFiles(DestinationFiles):
         if len(answers) < len(files):
             raise unanswered()
         return True
+
+    @property
+    def has_python(self) -> bool:
+        """See `DestinationFiles`."""
+        return self._find_programs().python
+
+    def run_python(self, program: bytes, stdin: bytes) -> bytes:
+        """Return what a program of Python prints in the destination."""
+        return self._run(_ALIVE + python_command(program), stdin).output
 
     def make_tree(self, folders: Sequence[TreeFolder], links: Sequence[TreeLink]) -> list[Problem]:
         """Make folders and links that are missing; return what cannot be made."""

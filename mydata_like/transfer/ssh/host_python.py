@@ -134,7 +134,14 @@ for path, final, mode, wanted in zip(*[iter(values)] * 4):
     sys.stdout.buffer.write(prove(path, final, mode, wanted).encode() + b'\\0')
 sys.stdout.buffer.write(b'end\\0')
 """
-_COMMAND: Final = b"python3 -I -S -c %b" % quote(_PROGRAM)
+
+
+def python_command(program: bytes) -> bytes:
+    """Return the command that runs a program."""
+    return b"python3 -I -S -c " + quote(program)
+
+
+_COMMAND: Final = python_command(_PROGRAM)
 # Prints `end` if the host can run it.
 PROBE: Final = _COMMAND + b" md5 </dev/null 2>/dev/null | tr -d '\\0'"
 

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 from random import Random
 from threading import Event, Thread
@@ -50,9 +51,26 @@ def proven(
     return ProvenFile(StoredFile(path, len(content), 2 * 10**18, 3 * 10**18, inode), checksum)
 
 
-@pytest.fixture
-def files(tmp_path):
-    files = LocalFiles(bytes(tmp_path / "there"))
+class WithPython(LocalFiles):
+    """Files beside which programs of Python run, as on a host."""
+
+    has_python = True
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.folder = folder
+        self.answers = []
+
+    def run_python(self, program, stdin):
+        command = [sys.executable, "-I", "-S", "-c", program]
+        ended = subprocess.run(command, input=stdin, capture_output=True, cwd=self.folder)
+        self.answers.append(ended.stdout)
+        return ended.stdout
+
+
+@pytest.fixture(params=[LocalFiles, pytest.param(WithPython, marks=pytest.mark.process)])
+def files(request, tmp_path):
+    files = request.param(bytes(tmp_path / "there"))
     files.open(create=True)
     yield files
     files.close()
@@ -230,6 +248,59 @@ def test_what_is_withdrawn_is_listed_nowhere(files):
         if name.endswith(b".md5")
     ]
     assert b"".join(texts) == b"%b  ./b\n" % proven(b"b").checksum.encode()
+
+
+@pytest.mark.process
+def test_python_writes_what_is_written_otherwise(tmp_path):
+    written = []
+    for kind in (LocalFiles, WithPython):
+        files = kind(bytes(tmp_path / kind.__name__))
+        files.open(create=True)
+        for uploader, names in (("us", ODD), ("they", ODD[::2]), ("others", [b"more"])):
+            open_manifest(files, uploader).add([proven(it) for it in names], 1)
+        open_manifest(files).withdraw(ODD[1::3])
+        own = files.list_own(b".mydata-like")
+        written.append([(it, files.read(b".mydata-like/" + it)) for it in own])
+        files.close()
+
+    assert files.answers == [b"end"]
+    assert written[0] == written[1]
+    assert sum(content.count(b"new\\nline") for _, content in written[0]) == 0
+
+
+@pytest.mark.process
+def test_python_follows_no_link_in_a_manifest(tmp_path):
+    files = WithPython(bytes(tmp_path / "there"))
+    files.open(create=True)
+    open_manifest(files).add([proven(b"a"), proven(b"b")], 1)
+    segment = tmp_path / "there/.mydata-like/manifest/us/000001.jsonl"
+    outside = segment.rename(tmp_path / "outside")
+    before = outside.read_bytes()
+    segment.symlink_to(outside)
+
+    open_manifest(files).withdraw([b"a"])
+
+    assert files.answers == [b""]
+    assert outside.read_bytes() == before
+    files.close()
+
+
+@pytest.mark.process
+def test_a_run_that_has_withdrawn_a_file_reads_no_segment_for_it(tmp_path):
+    files = WithPython(bytes(tmp_path / "there"))
+    files.open(create=True)
+    manifest = open_manifest(files)
+    manifest.add([proven(b"a"), proven(b"b")], 1)
+    manifest.withdraw([b"a"])
+    manifest.withdraw_earlier([b"a"])
+    assert files.answers == [b"end"]
+    manifest.add([proven(b"a", b"y")], 1)
+
+    manifest.withdraw_earlier([b"a"])
+
+    assert files.answers == [b"end", b"end"]
+    assert [path for path, _ in listed(files)] == [b"b"]
+    files.close()
 
 
 class Noting(LocalFiles):
