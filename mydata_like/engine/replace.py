@@ -30,6 +30,7 @@ from mydata_like.engine.pipeline import Lock, StageInput
 from mydata_like.engine.run_context import RunContext
 
 TOGETHER: Final = 200  # replacements that are moved into place at once
+COLLECT: Final = 1.0  # seconds to wait for them; each time, the lists of all files may be rewritten
 PATIENCE: Final = 1.0  # seconds to wait for a channel while other work continues
 FAILURES: Final = 4  # of the connection or the host, for the same bytes, before their files fail
 MISSING: Final = "staging.missing"
@@ -145,19 +146,24 @@ class Replace:
 
     def __call__(self, source: StageInput[Batch]) -> Iterator[Batch]:
         waiting: list[Replacing] = []
+        clock, due = self._gate.clock, 0.0
         while waiting or not source.finished:
-            items = None if source.finished else source.poll(0.0 if waiting else None)
+            items = None
+            if not source.finished:
+                items = source.poll(max(0.0, due - clock.monotonic()) if waiting else None)
             passing: Batch = []
             for item in items or ():
                 with self._lock:
                     noted = self._noted.pop(item.file.key, None)
                 if noted and item.state is EntryState.STAGED:
+                    due = due if waiting else clock.monotonic() + COLLECT
                     waiting.append((noted, item))
                 else:
                     passing.append(item)
             if passing:
                 yield passing
-            if waiting:
+            enough = source.finished or len(waiting) >= TOGETHER or clock.monotonic() >= due
+            if waiting and enough:
                 placed, again = self._place(waiting[:TOGETHER])
                 waiting = again + waiting[TOGETHER:]
                 if placed:

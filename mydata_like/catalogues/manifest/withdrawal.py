@@ -12,6 +12,7 @@ from typing import Final
 WITHDRAW: Final = b"""
 import base64, json, os, re, stat, sys
 paths = set(sys.stdin.buffer.read().split(b'\\0')[:-1])
+gone = paths | {b'./' + path for path in paths}
 tokens = {base64.b64encode(path) for path in paths}
 ESCAPES = {b'\\\\': b'\\\\', b'n': b'\\n', b'r': b'\\r'}
 
@@ -39,16 +40,19 @@ def write(name, place, content):
             raise
     os.fsync(place)
 
-def find_path(line):
-    path = line.partition(b'  ')[2]
-    path = path[2:] if path.startswith(b'./') else path
+def find_name(line):
+    name = line[line.find(b'  ') + 2 :]
     if line.startswith(b'\\\\'):
-        path = re.sub(rb'\\\\([\\\\nr])', lambda found: ESCAPES[found.group(1)], path)
-    return path
+        name = re.sub(rb'\\\\([\\\\nr])', lambda found: ESCAPES[found.group(1)], name)
+    return name
 
 def withdraw_checksums(name, place):
-    lines = read(name, place).split(b'\\n')
-    kept = [line for line in lines if find_path(line) not in paths]
+    content = read(name, place)
+    lines = content.split(b'\\n')
+    if b'\\\\' in content:
+        kept = [line for line in lines if find_name(line) not in gone]
+    else:
+        kept = [line for line in lines if line[line.find(b'  ') + 2 :] not in gone]
     if len(kept) < len(lines):
         write(name, place, b'\\n'.join(kept))
 

@@ -15,7 +15,7 @@ from mydata_like.core.staging_path import kept_path
 from mydata_like.engine.changed_files import ChangedFiles
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.recover import Recovery, UnreportedFiles
-from mydata_like.engine.replace import DAY, KeptCopies, Replace
+from mydata_like.engine.replace import COLLECT, DAY, KeptCopies, Replace
 from mydata_like.settings.schema import Advanced, Data
 from tests.fakes.catalogue import make_catalogue
 from tests.fakes.clock import FakeClock
@@ -157,15 +157,16 @@ def test_earlier_bytes_are_kept_and_the_record_is_unchanged_until_then(bench):
     assert (event.size_before, event.kept_until is None) == (record.size, False)
 
 
-def test_many_files_are_moved_without_a_pause(bench):
-    staged = [bench.stage(str(number)) for number in range(450)]
+def test_many_files_are_moved_at_once_and_few_wait_a_second_for_others(bench):
+    staged = [bench.stage(str(number)) for number in range(470)]
     bench.replace.note(staged)
+    begun = bench.clock.monotonic()
 
-    parts = bench.replace(ListSource([staged, *[None] * 9], bench.clock))
-    placed = [(len(part), bench.clock.monotonic()) for part in parts]
+    items = [staged[:450], staged[450:460], *[None] * 9, staged[460:]]
+    parts = bench.replace(ListSource(items, bench.clock))
+    placed = [(len(part), bench.clock.monotonic() - begun) for part in parts]
 
-    assert [count for count, _ in placed] == [200, 200, 50]
-    assert len({moment for _, moment in placed}) == 1
+    assert placed == [(200, 0.0), (200, 0.0), (60, COLLECT), (10, COLLECT)]
 
 
 def test_what_is_not_noted_passes_by(bench):
