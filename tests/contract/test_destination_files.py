@@ -71,6 +71,7 @@ exec /usr/bin/stat -c '%f %s %.9Y %.9Z %i' "$@"
 FIND = 'case "$*" in *-printf*) exit 1;; esac\nexec /usr/bin/find "$@"\n'
 MD5 = 'shift\n[ $# -gt 0 ] || exec /usr/bin/md5sum\n/usr/bin/md5sum "$@" | cut -c1-32\n'
 SHA = MD5.replace("md5sum", "sha256sum").replace("32", "64")
+SHASUM = 'shift 2\nexec /usr/bin/sha256sum "$@"\n'  # of Perl, which a small system lacks
 TOUCH = 'case "$*" in *-d*) exit 1;; esac\nexec /usr/bin/touch "$@"\n'
 NO_LINKS = """
 [ "$1" = -s ] && exec /usr/bin/ln "$@"
@@ -120,7 +121,7 @@ HOSTS = {
         folder, ln=NO_LINKS, python3=PYTHON_WITHOUT_LINKS
     ),
     "gnu": lambda folder: first_in_path(folder, **NO_PYTHON),
-    "paramiko": lambda folder: first_in_path(folder, **NO_PYTHON),
+    "paramiko": lambda folder: first_in_path(folder, shasum=SHASUM, **NO_PYTHON),
     "openssl": lambda folder: first_in_path(folder, **NO_PYTHON),
     "busybox": only_busybox,
     "bsd": lambda folder: first_in_path(folder, **BSD, **NO_PYTHON),
