@@ -285,24 +285,6 @@ def test_python_follows_no_link_in_a_manifest(tmp_path):
     files.close()
 
 
-@pytest.mark.process
-def test_a_run_that_has_withdrawn_a_file_reads_no_segment_for_it(tmp_path):
-    files = WithPython(bytes(tmp_path / "there"))
-    files.open(create=True)
-    manifest = open_manifest(files)
-    manifest.add([proven(b"a"), proven(b"b")], 1)
-    manifest.withdraw([b"a"])
-    manifest.withdraw_earlier([b"a"])
-    assert files.answers == [b"end"]
-    manifest.add([proven(b"a", b"y")], 1)
-
-    manifest.withdraw_earlier([b"a"])
-
-    assert files.answers == [b"end", b"end"]
-    assert [path for path, _ in listed(files)] == [b"b"]
-    files.close()
-
-
 class Noting(LocalFiles):
     """Files that note which ones of ours are read and written."""
 
@@ -339,6 +321,29 @@ def test_only_segments_that_list_a_file_are_written_again_and_others_read_once(t
         b"write 000002.jsonl",
     ]
     assert [path for path, _ in listed(files)] == [b"c"]
+    files.close()
+
+
+class NotingWithPython(Noting, WithPython):
+    """Files that note what is read and written, but by Python."""
+
+
+@pytest.mark.process
+def test_a_run_that_has_withdrawn_a_file_reads_no_segment_for_it(tmp_path):
+    files = NotingWithPython(bytes(tmp_path / "there"))
+    files.open(create=True)
+    manifest = open_manifest(files)
+    manifest.add([proven(b"a"), proven(b"b")], 1)
+    files.noted.clear()
+
+    manifest.withdraw([b"a"])
+    manifest.withdraw_earlier([b"a"])
+    assert [it for it in files.noted if b"withdrawing" not in it] == []
+    manifest.add([proven(b"a", b"y")], 1)
+    manifest.withdraw_earlier([b"a"])
+
+    assert files.answers == [b"end", b"end"]
+    assert [path for path, _ in listed(files)] == [b"b"]
     files.close()
 
 
