@@ -28,7 +28,7 @@ mount -t proc proc "$1/proc"
 mount -t tmpfs -o mode=1777 tmpfs "$1/dev/shm"
 exec chroot "$@"
 """
-PATIENCE = 3000  # seconds, most of them for the gate
+PATIENCE = 7200  # seconds, most of them for the gate
 
 pytestmark = [
     pytest.mark.timeout(PATIENCE),
