@@ -20,6 +20,7 @@ from mydata_like.core.errors import FULL, Problem, StagingError
 from mydata_like.core.file_access import system_path
 from mydata_like.core.openat import FolderCache
 from mydata_like.transfer.destination_problems import DENIED, READ_ONLY, no_folder
+from mydata_like.transfer.file_source import advise
 from mydata_like.transfer.folder.mounted_files import (
     LocalFiles,
     NameInFolder,
@@ -33,6 +34,7 @@ DIFFERS: Final = "destination.differs"
 PART: Final = b".mydata-get-"  # the beginning of a temporary name
 _NEW: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL
 _READ: Final = 1024 * 1024
+_AHEAD: Final = 8 * 1024 * 1024  # bytes that the system begins to store at once
 _BLOCK: Final = SMALLEST_HOLE  # of zeros, which becomes a hole
 _FLUSHED_TOGETHER: Final = hasattr(os, "sync")
 
@@ -257,6 +259,7 @@ class IncomingFile:
         small = file.size < RESUMED
         self.checksum = hashing.Checksum(None, algorithm) if small else hashing.new(algorithm)
         self._received = 0
+        self._begun = 0  # bytes that the system has begun to store
         self._rest = b""  # of a sparse file, less than a block
         self._descriptor = descriptor
 
@@ -286,6 +289,12 @@ class IncomingFile:
             self._write_blocks(self._rest + piece)
         else:
             self._write(memoryview(piece))
+        if self._received - self._begun >= _AHEAD:
+            # Linux then begins to store them, which flushing otherwise has to wait for: a third of
+            # the time of files of 128 MiB.
+            length = self._received - self._begun
+            advise(self._descriptor, self._begun, length, "POSIX_FADV_DONTNEED")
+            self._begun = self._received
 
     def _write_blocks(self, data: bytes) -> None:
         """Write whole blocks; those of zeros become holes."""

@@ -883,7 +883,9 @@ class _Reader:
         pieces = []
         while size:
             if self._taken == len(self._output):
-                self._output, self._taken = self._stream.read(_READ, size), 0
+                # Of a large piece no more, so that the next one is not made of two.
+                most = size if 2 * size > _READ else _READ
+                self._output, self._taken = self._stream.read(most, size), 0
                 if not self._output:
                     break
             piece = self._output[self._taken : self._taken + size]
