@@ -21,7 +21,7 @@ from mydata_like.app.settings_service import (
 from mydata_like.catalogues.mytardis.api import HttpServer
 from mydata_like.catalogues.mytardis.client import ApiClient
 from mydata_like.catalogues.mytardis.server_check import list_endings
-from mydata_like.core.destination_files import DestinationFiles, StoredContent
+from mydata_like.core.destination_files import DestinationFiles, StoredContent, Unpack
 from mydata_like.core.errors import (
     ArchiveError,
     NotApprovedError,
@@ -100,7 +100,9 @@ class RecordFiles:
         with self._open(datafile, offset) as pieces:
             yield None if pieces is None else StoredContent(path, pieces)
 
-    def open_contents(self, paths: Sequence[bytes]) -> Iterator[StoredContent]:
+    def open_contents(
+        self, paths: Sequence[bytes], unpack: Unpack | None = None
+    ) -> Iterator[StoredContent]:
         """Yield small files, one after the other; what the server refuses is omitted.
 
         All that is wanted of an archive is to be asked for at once.
@@ -219,7 +221,9 @@ class StagedFiles(RecordFiles):
                 content = stack.enter_context(super().open_content(path, offset))
             yield content and content._replace(path=path, mode=None)
 
-    def open_contents(self, paths: Sequence[bytes]) -> Iterator[StoredContent]:
+    def open_contents(
+        self, paths: Sequence[bytes], unpack: Unpack | None = None
+    ) -> Iterator[StoredContent]:
         """Yield small files, one after the other; what nobody returns is omitted."""
         wanted, came = dict[bytes, bytes](), set[bytes]()
         for path in paths:

@@ -122,8 +122,11 @@ class SessionReceiver(NamedTuple):
         """Receive small files; those that are omitted or wrong stay `left`."""
         moved = partial(_pass, arrivals)
         with self._receiving() as reception:
+            unpack = reception.unpack(
+                [left[it] for it in paths], partial(arrivals.move, waits=True)
+            )
             try:
-                for content in self.files.open_contents(paths):
+                for content in self.files.open_contents(paths, unpack):
                     file = left[content.path]
                     try:
                         with reception.open(file) as incoming:

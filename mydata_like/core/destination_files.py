@@ -138,6 +138,10 @@ class TreeLink(NamedTuple):
 
 HOLE: Final = bytes(1024 * 1024)  # a piece of a hole, which was not sent
 
+# Takes what it can of the members of a tar stream, which begins somewhere in some bytes; returns
+# how many bytes it has taken, and the paths.
+Unpack = Callable[[bytes, int], tuple[int, Sequence[bytes]]]
+
 
 class StoredContent(NamedTuple):
     """The bytes of a stored file, and what else is kept of it.
@@ -291,10 +295,13 @@ class DestinationFiles(Protocol):
         Its pieces raise `RejectedError` if it cannot be read.
         """
 
-    def open_contents(self, paths: Sequence[bytes]) -> Iterator[StoredContent]:
+    def open_contents(
+        self, paths: Sequence[bytes], unpack: Unpack | None = None
+    ) -> Iterator[StoredContent]:
         """Yield small files, each to be read before the next; some, or all, may be omitted.
 
-        Those are to be opened alone.
+        Those are to be opened alone. Where files come as a tar stream, `unpack` is offered all that
+        has arrived, and what it takes is not yielded.
         """
         return iter(())
 

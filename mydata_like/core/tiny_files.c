@@ -1,9 +1,11 @@
-/* Reads small files of one folder and writes them as members of a tar stream, many in one call.
+/* Reads small files of one folder and writes them as members of a tar stream, many in one call; and
+ * the other way round.
  *
  * Only the common case is here. A file that differs from what the scan saw, that may have changed
  * meanwhile, that cannot be read, or whose header is not a single block is left out, for
  * mydata_like.transfer.archive_writer to read again and to name the error. The checks are those of
- * mydata_like.transfer.file_source, the bytes those of mydata_like.transfer.tar.
+ * mydata_like.transfer.file_source, the bytes those of mydata_like.transfer.tar. What arrives and is
+ * not as wanted, or cannot be written, is left to mydata_like.transfer.folder.received_files.
  */
 #if !defined(_WIN32)
 #define _GNU_SOURCE
@@ -12,6 +14,9 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#endif
 #include <time.h>
 #include <unistd.h>
 
@@ -22,6 +27,8 @@
 
 enum { BLOCK = 512, MOST_FILES = 32, LANES = 8, MODE = 0660 };
 enum { NAME = 100, PREFIX = 155, PREFIX_PLACE = 345 };
+enum { NO_REPLACE = 1 };           /* RENAME_NOREPLACE of linux/fs.h; glibc has it since 2.28 */
+enum { COMPLETE = 1, UNUSABLE };   /* what became of a member */
 
 static const int64_t SECOND = 1000000000, FINE = 20000000, COARSE = 2000000000;
 static const int64_t LATEST = 077777777777; /* seconds; eleven octal digits */
@@ -204,5 +211,154 @@ __attribute__((visibility("default"))) size_t pack_tiny_files(
     }
     hash_all(data, sizes, places, packed);
     return (size_t)(end - output);
+}
+
+/* What the bytes of a file have to be, and its time. */
+struct wanted {
+    uint64_t size;
+    int64_t modified_ns;
+    uint8_t checksum[16];
+};
+
+/* A member of a tar stream that has arrived as a whole. */
+struct member {
+    char name[PREFIX + 1 + NAME + 1];
+    const uint8_t *content;
+    uint64_t size, mode;
+};
+
+/* Parse octal digits, between blanks and a zero byte or blank; return 0 for anything else. */
+static int parse_octal(const uint8_t *field, int length, uint64_t *value)
+{
+    int each = 0;
+    while (each < length && field[each] == ' ')
+        each++;
+    for (*value = 0; each < length && field[each] >= '0' && field[each] <= '7'; each++)
+        *value = *value * 8 + (uint64_t)(field[each] - '0');
+    while (each < length && (field[each] == ' ' || !field[each]))
+        each++;
+    return each == length;
+}
+
+static int is_sum_right(const uint8_t *block)
+{
+    uint64_t sum = 8 * ' ', declared;
+    for (int each = 0; each < BLOCK; each++)
+        sum += each < 148 || each >= 156 ? block[each] : 0;
+    return parse_octal(block + 148, 8, &declared) && declared == sum;
+}
+
+/* Return the bytes of the first member, or 0 unless it is a regular file that is here as a whole. */
+static size_t parse_member(const uint8_t *stream, size_t length, struct member *member)
+{
+    if (length < BLOCK || stream[156] != '0' || !is_sum_right(stream) ||
+        !parse_octal(stream + 100, 8, &member->mode) ||
+        !parse_octal(stream + 124, 12, &member->size) || member->size > length)
+        return 0;
+    size_t whole = BLOCK + member->size + (size_t)(-member->size % BLOCK), filled = 0;
+    if (whole > length)
+        return 0;
+    /* POSIX; the old form of GNU has no prefix. */
+    if (!memcmp(stream + 257, "ustar", 6) && stream[PREFIX_PLACE]) {
+        filled = strnlen((const char *)stream + PREFIX_PLACE, PREFIX);
+        memcpy(member->name, stream + PREFIX_PLACE, filled);
+        member->name[filled++] = '/';
+    }
+    size_t last = strnlen((const char *)stream, NAME);
+    memcpy(member->name + filled, stream, last);
+    member->name[filled + last] = 0;
+    member->content = stream + BLOCK;
+    return whole;
+}
+
+/* Write a new file, or nothing; return whether it is complete. */
+static int write_new(
+    int folder, const char *name, const struct member *member, const struct wanted *wanted)
+{
+    int descriptor = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (descriptor < 0)
+        return 0;
+    int64_t second = wanted->modified_ns / SECOND, rest = wanted->modified_ns % SECOND;
+    struct timespec time = {rest < 0 ? second - 1 : second, rest < 0 ? rest + SECOND : rest};
+    struct timespec times[] = {time, time};
+    int whole = write(descriptor, member->content, member->size) == (ssize_t)member->size &&
+                !fchmod(descriptor, member->mode & 0777);
+    if (whole)
+        futimens(descriptor, times); /* as well as this file system can */
+    whole = !close(descriptor) && whole;
+    if (!whole)
+        unlinkat(folder, name, 0);
+    return whole;
+}
+
+/* Write members as new files, from somewhere in a stream on; return the bytes that were used.
+ *
+ * At most 32 files are wanted in an open folder, in the order of the stream, where some may be
+ * missing. Each of the members' and of the files' names ends with a zero byte. `done` says what
+ * became of each file, 0 if it did not come. The stream is used up to the first member that is not
+ * one of those, or not here as a whole.
+ */
+__attribute__((visibility("default"))) size_t unpack_tiny_files(
+    int folder, const char *members, const char *names, const struct wanted *wanted, size_t count,
+    const uint8_t *stream, size_t start, size_t length, uint8_t *done)
+{
+    struct member found[MOST_FILES];
+    size_t places[MOST_FILES], used = start, files = 0, next = 0;
+    const uint8_t *data[MOST_FILES];
+    size_t sizes[MOST_FILES];
+    uint8_t sums[MOST_FILES][16], *checksums[MOST_FILES];
+    const char *file_names[MOST_FILES];
+    memset(done, 0, count);
+    while (files < count) {
+        struct member *member = &found[files];
+        size_t size = parse_member(stream + used, length - used, member);
+        if (!size)
+            break;
+        const char *name = member->name + (strncmp(member->name, "./", 2) ? 0 : 2);
+        size_t place = next;
+        const char *members_left = members, *names_left = names;
+        while (place < count && strcmp(name, members_left)) {
+            members_left += strlen(members_left) + 1;
+            names_left += strlen(names_left) + 1;
+            place++;
+        }
+        if (place == count)
+            break;
+        file_names[files] = names_left;
+        members = members_left + strlen(members_left) + 1;
+        names = names_left + strlen(names_left) + 1;
+        next = place + 1;
+        data[files] = member->content;
+        sizes[files] = member->size;
+        checksums[files] = sums[files];
+        places[files++] = place;
+        used += size;
+    }
+    hash_all(data, sizes, checksums, files);
+    for (size_t each = 0; each < files; each++) {
+        const struct wanted *one = &wanted[places[each]];
+        int right = one->size == found[each].size && !memcmp(one->checksum, sums[each], 16) &&
+                    write_new(folder, file_names[each], &found[each], one);
+        done[places[each]] = right ? COMPLETE : UNUSABLE;
+    }
+    return used - start;
+}
+
+/* Give files of an open folder other names that are free; `done` says of each whether it has it.
+ *
+ * Each name ends with a zero byte. File systems that cannot do that in one step do nothing.
+ */
+__attribute__((visibility("default"))) void rename_tiny_files(
+    int folder, const char *names, const char *others, size_t count, uint8_t *done)
+{
+    for (size_t each = 0; each < count; each++) {
+#if defined(SYS_renameat2)
+        done[each] = !syscall(SYS_renameat2, folder, names, folder, others, NO_REPLACE);
+#else
+        done[each] = 0;
+#endif
+        names += strlen(names) + 1;
+        others += strlen(others) + 1;
+    }
 }
 #endif

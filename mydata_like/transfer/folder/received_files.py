@@ -11,11 +11,12 @@ import os
 import stat
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import takewhile
 from typing import Final, NamedTuple
 
 from mydata_like.core import hashing
 from mydata_like.core.checksums import Algorithm
-from mydata_like.core.destination_files import StoredContent, TreeFolder, TreeLink
+from mydata_like.core.destination_files import StoredContent, TreeFolder, TreeLink, Unpack
 from mydata_like.core.errors import FULL, Problem, StagingError
 from mydata_like.core.file_access import system_path
 from mydata_like.core.openat import FolderCache
@@ -27,6 +28,7 @@ from mydata_like.transfer.folder.mounted_files import (
     describe_error,
 )
 from mydata_like.transfer.sparse import SMALLEST_HOLE
+from mydata_like.transfer.tiny_files import COMPLETE, MOST_FILES, TinyFileWriter
 from mydata_like.transfer.zero_runs import is_zero
 
 RESUMED: Final = 1024 * 1024  # bytes; files of this size are continued after an interruption
@@ -85,9 +87,13 @@ class WantedFile(NamedTuple):
 class ReceivedFiles(LocalFiles):
     """The files below a local folder that receives others."""
 
-    def __init__(self, path: bytes) -> None:
-        """Open nothing yet; this is to be called before other threads make files."""
+    def __init__(self, path: bytes, *, together: bool = True) -> None:
+        """Open nothing yet; this is to be called before other threads make files.
+
+        Tiny ones are written `together` by the library, where there is one.
+        """
         super().__init__(path)
+        self.together = together
         self.umask = os.umask(0o077)
         os.umask(self.umask)
 
@@ -162,6 +168,61 @@ class Reception:
         self._replace = replace
         self._sparse = sparse
         self._written: list[WantedFile] = []
+        self._writer = TinyFileWriter() if files.together else TinyFileWriter(None)
+
+    def unpack(self, wanted: Sequence[WantedFile], moved: Callable[[int], None]) -> Unpack | None:
+        """Return what writes files that come as a tar stream in this order; None if nothing does.
+
+        `moved` is called with numbers of bytes. What is not as wanted leaves nothing.
+        """
+        if not self._writer or self._files.algorithm is not Algorithm.MD5:
+            return None
+        position = 0
+
+        def take(stream: bytes, start: int) -> tuple[int, Sequence[bytes]]:
+            nonlocal position
+            group = _of_one_folder(wanted, position)
+            used, came = self._take(group, stream, start, moved)
+            if not used and group:  # the host may have no others of this folder
+                following = _of_one_folder(wanted, position + len(group))
+                used, came = self._take(following, stream, start, moved)
+                came += len(group) if used else 0
+            before, position = position, position + came
+            return used, [file.path for file in wanted[before:position]]
+
+        return take
+
+    def _take(
+        self,
+        group: Sequence[WantedFile],
+        stream: bytes,
+        start: int,
+        moved: Callable[[int], None],
+    ) -> tuple[int, int]:
+        """Write files of one folder; return the bytes that were used, and the files that came.
+
+        Files that should have come before those count as well.
+        """
+        if not group:
+            return 0, 0
+        parts = [file.part for file in group]
+        try:
+            folder = self._files.find_place(self._folders, parts[0]).folder
+        except OSError:  # whoever opens one of them alone tells why
+            return 0, 0
+        assert folder is not None
+        used, ends = self._writer.unpack(
+            folder,
+            [file.path for file in group],
+            [_last(part) for part in parts],
+            [(file.size, file.modified_ns, file.checksum) for file in group],
+            (stream, start),
+        )
+        whole = [file for file, end in zip(group, ends, strict=True) if end == COMPLETE]
+        self._written += whole
+        if whole:
+            moved(sum(file.size for file in whole))
+        return used, len(ends.rstrip(b"\0"))
 
     @contextmanager
     def open(self, file: WantedFile) -> "Iterator[IncomingFile]":
@@ -230,7 +291,22 @@ class Reception:
         written, self._written = self._written, []
         if any(file.size < RESUMED for file in written) and _FLUSHED_TOGETHER:
             self._files.sync()
-        return [(file, self._name(file)) for file in written]
+        named = self._name_together(written)
+        return [(it, None if it.place in named else self._name(it)) for it in written]
+
+    def _name_together(self, written: Sequence[WantedFile]) -> set[bytes]:
+        """Give files their names that are free; return the places of those that have them."""
+        named, position = set[bytes](), 0
+        while self._writer and (group := _of_one_folder(written, position)):
+            position += len(group)
+            parts = [file.part for file in group]
+            with suppress(OSError):
+                folder = self._files.find_place(self._folders, parts[0]).folder
+                assert folder is not None
+                names = [_last(file.place) for file in group]
+                done = self._writer.rename(folder, [_last(part) for part in parts], names)
+                named.update(file.place for file, it in zip(group, done, strict=True) if it)
+        return named
 
     def _name(self, file: WantedFile) -> Problem | None:
         part = file.part
@@ -354,7 +430,7 @@ class HashedFiles(ReceivedFiles):
     """
 
     def __init__(self) -> None:
-        super().__init__(b"")
+        super().__init__(b"", together=False)
         self.right: dict[bytes, str] = {}
         self.begun: dict[bytes, HashedFile] = {}  # large ones, until their last byte
 
@@ -408,6 +484,13 @@ class HashedFile(IncomingFile):
 
     def remove(self) -> None:
         """Do nothing: nothing was written."""
+
+
+def _of_one_folder(files: Sequence[WantedFile], start: int) -> Sequence[WantedFile]:
+    """Return files from there on that go to the same folder, as many as are written at once."""
+    folder = b"" if start >= len(files) else files[start].place.rpartition(b"/")[0]
+    some = files[start : start + MOST_FILES]
+    return list(takewhile(lambda it: it.place.rpartition(b"/")[0] == folder, some))
 
 
 def _last(path: bytes) -> bytes:

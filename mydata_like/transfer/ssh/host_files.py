@@ -21,6 +21,7 @@ from mydata_like.core.destination_files import (
     StoredFile,
     TreeFolder,
     TreeLink,
+    Unpack,
     describe_occupied,
     digest_part,
     divide_listing,
@@ -95,6 +96,7 @@ _AT_ONCE: Final = 500  # files of one process
 _BATCH: Final = 4096  # files of one command
 _BATCH_BYTES: Final = 2 * 1024 * 1024  # of their paths
 _READ: Final = 256 * 1024
+_OFFERED: Final = 128 * 1024  # bytes of a tar stream, at least
 _NEAR: Final = 0.005  # seconds; from a host that is farther, several connections transfer more
 _SMALL: Final = 1024 * 1024  # bytes; the tar of the host packs only smaller files
 # Scripts keep the account's own umask, as programs do that it starts.
@@ -494,13 +496,23 @@ class HostFiles(DestinationFiles):
             pieces = _read_content(reader, path, pieces)
             yield StoredContent(path, pieces, _parse_mode(found[2]), sparse=sparse)
 
-    def open_contents(self, paths: Sequence[bytes]) -> Iterator[StoredContent]:
+    def open_contents(
+        self, paths: Sequence[bytes], unpack: Unpack | None = None
+    ) -> Iterator[StoredContent]:
         """Yield small files as the tar of the host writes them."""
         check_paths(paths)
         names = _join(paths)
         wanted = set(paths)
+
+        def take_others() -> None:
+            while unpack:
+                used, came = reader.offer(unpack)
+                wanted.difference_update(came)
+                if not used:
+                    return
+
         with self._reading(_PACK % len(names), names) as reader:
-            for member in read_members(reader.take):
+            for member in read_members(reader.take, take_others):
                 if member.size > _SMALL:  # nothing that was asked for has this size
                     return
                 if member.kind == "file" and member.path in wanted:
@@ -893,6 +905,19 @@ class _Reader:
             size -= len(piece)
             pieces.append(piece)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def offer(self, unpack: Unpack) -> tuple[int, Sequence[bytes]]:
+        """Let `unpack` take from the output, of which much has come, or the end."""
+        pieces = [self._output[self._taken :]]
+        missing = _OFFERED - len(pieces[0])
+        while missing > 0 and (more := self._stream.read(_READ, missing)):
+            pieces.append(more)
+            missing -= len(more)
+        if len(pieces) > 1:
+            self._output, self._taken = b"".join(pieces), 0
+        taken = unpack(self._output, self._taken)
+        self._taken += taken[0]
+        return taken
 
     def finish(self) -> CommandResult:
         return self._stream.finish()

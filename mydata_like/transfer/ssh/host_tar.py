@@ -46,13 +46,18 @@ class TarMember(NamedTuple):
     pieces: Iterator[bytes]
 
 
-def read_members(take: Take) -> Iterator[TarMember]:
+def read_members(take: Take, take_others: Callable[[], None] = lambda: None) -> Iterator[TarMember]:
     """Yield the members of one tar stream or of several, one after the other, up to the end.
 
-    Raises `TransientError` for anything that is no tar, or ends too early.
+    Before each of them, `take_others` may take whole members that are not yielded. Raises
+    `TransientError` for anything that is no tar, or ends too early.
     """
     names: dict[bytes, bytes] = {}
-    while block := take(BLOCK):
+    while True:
+        if not names:
+            take_others()
+        if not (block := take(BLOCK)):
+            return
         if block == _ZEROS:
             continue
         head = _parse_header(block)

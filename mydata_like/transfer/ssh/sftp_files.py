@@ -20,6 +20,7 @@ from mydata_like.core.destination_files import (
     StoredFile,
     TreeFolder,
     TreeLink,
+    Unpack,
     describe_occupied,
 )
 from mydata_like.core.errors import (
@@ -411,7 +412,9 @@ class SftpFiles(DestinationFiles):
                 yield found
                 due += 1
 
-    def open_contents(self, paths: Sequence[bytes]) -> Iterator[StoredContent]:
+    def open_contents(
+        self, paths: Sequence[bytes], unpack: Unpack | None = None
+    ) -> Iterator[StoredContent]:
         """Yield small files, of which many are read at once; larger ones are omitted."""
         with self._files() as sftp:
             found = self._look(sftp, paths)
