@@ -9,6 +9,7 @@
  */
 #if !defined(_WIN32)
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -275,7 +276,10 @@ static size_t parse_member(const uint8_t *stream, size_t length, struct member *
 static int write_new(
     int folder, const char *name, const struct member *member, const struct wanted *wanted)
 {
-    int descriptor = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    int descriptor = openat(folder, name, flags, 0600);
+    if (descriptor < 0 && errno == EEXIST && !unlinkat(folder, name, 0)) /* of an earlier attempt */
+        descriptor = openat(folder, name, flags, 0600);
     if (descriptor < 0)
         return 0;
     int64_t second = wanted->modified_ns / SECOND, rest = wanted->modified_ns % SECOND;

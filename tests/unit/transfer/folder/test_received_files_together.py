@@ -206,10 +206,11 @@ def test_nothing_that_is_there_is_replaced_or_followed(tmp_path):
     (here / "link").symlink_to(tmp_path / "elsewhere")
     part = here / os.fsdecode(wanted[3].part.rpartition(b"/")[2])
     part.symlink_to(tmp_path / "elsewhere")  # in place of its temporary file
-    alone = {os.fsencode(name): content for name, content in contents.items()}
+    files = Packed(pack(contents.items()))
 
-    arrivals = receive(tmp_path / "target", wanted, Packed(pack(contents.items()), alone))
+    arrivals = receive(tmp_path / "target", wanted, files)
 
+    assert files.fetched == []
     assert arrivals.settled == dict.fromkeys(
         (b"file", b"folder", b"link"), "destination.occupied"
     ) | {b"other": None}
