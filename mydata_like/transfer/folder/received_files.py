@@ -177,47 +177,42 @@ class Reception:
         """
         if not self._writer or self._files.algorithm is not Algorithm.MD5:
             return None
+        parts = [_last(file.part) for file in wanted]
         position = 0
 
         def take(stream: bytes, start: int) -> tuple[int, Sequence[bytes]]:
             nonlocal position
-            group = _of_one_folder(wanted, position)
-            used, came = self._take(group, stream, start, moved)
-            if not used and group:  # the host may have no others of this folder
-                following = _of_one_folder(wanted, position + len(group))
-                used, came = self._take(following, stream, start, moved)
-                came += len(group) if used else 0
-            before, position = position, position + came
+            used, first = 0, position
+            for _ in range(2):  # the host may have no others of the first folder
+                group = _of_one_folder(wanted, first)
+                if not used and group:
+                    chosen = parts[first : first + len(group)]
+                    used, came = self._unpack(group, chosen, (stream, start), moved)
+                    first += came if used else len(group)
+            before, position = position, first if used else position
             return used, [file.path for file in wanted[before:position]]
 
         return take
 
-    def _take(
+    def _unpack(
         self,
         group: Sequence[WantedFile],
-        stream: bytes,
-        start: int,
+        parts: Sequence[bytes],
+        stream: tuple[bytes, int],
         moved: Callable[[int], None],
     ) -> tuple[int, int]:
         """Write files of one folder; return the bytes that were used, and the files that came.
 
         Files that should have come before those count as well.
         """
-        if not group:
-            return 0, 0
-        parts = [file.part for file in group]
         try:
-            folder = self._files.find_place(self._folders, parts[0]).folder
+            folder = self._files.find_place(self._folders, group[0].place).folder
         except OSError:  # whoever opens one of them alone tells why
             return 0, 0
         assert folder is not None
-        used, ends = self._writer.unpack(
-            folder,
-            [file.path for file in group],
-            [_last(part) for part in parts],
-            [(file.size, file.modified_ns, file.checksum) for file in group],
-            (stream, start),
-        )
+        paths = [file.path for file in group]
+        table = [(file.size, file.modified_ns, file.checksum) for file in group]
+        used, ends = self._writer.unpack(folder, paths, parts, table, stream)
         whole = [file for file, end in zip(group, ends, strict=True) if end == COMPLETE]
         self._written += whole
         if whole:
@@ -299,12 +294,11 @@ class Reception:
         named, position = set[bytes](), 0
         while self._writer and (group := _of_one_folder(written, position)):
             position += len(group)
-            parts = [file.part for file in group]
             with suppress(OSError):
-                folder = self._files.find_place(self._folders, parts[0]).folder
+                folder = self._files.find_place(self._folders, group[0].place).folder
                 assert folder is not None
-                names = [_last(file.place) for file in group]
-                done = self._writer.rename(folder, [_last(part) for part in parts], names)
+                parts = [_last(file.part) for file in group]
+                done = self._writer.rename(folder, parts, [_last(file.place) for file in group])
                 named.update(file.place for file, it in zip(group, done, strict=True) if it)
         return named
 
