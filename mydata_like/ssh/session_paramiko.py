@@ -52,6 +52,8 @@ FAILURES: Final = (paramiko.SSHException, OSError, EOFError)
 _WRITE: Final = 32_704  # bytes; with header and authentication tag they are one packet
 _READ: Final = 64 * 1024
 _WINDOW: Final = 2 * 1024 * 1024
+# Of commands beside which at most one other runs: a host sends a window for each round trip.
+_WIDE: Final = 4 * _WINDOW
 _AT_ONCE: Final = 256 * 1024  # bytes that are received at once
 _PAUSE: Final = 0.02  # seconds between reads of output while the server accepts no input
 
@@ -65,7 +67,8 @@ class ParamikoStream(StreamOutput):
         self._channel = channel
         self._arriving = _Output()
         channel.in_buffer = self._arriving  # type: ignore[assignment]
-        channel.in_window_threshold = _WINDOW // 4  # each message that extends it takes 0.1 ms
+        # Each message that extends it takes 0.1 ms.
+        channel.in_window_threshold = channel.in_window_size // 4
         channel.settimeout(_PAUSE)
 
     def execute(self, command: bytes) -> bool:
@@ -560,6 +563,11 @@ class _Transport(paramiko.Transport):
         failure.__cause__ = error
         return failure
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether several channels are open."""
+        return len(self._channels) > 1  # type: ignore[attr-defined]
+
     def _find_output(self, channel: bytes) -> "_Output | None":
         """Return what takes the output of a channel, unless the library has to see what comes."""
         if not self.active or self._expected_packet or self.packetizer.need_rekey():  # type: ignore[attr-defined]
@@ -778,7 +786,10 @@ class ParamikoTransport:
         for pause in dialing.GRACE:
             try:
                 with self.watched(), self._socket.quick_acknowledgement():
-                    channel = self.transport.open_session(timeout=self.stall_timeout)
+                    channel = self.transport.open_session(
+                        window_size=_WINDOW if self.transport.is_busy else _WIDE,
+                        timeout=self.stall_timeout,
+                    )
                 return ParamikoStream(self, channel)
             except paramiko.ChannelException:  # it is not granted
                 pass

@@ -250,6 +250,20 @@ def test_what_paramiko_still_has_for_a_channel_that_was_closed_is_not_sent(sshd,
         assert session.run(b"cat", b"in the next channel").output == b"in the next channel"
 
 
+def test_with_paramiko_a_lone_command_sends_megabytes_that_nobody_has_read_yet(sshd, tmp_path):
+    sent = on_host(tmp_path / "sent")
+    with open_session(endpoint_of(sshd, tmp_path, stack="paramiko")) as session:
+        session.run(b"mkfifo %b" % bytes(sent))
+        stream = session.start(b"head -c 7000000 /dev/zero; echo all > %b" % bytes(sent))
+
+        assert sent.read_bytes() == b"all\n"
+
+        received = 0
+        while more := stream.read(2**20):
+            received += len(more)
+        assert received == 7_000_000
+
+
 @pytest.mark.parametrize(
     ("only", "used"),
     [
