@@ -21,11 +21,14 @@ LOGIN = (
     *("HOME=/root", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"),
     "PIP_CERT=/trust.pem",  # it trusts whom this computer trusts
 )
-# Its root is a file system of its own, and every user can write to its shared memory.
+# Its root is a file system of its own, and every user can write to its shared memory. Programs can
+# open terminals.
 START = """
 mount --bind "$1" "$1"
 mount -t proc proc "$1/proc"
 mount -t tmpfs -o mode=1777 tmpfs "$1/dev/shm"
+mount -t devpts -o ptmxmode=666 devpts "$1/dev/pts"
+ln -sf pts/ptmx "$1/dev/ptmx"
 exec chroot "$@"
 """
 PATIENCE = 7200  # seconds, most of them for the gate
@@ -75,6 +78,7 @@ def bare(tmp_path_factory):
     suite = platform.freedesktop_os_release()["VERSION_CODENAME"]
     subprocess.run(["debootstrap", "--variant=minbase", suite, folder], check=True)
     shutil.copy(TRUST, folder / "trust.pem")
+    (folder / "etc/hosts").write_text("127.0.0.1 localhost\n")  # the installer of Debian makes it
     return folder
 
 

@@ -154,8 +154,9 @@ def test_a_shard_excludes_what_has_some_of_its_files(data, tmp_path, other):
 @pytest.mark.parametrize("name", ["reader", "mydata-like"])
 def test_a_lock_of_another_account_counts_only_if_it_is_of_a_run(data, tmp_path, name):
     folder = os.open(data, os.O_RDONLY)
+    python = os.path.realpath(sys.executable)  # not in a folder of this program's name
     with subprocess.Popen(
-        [sys.executable, "-c", NOBODY_LOCKS, name, str(folder)],
+        [python, "-c", NOBODY_LOCKS, name, str(folder)],
         pass_fds=[folder],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
