@@ -52,7 +52,7 @@ FAILURES: Final = (paramiko.SSHException, OSError, EOFError)
 _WRITE: Final = 32_704  # bytes; with header and authentication tag they are one packet
 _READ: Final = 64 * 1024
 _WINDOW: Final = 2 * 1024 * 1024
-# Of commands beside which at most one other runs: a host sends a window for each round trip.
+# For a command beside at most one other: a host sends at most a window for each round trip.
 _WIDE: Final = 4 * _WINDOW
 _AT_ONCE: Final = 256 * 1024  # bytes that are received at once
 _PAUSE: Final = 0.02  # seconds between reads of output while the server accepts no input

@@ -207,7 +207,7 @@ class Reception:
         """
         try:
             folder = self._files.find_place(self._folders, group[0].place).folder
-        except OSError:  # whoever opens one of them alone tells why
+        except OSError:  # `open` raises it again for each of them
             return 0, 0
         assert folder is not None
         paths = [file.path for file in group]
