@@ -93,8 +93,12 @@ class LedgerQuery(QObject):
         So questions that hang on a dead mount do not accumulate.
         """
         self._timer.stop()
-        self._outdated = self._asking
+        self.drop_answer()
         self.refresh()
+
+    def drop_answer(self) -> None:
+        """Report no answer to what is being asked, which is about something else than is shown."""
+        self._outdated = self._asking
 
     @Slot()
     def _refresh_if_stale(self) -> None:

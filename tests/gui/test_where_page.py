@@ -336,6 +336,22 @@ def test_the_file_that_was_chosen_last_is_shown(slow_page, slow, site, qtbot):
     assert slow_page.view.status.path == find_sample(site, "last")
 
 
+def test_a_file_that_was_found_stays_shown(slow_page, slow, site, qtbot):
+    choose(slow_page, find_sample(site, "found"))
+    slow_page.look_for(str(find_sample(site, "last")))
+    slow.let_all_out(qtbot)  # what the search found comes first
+
+    assert slow_page.view.status.path == find_sample(site, "last")
+
+
+def test_that_nothing_was_found_stays_shown(slow_page, slow, site, qtbot):
+    choose(slow_page, find_sample(site, "found"))
+    slow_page.look_for("no such name")
+    slow.let_all_out(qtbot)
+
+    assert "No run has found a file with this name." in said(slow_page)
+
+
 def test_a_file_selected_during_a_search_stays_shown(slow_page, slow, site, qtbot):
     slow_page.look_for("Scan")
     choose(slow_page, find_sample(site, "last"))

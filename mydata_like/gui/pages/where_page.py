@@ -219,6 +219,7 @@ class WherePage(Page):
         self._show_suggestions(result.suggestions)
         if result.status is not None:
             self._forget_check()
+            self._status_query.drop_answer()
             self._take_status(result.status)
         elif len(result.suggestions) == 1:
             self._show_path(result.suggestions[0].key)
@@ -369,6 +370,7 @@ class WherePage(Page):
     def _show_message(self, text: str) -> None:
         """Show this text in place of a file's status, or above a list, which has the room then."""
         self._path = None
+        self._status_query.drop_answer()
         for label in (self._message, self._hint):
             label.setText(text)
         self._stack.setCurrentIndex(0)

@@ -126,7 +126,9 @@ class _Sink:
             self._stack.pop()
             self._ask(b"E\n")
         for name in wanted[len(self._stack) :]:
-            refusal = self._ask(b"D2770 0 " + name + b"\n")
+            line = b"D2770 0 " + name + b"\n"
+            # scp fails if another channel makes the directory at the same time (10.0, scp.c, sink).
+            refusal = self._ask(line) and self._ask(line)
             if refusal:
                 return refusal
             self._stack.append(name)

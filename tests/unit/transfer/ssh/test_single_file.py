@@ -502,6 +502,24 @@ def test_a_directory_that_scp_refuses_fails_its_own_files_only(place):
     assert not fates[1].again
 
 
+class ScpThatComesSecond(LocalSession):
+    """Runs an scp whose first directory was made by another after scp had looked for it."""
+
+    def start(self, command):
+        exists = rb"printf '\0'; read -r _; printf '\1scp: a: File exists\n'; "
+        ready = b" | { dd bs=1 count=1 of=/dev/null 2>/dev/null; cat; }"  # scp has said it already
+        return super().start(exists + command + ready)
+
+
+def test_a_directory_that_another_channel_makes_meanwhile_takes_files(place):
+    members = [place.write("a/0", 10), place.write("a/b/1", 10)]
+    place.settle(*members)
+    place.there(members[0]).parent.mkdir(parents=True)
+    fates = send_by_scp(place, *members, session=ScpThatComesSecond())
+    assert [fate.checksum for fate in fates] == [checksum(member) for member in members]
+    assert all(map(place.arrived, members))
+
+
 def test_a_file_that_shrinks_during_scp_fails_alone(place):
     members = [place.write("a/0", 100), place.write("a/1", 3 << 20), place.write("a/2", 100)]
     place.settle(*members)
