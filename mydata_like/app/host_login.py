@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from mydata_like.core.copy_arguments import CopyTarget, HostTarget, parse_target
 from mydata_like.core.errors import RejectedError, TransientError, UploaderError
 from mydata_like.core.openat import join
+from mydata_like.hostos.machine_info import read_account
 from mydata_like.settings.transfer_sections import Transfer
 from mydata_like.ssh.capabilities import CommandFacts, HostCapabilities, probe_commands
 from mydata_like.ssh.connect import connect, keep
@@ -58,7 +59,7 @@ def find_host(
     The arguments are those of `open_target`.
     """
     places = StatePaths.chosen(os.environ, config)
-    login = find_login(target, Path.home(), os.environ)
+    login = find_login(target, Path.home(), {**os.environ, "LOGNAME": read_account()})
     if transfer and transfer.key_file:
         login = login._replace(key_files=(transfer.key_file, *login.key_files))
     trust = Trust(places.known_hosts, accepted_keys, prompts and prompts.confirm)

@@ -1,6 +1,5 @@
 """Installing and removing the service that runs `watch`, and the start at login."""
 
-import getpass
 import ntpath
 import os
 import sys
@@ -13,6 +12,7 @@ from mydata_like.app.settings_service import find_places, find_state, load_setti
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.frozen import frozen
 from mydata_like.hostos.lock import is_local
+from mydata_like.hostos.machine_info import read_account
 from mydata_like.hostos.process import find_background_program, find_window
 from mydata_like.hostos.service import (
     LOCAL_SYSTEM,
@@ -169,7 +169,7 @@ def _is_root(account: str) -> bool:
 
 def require_own_account(account: str) -> None:
     """Raise `SettingsError` for another account of Windows, whose profile has other settings."""
-    own = (getpass.getuser().casefold(), _account().casefold())
+    own = (read_account().casefold(), _account().casefold())
     if account.casefold() not in own:
         raise SettingsError(
             f"The settings of this account are not those of {account}.",
@@ -237,7 +237,12 @@ def _find_writable(settings: Settings, places: StatePaths) -> Iterator[Path]:
 
 def _account() -> str:
     """Return the current user's account, also if sudo is used."""
-    if sys.platform == "win32":
-        domain = os.environ.get("USERDOMAIN")
-        return f"{domain}\\{getpass.getuser()}" if domain else getpass.getuser()
-    return os.environ.get("SUDO_USER") or getpass.getuser()
+    account = os.environ.get("SUDO_USER", "") if sys.platform != "win32" else ""
+    account = account or read_account()
+    if not account:
+        raise SettingsError(
+            "This account has no name, and a service runs as an account with a name.",
+            hint="Name one with --system --user; in a container, start `mydata-like watch` itself.",
+        )
+    domain = os.environ.get("USERDOMAIN") if sys.platform == "win32" else None
+    return f"{domain}\\{account}" if domain else account

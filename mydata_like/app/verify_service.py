@@ -4,7 +4,6 @@ They are compared with the manifest beside them, so neither the source nor a led
 nothing is proven about the source.
 """
 
-import getpass
 import logging
 import os
 import socket
@@ -49,6 +48,7 @@ from mydata_like.core.ports import CancelSignal, Clock
 from mydata_like.core.staging_path import KEPT
 from mydata_like.engine.pipeline import CancelFlag, call_unless
 from mydata_like.engine.run import INTERRUPTED, INTERRUPTED_EXIT, SOME_FAILED_EXIT
+from mydata_like.hostos.machine_info import read_account
 from mydata_like.settings.schema import Settings
 
 logger = logging.getLogger(__name__)
@@ -480,8 +480,5 @@ def require_still_marked(files: DestinationFiles, name: str) -> None:
 
 def name_user() -> str:
     """Return the user and this computer."""
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError, ImportError):  # an account without a name, as in a container
-        user = str(os.getuid()) if hasattr(os, "getuid") else "unknown"
+    user = read_account() or (str(os.getuid()) if hasattr(os, "getuid") else "unknown")
     return f"{user}@{socket.gethostname()}"

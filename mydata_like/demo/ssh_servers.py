@@ -66,6 +66,14 @@ class PrivateSshd:
                 hint="Install the package openssh-server.",
                 code="demo.no-sshd",
             )
+        try:
+            self.username = getpass.getuser()
+        except (KeyError, OSError) as error:
+            raise SettingsError(
+                "OpenSSH's server lets nobody in without an account that has a name.",
+                hint="Start it as a user of this computer.",
+                code="demo.no-sshd",
+            ) from error
         self._program = program
         self._process: subprocess.Popen[bytes] | None = None
         self._authorized_keys = directory / "authorized_keys"
@@ -78,7 +86,6 @@ class PrivateSshd:
         with closing(socket.socket()) as free:
             free.bind((_HOST, 0))
             self.port: int = port or free.getsockname()[1]
-        self.username = getpass.getuser()
 
     @property
     def fingerprint(self) -> str:
@@ -225,7 +232,7 @@ class AsyncSshd:
         self.host_key = key.public
         self.host = _HOST
         self.port = 0  # chosen when it starts
-        self.username = getpass.getuser()
+        self.username = "demo"
 
     @property
     def fingerprint(self) -> str:

@@ -1,6 +1,5 @@
 """How the user's own OpenSSH configuration logs in to a host."""
 
-import getpass
 import os
 import sys
 from collections.abc import Mapping
@@ -52,8 +51,9 @@ def find_login(
 ) -> Login:
     """Return how to log in to a host, whose name may be an alias in `~/.ssh/config`.
 
-    No command of the configuration is run. Raises `SettingsError` if the configuration is invalid
-    or unreadable, or needs a ProxyCommand.
+    `LOGNAME` is the user of this computer. No command of the configuration is run. Raises
+    `SettingsError` if the configuration is invalid or unreadable, or needs a ProxyCommand, or if
+    nothing names the user.
     """
     login = _LoginFinder(home, environment, system_folder).find(target, ())
     assert login is not None  # which only a jump host may be
@@ -68,9 +68,7 @@ class _LoginFinder:
         self._folder = home / ".ssh"
         self._environment = environment
         self._system = system_folder
-        names = ("LOGNAME", "USER", "USERNAME")
-        users = [environment[name] for name in names if environment.get(name)]
-        self._user = users[0] if users else getpass.getuser()
+        self._user = environment.get("LOGNAME", "")
 
     def find(
         self,
@@ -96,6 +94,9 @@ class _LoginFinder:
                 f"its jump hosts lead in a circle: {circle}",
                 "Write `ProxyJump none` for the jump host that is reached directly.",
             )
+        if not options.username:
+            reason = "it does not name a user, and this account has no name, as in a container"
+            raise _refuse(options, reason, f"Name the user: USER@{target.host}.")
         via = before or self._find_jump(options, port, (*behind, place))
         users, others = self._find_known_hosts(options, port)
         agent = self._find_agent(options, port)

@@ -6662,6 +6662,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Nennen Sie nur eines davon.</translation>
     </message>
     <message>
+        <source>Name the user: USER@%1.</source>
+        <translation>Nennen Sie den Benutzer: BENUTZER@%1.</translation>
+    </message>
+    <message>
         <source>No changed file is held at %1.</source>
         <translation>Unter %1 wird keine geänderte Datei zurückgehalten.</translation>
     </message>
@@ -6884,6 +6888,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The SSH configuration of %1 cannot be used: ProxyJump does not name a host: %2.</source>
         <translation>Die SSH-Konfiguration von %1 kann nicht verwendet werden: ProxyJump nennt keinen Rechner: %2.</translation>
+    </message>
+    <message>
+        <source>The SSH configuration of %1 cannot be used: it does not name a user, and this account has no name, as in a container.</source>
+        <translation>Die SSH-Konfiguration von %1 kann nicht verwendet werden: Sie nennt keinen Benutzer, und dieses Konto hat keinen Namen, wie in einem Container.</translation>
     </message>
     <message>
         <source>The SSH configuration of %1 cannot be used: it is reached with a ProxyCommand, and mydata-like runs no commands of it.</source>
@@ -8852,6 +8860,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>it does not answer</source>
         <translation>keine Antwort</translation>
+    </message>
+    <message>
+        <source>it does not name a user, and this account has no name, as in a container</source>
+        <translation>Sie nennt keinen Benutzer, und dieses Konto hat keinen Namen, wie in einem Container</translation>
     </message>
     <message>
         <source>it has no %1</source>

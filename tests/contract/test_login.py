@@ -40,7 +40,7 @@ class User:
         self.folder.mkdir(mode=0o700, parents=True)
         self.own_key = home / "state" / "id_ed25519"
         self.own_known_hosts = home / "state" / "known_hosts"
-        self.environment = {}
+        self.environment = {"LOGNAME": "me"}
 
     def configure(self, text):
         (self.folder / "config").write_text(text)

@@ -130,13 +130,20 @@ def test_variables_and_the_home_folder_are_expanded(tmp_path):
 def test_the_agent_is_that_of_the_environment_or_the_configured_one(tmp_path, text, agent):
     (tmp_path / ".ssh").mkdir()
     (tmp_path / ".ssh" / "config").write_text(text)
-    environment = {"SSH_AUTH_SOCK": "/one", "OTHER": "/two"}
+    environment = {"SSH_AUTH_SOCK": "/one", "OTHER": "/two", "LOGNAME": "me"}
 
     login = find_login(
         HostTarget("store", b""), tmp_path, environment, system_folder=tmp_path / "none"
     )
 
     assert login.agent == agent
+
+
+def test_an_account_without_a_name_has_to_name_a_user(tmp_path):
+    with pytest.raises(SettingsError, match="this account has no name") as refused:
+        find_login(HostTarget("store", b""), tmp_path, {}, system_folder=tmp_path / "none")
+
+    assert refused.value.hint == "Name the user: USER@store."
 
 
 def test_files_that_include_themselves_are_refused(tmp_path):

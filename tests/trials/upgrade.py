@@ -19,15 +19,17 @@ from typing import Final
 from tests.site import Ended, Site, make_data, open_site
 
 ROOT: Final = Path(__file__).parents[2]
-# The last commit of a day, and the day.
+# The last commit of each day on which something changed, and the day.
 EARLIER: Final = {
     "45b4f553": "2026-11-22",
     "ee8ab33e": "2026-11-23",
+    "58ab39c8": "2026-11-24",
     "6f8f448a": "2026-11-25",
     "616447ae": "2026-11-26",
     "561cc885": "2026-11-27",
-    "88824428": "2026-11-28",
+    "13ba150a": "2026-11-28",
     "609d8bdc": "2026-11-29",
+    "0e8dd131": "2026-11-30",
 }
 NEWER: Final = "written by a newer version"
 
