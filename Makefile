@@ -10,7 +10,8 @@
 # make test-wheel   the same, and install them by pip, pipx and uv with each Python that is here
 # make package        what people install on this system, in dist; see packaging/README.md
 # make release        all of it for a release, compressed by xz, with checksums; release-check: twice, compared
-# make container      the command line as a container image, of the package in dist; as root, on Debian
+# make container      the command line as a container image, of the package in dist; as root, on Debian,
+#                     where it is a part of `make release`
 # make test-package   build the package, and try it as it is installed; as root, on computers with nothing else
 # make test-windows   run the program under Windows, with Wine; as root, on Debian
 # make windows-quick  a part of it, only where make test-windows has prepared it
@@ -192,7 +193,8 @@ release: setup python-library
 	$(MAKE) wheel
 	$(PYTHON) packaging/build.py --release
 	cp dist/mydata-like/sbom.cdx.json dist/mydata-like-linux.cdx.json
-	cd dist && sha256sum *.whl *.tar.* *.deb *.rpm *.cdx.json >SHA256SUMS
+	[ "$$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null || $(MAKE) container
+	cd dist && sha256sum *.whl *.tar *.tar.* *.deb *.rpm *.cdx.json >SHA256SUMS
 	! grep -n 'mydata-like\.example\.org' pyproject.toml || \
 		echo "Before it is published: set what docs/release.md lists."
 
@@ -202,6 +204,7 @@ release-check: release
 	$(MAKE) release
 	diff build/first.SHA256SUMS dist/SHA256SUMS
 
+container: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
 container:
 	command -v buildah >/dev/null && command -v debootstrap >/dev/null || \
 		sh packaging/install_packages.sh buildah debootstrap

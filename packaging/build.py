@@ -94,7 +94,10 @@ def wrap_up(python: Path, options: list[str]) -> None:
     """Make the packages of this system from the bundle."""
     if sys.platform == "linux":
         run(python, PACKAGING / "linux" / "wrap.py", BUNDLE, BUILD / "icons", DIST, *options)
-    elif os.name == "nt" and (compiler := shutil.which("makensis")):
+    elif os.name == "nt" and not (compiler := shutil.which("makensis")):
+        message = "No installer was made, since makensis is not on the PATH: install NSIS."
+        sys.exit(message) if "--release" in options else print(message, flush=True)
+    elif os.name == "nt":
         run(compiler, "-V2", "-WX", "-INPUTCHARSET", "UTF8", PACKAGING / "windows/mydata-like.nsi")
         run(python, PACKAGING / "windows" / "manifests.py", DIST)
     elif sys.platform == "darwin":

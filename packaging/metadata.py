@@ -1,4 +1,4 @@
-"""A hook of hatchling: the README in the metadata, with links that a package's page can follow."""
+"""A hook of hatchling: README and addresses in the metadata, which a package's page can follow."""
 
 import re
 from pathlib import Path
@@ -21,10 +21,15 @@ def make_absolute(text: str, repository: str, version: str) -> str:
 
 
 class Hook(MetadataHookInterface):
-    """Adds the README of this version."""
+    """Adds the README and the addresses of this version."""
 
     def update(self, metadata: dict[str, Any]) -> None:
-        """Set the description; the version is known by now."""
-        text = README.read_text("utf-8")
-        text = make_absolute(text, metadata["urls"]["Repository"], metadata["version"])
+        """Set the description and the addresses; the version is known by now."""
+        repository, version = metadata["urls"]["Repository"], metadata["version"]
+        metadata["urls"] |= {
+            "Documentation": f"{repository}/blob/v{version}/docs/index.md",
+            "Changelog": f"{repository}/blob/v{version}/CHANGELOG.md",
+            "Issues": f"{repository}/issues",
+        }
+        text = make_absolute(README.read_text("utf-8"), repository, version)
         metadata["readme"] = {"content-type": "text/markdown", "text": text}

@@ -21,7 +21,8 @@ chroot "$work/root" sh -c 'apt-get update -qq &&
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
         ca-certificates libexpat1 openssh-client >/dev/null &&
     useradd --uid 10001 --home-dir /data --create-home --shell /usr/sbin/nologin mydata-like &&
-    rm -rf /var/lib/apt/lists/* /var/cache/apt /var/log/* /usr/share/doc/* /usr/share/man/*'
+    cd /var && rm -rf lib/apt/lists/* cache/apt cache/ldconfig log/* &&
+    cd /usr/share && rm -rf doc/* man/*'
 tar --sort=name --mtime="@${SOURCE_DATE_EPOCH:-0}" -C "$work/root" -cf "$work/root.tar" .
 rm -rf "$work/root"
 cp packaging/container/Containerfile "$work"

@@ -123,15 +123,17 @@ def test_the_installer_has_every_text_in_english_and_in_german():
     assert set(re.findall(r"\$\((\w+)\)", text)) == set(defined)
 
 
-def test_the_readme_of_a_package_has_no_relative_links():
+def test_the_readme_and_the_addresses_of_a_package_are_absolute():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    make_absolute = runpy.run_path(str(ROOT / "packaging" / "metadata.py"))["make_absolute"]
-    readme = (ROOT / "README.md").read_text("utf-8")
+    metadata = {"urls": dict(project["urls"]), "version": __version__}
 
-    text = make_absolute(readme, project["urls"]["Repository"], __version__)
+    runpy.run_path(str(ROOT / "packaging" / "metadata.py"))["Hook"](str(ROOT), {}).update(metadata)
 
+    text = metadata["readme"]["text"]
     links = re.findall(r"""\]\(([^)]+)\)|(?:src|srcset|href)="([^"]+)""", text)
     assert len(links) > 10
+    assert metadata["urls"].keys() == {"Repository", "Documentation", "Changelog", "Issues"}
+    links += [(address, "") for address in metadata["urls"].values()]
     assert [link for link in map("".join, links) if not link.startswith("https://")] == []
 
 
