@@ -7,6 +7,7 @@ there ends with the test. It takes packages from the places that this computer t
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -31,6 +32,7 @@ mount -t devpts -o ptmxmode=666 devpts "$1/dev/pts"
 ln -sf pts/ptmx "$1/dev/ptmx"
 exec chroot "$@"
 """
+CLONE = "/srv/mydata-like"
 PATIENCE = 7200  # seconds, most of them for the gate
 
 pytestmark = [
@@ -116,7 +118,7 @@ def test_nothing_is_left_of_a_package_that_is_removed(computer):
 @pytest.fixture
 def clone(computer):
     """A clone on a computer that has only what the README names."""
-    folder = computer.root / "srv/mydata-like"
+    folder = computer.root / CLONE.lstrip("/")
     subprocess.run(["git", "clone", "--quiet", "--no-local", ROOT, folder], check=True)
     computer.install("python3", "make")
     return folder
@@ -128,15 +130,27 @@ def test_the_demonstration_installs_what_makes_a_virtual_environment_alone(compu
     lines = computer.run(*simulated).splitlines()
     needed = {line.split()[1] for line in lines if line.startswith("Inst ")}
 
-    print(computer.run("make", "demo", folder="/srv/mydata-like"))
+    print(computer.run("make", "demo", folder=CLONE))
 
     assert computer.list_packages() - before == needed
 
 
 def test_the_gate_passes_in_a_clone_and_leaves_no_server_that_starts_at_boot(computer, clone):
-    print(computer.run("make", "test", folder="/srv/mydata-like"))
+    print(computer.run("make", "test", folder=CLONE))
 
     assert "openssh-server" in computer.list_packages()
     assert [*(computer.root / "etc/systemd/system").rglob("ssh*")] == []
     assert [*(computer.root / "etc").glob("rc?.d/S??ssh")] == []
     assert not (computer.root / "usr/sbin/policy-rc.d").exists()
+
+
+def test_the_gate_passes_for_a_user_once_what_it_names_is_installed(computer, clone):
+    computer.install("python3-venv")
+    computer.run("useradd", "--create-home", "--uid", "1000", "ann")
+    computer.run("chown", "--recursive", "ann:ann", CLONE)
+    ann = ("setpriv", "--reuid=ann", "--regid=ann", "--init-groups", "env", "HOME=/home/ann")
+
+    told = computer.run(*ann, "sh", "-c", "make setup 2>&1 || true", folder=CLONE)
+    (install,) = re.findall(r"^On Debian or Ubuntu: sudo (sh .+)$", told, re.MULTILINE)
+    computer.run(*install.split(), folder=CLONE)
+    print(computer.run(*ann, "make", "test", folder=CLONE))
