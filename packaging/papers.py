@@ -101,7 +101,11 @@ def describe(component: Component) -> dict[str, object]:
 def describe_library(library: Library) -> dict[str, object]:
     """Return a system package in the format of CycloneDX; its terms are in THIRD-PARTY.txt."""
     reference = f"pkg:deb/debian/{library.name}@{quote(library.version)}"
-    named = sorted(set(re.findall(r"^License: *(\S.*)$", library.terms, re.MULTILINE)))
+    parts = re.split(r"\n\s*\n", library.terms)
+    # What Debian adds to build the package is not in the library.
+    shipped = (part for part in parts if re.search(r"^Files:(?!\s*debian/)", part, re.MULTILINE))
+    found = (re.search(r"^License:[ \t]*(\S.*)$", part, re.MULTILINE) for part in shipped)
+    named = sorted({licence[1] for licence in found if licence})
     return {
         "type": "library",
         "bom-ref": reference,
