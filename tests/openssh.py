@@ -38,10 +38,11 @@ class OpenSsh(PrivateSshd):
 
     def kill_commands(self) -> None:
         """Kill the commands of all sessions; the sessions continue."""
-        for session in self._sessions():
+        sessions = list(self._sessions())
+        for session in sessions:
             for process in session.children(recursive=True):
                 with suppress(psutil.NoSuchProcess):
-                    if not process.children():
+                    if process not in sessions and not process.children():
                         process.kill()
 
     def pause_sessions(self) -> list[int]:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from mydata_like.core.copy_arguments import CopyTarget, HostTarget, parse_target
 from mydata_like.core.errors import RejectedError, TransientError, UploaderError
 from mydata_like.core.openat import join
-from mydata_like.hostos.machine_info import read_account
+from mydata_like.hostos.process import read_account
 from mydata_like.settings.transfer_sections import Transfer
 from mydata_like.ssh.capabilities import CommandFacts, HostCapabilities, probe_commands
 from mydata_like.ssh.connect import connect, keep

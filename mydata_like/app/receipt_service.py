@@ -39,7 +39,7 @@ from mydata_like.core.parsing import moment_of
 from mydata_like.core.ports import CancelSignal
 from mydata_like.engine.data_root import reason
 from mydata_like.hostos.clock import SystemClock
-from mydata_like.hostos.machine_info import read_account
+from mydata_like.hostos.process import read_account
 from mydata_like.hostos.removable_drives import eject, find_drive
 from mydata_like.settings.atomic_write import read_plain, write_private
 from mydata_like.settings.schema import Settings

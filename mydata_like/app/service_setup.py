@@ -12,8 +12,7 @@ from mydata_like.app.settings_service import find_places, find_state, load_setti
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.frozen import frozen
 from mydata_like.hostos.lock import is_local
-from mydata_like.hostos.machine_info import read_account
-from mydata_like.hostos.process import find_background_program, find_window
+from mydata_like.hostos.process import find_background_program, find_window, read_account
 from mydata_like.hostos.service import (
     LOCAL_SYSTEM,
     Autostart,

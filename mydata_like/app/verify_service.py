@@ -48,7 +48,7 @@ from mydata_like.core.ports import CancelSignal, Clock
 from mydata_like.core.staging_path import KEPT
 from mydata_like.engine.pipeline import CancelFlag, call_unless
 from mydata_like.engine.run import INTERRUPTED, INTERRUPTED_EXIT, SOME_FAILED_EXIT
-from mydata_like.hostos.machine_info import read_account
+from mydata_like.hostos.process import read_account
 from mydata_like.settings.schema import Settings
 
 logger = logging.getLogger(__name__)

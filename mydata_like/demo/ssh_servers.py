@@ -98,10 +98,11 @@ class PrivateSshd:
 
     @property
     def session_pids(self) -> list[int]:
-        """The processes of the current connections."""
+        """The processes of the current connections; some have one with the user's rights, too."""
         if self._process is None:
             return []
-        return [child.pid for child in psutil.Process(self._process.pid).children()]
+        family = psutil.Process(self._process.pid).children(recursive=True)
+        return [child.pid for child in family if _is_sshd(child)]
 
     @property
     def log(self) -> str:
@@ -168,7 +169,8 @@ class PrivateSshd:
     def kill_sessions(self) -> None:
         """Kill the processes of all connections; the listener continues."""
         for pid in self.session_pids:
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # some end with others
+                os.kill(pid, signal.SIGKILL)
 
     def __enter__(self) -> Self:
         self.start()
@@ -196,6 +198,12 @@ class PrivateSshd:
         raise ServerUnavailableError(
             f"The private SSH server did not start: {reason}", code="demo.sshd"
         )
+
+
+def _is_sshd(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return process.name().startswith("sshd")
+    return False
 
 
 def _greets(host: str, port: int) -> bool:

@@ -28,7 +28,8 @@ from mydata_like.core.errors import AlreadyRunningError, RunError, SettingsError
 from mydata_like.core.formatting import format_path, format_text
 from mydata_like.core.parsing import parse_json, parse_moment
 from mydata_like.core.ports import Clock
-from mydata_like.hostos.machine_info import read_account, read_system_id
+from mydata_like.hostos.machine_info import read_system_id
+from mydata_like.hostos.process import read_account
 from mydata_like.settings.atomic_write import (
     PRIVATE_FILE,
     ensure_folder,

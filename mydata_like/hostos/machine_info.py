@@ -1,6 +1,5 @@
 """Facts about this computer, for the server's record of the uploader."""
 
-import getpass
 import os
 import platform
 import re
@@ -16,6 +15,7 @@ import psutil
 
 from mydata_like.core.formatting import format_size
 from mydata_like.core.machine import MachineRecord
+from mydata_like.hostos.process import read_account
 
 if sys.platform == "win32":
     import winreg
@@ -150,11 +150,3 @@ def _read_interface(name: str, entries: Sequence[Any]) -> dict[str, str]:
         "ipv6_address": ipv6.address.partition("%")[0] if ipv6 else "",
         "subnet_mask": (ipv4.netmask or "") if ipv4 else "",
     }
-
-
-def read_account() -> str:
-    """Return the name of the account of this process; empty if it has none."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError, ImportError):
-        return ""  # an account without a name, as in some containers

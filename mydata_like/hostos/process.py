@@ -1,6 +1,7 @@
-"""This process and its executable: start command, priority and garbage collection."""
+"""This process and its executable: account, start command, priority and garbage collection."""
 
 import gc
+import getpass
 import logging
 import os
 import sys
@@ -10,6 +11,14 @@ from importlib import import_module
 from pathlib import Path
 from threading import Thread
 from typing import Final
+
+
+def read_account() -> str:
+    """Return the name of the account of this process; empty if it has none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return ""  # an account without a name, as in some containers
 
 
 def find_program() -> tuple[str, ...]:

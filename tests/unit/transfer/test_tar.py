@@ -82,7 +82,7 @@ def extract(tool, archive, folder, locale="C"):
     folder.mkdir(exist_ok=True)
     environment = {"PATH": os.environ["PATH"], "LC_ALL": locale}
     done = subprocess.run(
-        COMMANDS[tool], input=archive, cwd=folder, capture_output=True, env=environment
+        COMMANDS[tool], input=archive, cwd=folder, capture_output=True, env=environment, umask=0o007
     )
     lines = (done.stderr if tool == "bsd" else done.stdout).split(b"\n")
     if tool == "bsd":
@@ -146,6 +146,8 @@ def test_pythons_tarfile_reads_back_whatever_we_write(members):
 @pytest.mark.process
 def test_files_and_folders_have_the_modes_of_the_staging_area(tool, tmp_path):
     archive = directory(b"folder") + directory(b"l" * 150) + a_member(b"folder/file", b"x") + END
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out").chmod(0o2770)  # from which new folders have their bit of the group
 
     status, _ = extract(tool, archive, tmp_path / "out")
 
