@@ -102,7 +102,7 @@ class PrivateSshd:
         if self._process is None:
             return []
         family = psutil.Process(self._process.pid).children(recursive=True)
-        return [child.pid for child in family if _is_sshd(child)]
+        return [child.pid for child in family if _is_session(child)]
 
     @property
     def log(self) -> str:
@@ -200,9 +200,11 @@ class PrivateSshd:
         )
 
 
-def _is_sshd(process: psutil.Process) -> bool:
+def _is_session(process: psutil.Process) -> bool:
     with suppress(psutil.NoSuchProcess):
-        return process.name().startswith("sshd")
+        return process.name().startswith("sshd") and "internal-sftp" not in " ".join(
+            process.cmdline()
+        )
     return False
 
 

@@ -61,7 +61,9 @@ class Computer:
             text=True,
             timeout=PATIENCE,
         )
-        assert ended.returncode == 0, ended.stdout[-3000:]
+        if ended.returncode != 0:
+            print(ended.stdout)
+            pytest.fail(f"{words} ended with {ended.returncode}")
         return ended.stdout
 
     def install(self, *packages):

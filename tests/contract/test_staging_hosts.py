@@ -38,7 +38,7 @@ def sftp_or(directory, command):
         f"  internal-sftp) exec {find_sftp_server()} ;;\n"
         f"esac\n{command}\n",
     )
-    return (f"ForceCommand {gate}",)
+    return (f"ForceCommand exec {gate}",)  # so that no shell is left around it
 
 
 def upload(staging, place, *, stack="libssh", memory=None, size=70_000):

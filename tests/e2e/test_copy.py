@@ -231,10 +231,12 @@ def test_an_appended_file_is_listed_with_its_new_content_only(site, source):
 
 
 def grow(path, size):
-    """Append bytes to a file; return its content before."""
-    before = path.read_bytes()
+    """Append bytes to a file, which may be read-only; return its content before."""
+    before, mode = path.read_bytes(), path.stat().st_mode
+    path.chmod(mode | stat.S_IWUSR)
     with path.open("ab") as file:
         file.write(os.urandom(size))
+    path.chmod(mode)
     return before
 
 

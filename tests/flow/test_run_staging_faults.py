@@ -82,7 +82,7 @@ def test_a_host_at_its_limit_of_logins_gets_all_files_over_those_it_allows(tmp_p
     make_data(tmp_path / "site", tiny_files=30)
     gate = script(tmp_path / "gate", ONE_SESSION)
     gate.with_name("gate.owner").write_text("0\n")
-    options = (f"ForceCommand {gate}", "Subsystem none /bin/false")
+    options = (f"ForceCommand exec {gate}", "Subsystem none /bin/false")
     with open_site(tmp_path / "site", options=options) as site:
         carried = site.carry(*MANY, "advanced.pause_patience=0")
 
