@@ -206,8 +206,8 @@ def test_a_host_behind_another_is_checked_too(endpoint):
 
 
 def test_the_host_that_refuses_us_is_named(endpoint):
-    with pytest.raises(AccessDeniedError, match="for nobody"):
-        connect(endpoint._replace(via=endpoint.via._replace(username="nobody")))
+    with pytest.raises(AccessDeniedError, match="for unknown-user"):
+        connect(endpoint._replace(via=endpoint.via._replace(username="unknown-user")))
 
 
 def test_a_next_host_that_is_away_is_reported_with_the_one_before_it(endpoint):

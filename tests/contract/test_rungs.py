@@ -145,7 +145,7 @@ def test_sessions_that_probe_at_once_do_not_disturb_each_other(tmp_path, stack):
 
 def refusing(directory, text):
     """Return options of a host on which every command runs this script instead."""
-    return (f"ForceCommand {script(directory / 'instead', text)}", "Subsystem none /bin/false")
+    return (f"ForceCommand exec {script(directory / 'instead', text)}", "Subsystem none /bin/false")
 
 
 def test_no_rung_at_all_is_reported_with_the_hosts_own_words(tmp_path, stack):
